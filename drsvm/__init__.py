@@ -1,0 +1,52 @@
+"""Wasserstein distributionally robust support vector machines, with a proof attached.
+
+The public names are imported on first use, so that ``import drsvm`` stays quick and pulls in neither scikit-learn nor
+an optional dependency.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Problem": "problem",
+    "Result": "result",
+    "Status": "result",
+    "certify": "certificate",
+    "proximal_step": "proximal",
+    "solve": "solvers",
+    "worst_case_distribution": "worst_case",
+    "worst_case_risk": "worst_case",
+}
+
+__all__ = [
+    "Problem",
+    "Result",
+    "Status",
+    "certify",
+    "proximal_step",
+    "solve",
+    "worst_case_distribution",
+    "worst_case_risk",
+]
+
+if TYPE_CHECKING:
+    from drsvm.certificate import certify
+    from drsvm.problem import Problem
+    from drsvm.proximal import proximal_step
+    from drsvm.result import Result, Status
+    from drsvm.solvers import solve
+    from drsvm.worst_case import worst_case_distribution, worst_case_risk
+
+
+def __getattr__(name: str):
+    if name not in _HOME:
+        raise AttributeError(f"module 'drsvm' has no attribute {name!r}")
+    value = getattr(import_module(f"drsvm.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

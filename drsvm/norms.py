@@ -1,0 +1,146 @@
+"""The three norms, and the only place where the norm p of the shifts is translated into the norm q of the weights.
+
+A shift of the features is measured in the p-norm, the weights in the dual q-norm, 1/p + 1/q = 1:
+p = inf ↔ q = 1 (sparse weights), p = 2 ↔ q = 2, p = 1 ↔ q = ∞.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from drsvm.kernels import epigraph
+
+
+@dataclass(frozen=True)
+class Norm(ABC):
+    """The norm q of the weights with its dual norm p."""
+
+    p: ClassVar[float]
+    q: ClassVar[float]
+
+    @abstractmethod
+    def value(self, w) -> float:
+        """Return ‖w‖_q."""
+
+    @abstractmethod
+    def dual_value(self, v) -> float:
+        """Return ‖v‖_p."""
+
+    @abstractmethod
+    def worst_direction(self, w) -> np.ndarray:
+        """Return t with ‖t‖_p = 1 and w·t = ‖w‖_q (0 where w = 0)."""
+
+    @abstractmethod
+    def project_dual_ball(self, v, radius: float) -> np.ndarray:
+        """Return the point of the p-ball of the given radius that is nearest to v."""
+
+    def dual_distance(self, v, radius: float) -> float:
+        """Return the Euclidean distance of v from the p-ball of the given radius."""
+        return euclidean(v - self.project_dual_ball(v, radius))
+
+    def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
+        """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
+
+        Nearest in stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has stiffness 1.
+        """
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        w = np.empty_like(x)
+        return w, epigraph.project(int(min(self.q, 3)), x, float(s), float(stiffness), w)
+
+    def __str__(self) -> str:
+        return "inf" if math.isinf(self.p) else f"{self.p:g}"
+
+
+class L1(Norm):
+    """q = 1: sparse weights, shifts measured by their largest entry."""
+
+    p = math.inf
+    q = 1.0
+
+    def value(self, w) -> float:
+        return float(np.abs(w).sum())
+
+    def dual_value(self, v) -> float:
+        return largest(v)
+
+    def worst_direction(self, w) -> np.ndarray:
+        return np.sign(w)
+
+    def project_dual_ball(self, v, radius: float) -> np.ndarray:
+        return np.clip(v, -radius, radius)
+
+
+class L2(Norm):
+    """q = 2: Euclidean weights and shifts."""
+
+    p = 2.0
+    q = 2.0
+
+    def value(self, w) -> float:
+        return euclidean(w)
+
+    def dual_value(self, v) -> float:
+        return euclidean(v)
+
+    def worst_direction(self, w) -> np.ndarray:
+        length = euclidean(w)
+        return w / length if length > 0 else np.zeros_like(w)
+
+    def project_dual_ball(self, v, radius: float) -> np.ndarray:
+        length = euclidean(v)
+        return v * (radius / length) if length > radius else v.copy()
+
+
+class LInf(Norm):
+    """q = ∞: bounded weights, shifts measured by their sum of absolute values."""
+
+    p = 1.0
+    q = math.inf
+
+    def value(self, w) -> float:
+        return largest(w)
+
+    def dual_value(self, v) -> float:
+        return float(np.abs(v).sum())
+
+    def worst_direction(self, w) -> np.ndarray:
+        direction = np.zeros_like(w)
+        steepest = int(np.argmax(np.abs(w)))
+        direction[steepest] = np.sign(w[steepest])
+        return direction
+
+    def project_dual_ball(self, v, radius: float) -> np.ndarray:
+        if self.dual_value(v) <= radius:
+            return v.copy()
+        sizes = np.abs(v)
+        return np.sign(v) * np.maximum(sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0)
+
+
+def largest(v) -> float:
+    """Return the largest absolute value."""
+    return float(np.abs(v).max(initial=0.0))
+
+
+def euclidean(v) -> float:
+    """Return the Euclidean norm, safe from overflow and underflow."""
+    scale = largest(v)
+    if scale == 0.0:
+        return 0.0
+    scaled = v / scale
+    return scale * math.sqrt(float((scaled * scaled).sum()))
+
+
+_BY_P: dict[float, Norm] = {norm.p: norm for norm in (L1(), L2(), LInf())}
+
+
+def norm_for(norm) -> Norm:
+    """Return the object for a shift norm p given as 1, 2, inf or "inf"."""
+    if isinstance(norm, Norm):
+        return norm
+    try:
+        return _BY_P[float(norm)]
+    except (TypeError, ValueError, KeyError):
+        raise ValueError(f"norm must be 1, 2 or inf (the norm that measures feature shifts), got norm={norm!r}.") from None

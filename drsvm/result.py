@@ -1,0 +1,162 @@
+"""What a solver call returns: the classifier, its proof, how the run ended and how it went."""
+
+import json
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+
+class Status(Enum):
+    """How a run ended; the value is the message."""
+
+    OPTIMAL = "the proven gap is at most the tolerance"
+    STALLED = "no further progress is possible in floating point"
+    ITERATION_LIMIT = "the iteration limit was reached"
+    TIME_LIMIT = "the time limit was reached"
+    STOPPED = "the callback stopped the run"
+    INTERRUPTED = "the run was interrupted"
+
+    @property
+    def message(self) -> str:
+        """The status in a sentence."""
+        return self.value
+
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees: the best proven figures so far."""
+
+    iteration: int
+    time: float
+    objective: float
+    lower_bound: float
+    radius_price: float
+
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound."""
+        return self.objective - self.lower_bound
+
+
+@dataclass
+class History:
+    """The progress of a run, one entry per certificate."""
+
+    records: list[Progress] = field(default_factory=list)
+
+    def append(self, progress: Progress) -> None:
+        """Add one entry."""
+        self.records.append(progress)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def to_dict(self) -> dict[str, np.ndarray]:
+        """Return the columns iteration, time, objective, lower_bound, gap and radius_price as arrays."""
+        names = ("iteration", "time", "objective", "lower_bound", "gap", "radius_price")
+        return {name: np.array([getattr(record, name) for record in self.records]) for name in names}
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name.startswith("_") or name == "records":
+            raise AttributeError(name)
+        try:
+            return self.to_dict()[name]
+        except KeyError:
+            raise AttributeError(f"a history has no column {name!r}") from None
+
+    def to_frame(self):
+        """Return the columns as a pandas DataFrame (pandas must be installed)."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError("to_frame needs pandas: pip install pandas. to_dict needs nothing.") from None
+        return pd.DataFrame(self.to_dict())
+
+    def to_json(self) -> str:
+        """Return the columns as JSON."""
+        return json.dumps({name: column.tolist() for name, column in self.to_dict().items()})
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """Classifier and proof.
+
+    Attributes
+    ----------
+    weights, intercept : array of shape (d,), float
+        The classifier: w·x + b > 0 means the larger label.
+    radius_price : float
+        Price λ of one unit of radius, the smallest best one for this classifier.
+    objective, lower_bound : float
+        Objective of the classifier and proven lower bound on the optimum.
+    hinge_dual, flip_dual : arrays
+        The multipliers α and β that prove the bound, one entry per given row.
+    weight_bound : float
+        The bound holds for all classifiers with ‖w‖_q up to this; infinite unless radius = l2 = 0.
+    status, solver, n_iter, time, tol, history
+        How the run ended, which solver ran, its iterations, seconds and tolerance, and the course of the run.
+    """
+
+    weights: np.ndarray
+    intercept: float
+    radius_price: float
+    objective: float
+    lower_bound: float
+    hinge_dual: np.ndarray
+    flip_dual: np.ndarray
+    status: Status
+    solver: str
+    n_iter: int
+    time: float
+    tol: float
+    history: History
+    weight_bound: float = float("inf")
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def gap(self) -> float:
+        """Objective minus lower bound: the optimum is at most this far below the objective."""
+        return self.objective - self.lower_bound
+
+    @property
+    def relative_gap(self) -> float:
+        """The gap over the objective (0 where both are 0)."""
+        return self.gap / self.objective if self.objective > 0 else 0.0
+
+    def to_json(self) -> str:
+        """Return everything but the multipliers as JSON."""
+        plain = {
+            "weights": self.weights.tolist(),
+            "intercept": self.intercept,
+            "radius_price": self.radius_price,
+            "objective": self.objective,
+            "lower_bound": self.lower_bound,
+            "gap": self.gap,
+            "status": str(self.status),
+            "message": self.status.message,
+            "solver": self.solver,
+            "n_iter": self.n_iter,
+            "time": self.time,
+            "tol": self.tol,
+            "history": json.loads(self.history.to_json()),
+        }
+        return json.dumps(plain)
+
+    def __repr__(self) -> str:
+        used = np.count_nonzero(self.weights)
+        lines = [
+            f"Result: {self.status}: {self.status.message}",
+            f"  objective     {self.objective:.10f}",
+            f"  lower bound   {self.lower_bound:.10f}"
+            + ("" if np.isinf(self.weight_bound) else f"  (for weights of norm up to {self.weight_bound:.4g})"),
+            f"  gap           {self.gap:.2e}  (tolerance {self.tol:.0e})",
+            f"  radius price  {self.radius_price:.6g}",
+            f"  weights       {used} of {self.weights.size} not zero, intercept {self.intercept:.6g}",
+            f"  run           {self.solver}, {self.n_iter} iterations, {self.time:.3g} s",
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,66 @@
+"""The risk of fixed margins within the ball: the loss, the best price λ of radius, and the worst case.
+
+For fixed margins the objective is a convex piecewise-linear function of λ,
+
+    ε λ + Σ_i π_i max(a_i, 1 + m_i − κ λ),      a_i = max(1 − m_i, 0),
+
+with slope ε − κ Σ {π_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ = min(2 m_i, 1 + m_i)/κ: its best λ is a
+weighted quantile of breakpoints.
+"""
+
+import numpy as np
+
+TIE = 1e-13
+"""Relative slack when a sum of weights is compared with the budget ε/κ: rounding must not lengthen a quantile."""
+
+
+def losses(margins, radius_price: float, flip_cost: float) -> np.ndarray:
+    """Return max(1 − m_i, 1 + m_i − κλ, 0) for every margin."""
+    values = np.maximum(1.0 - margins, 0.0)
+    if np.isfinite(flip_cost):
+        np.maximum(values, 1.0 + margins - flip_cost * radius_price, out=values)
+    return values
+
+
+def flip_gains(margins) -> np.ndarray:
+    """Return what a flip adds to the loss of each sample, κλ_i: it pays where this exceeds κλ."""
+    return np.minimum(2.0 * margins, 1.0 + margins)
+
+
+def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_cost: float) -> np.ndarray:
+    """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
+    radius = np.asarray(radius, dtype=np.float64)
+    prices = np.full(radius.shape, float(norm_of_weights))
+    if flip_cost == 0 or np.isinf(flip_cost):
+        return prices
+    breakpoints = flip_gains(margins) / flip_cost
+    above = np.flatnonzero(breakpoints > norm_of_weights)
+    affordable = radius / flip_cost * (1.0 + TIE)
+    scarce = affordable < weights[above].sum()
+    if scarce.any():
+        # From the largest breakpoint down, until the mass above exceeds what the budget can flip.
+        order = above[np.argsort(breakpoints[above])[::-1]]
+        first_too_many = np.searchsorted(np.cumsum(weights[order]), affordable[scarce], side="right")
+        prices[scarce] = breakpoints[order[np.minimum(first_too_many, len(order) - 1)]]
+    return prices
+
+
+def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
+    """Return the worst-case expected hinge loss for every radius."""
+    prices = smallest_best_price(margins, weights, norm_of_weights, radii, flip_cost)
+    at_price = [float(weights @ losses(margins, price, flip_cost)) for price in prices.ravel()]
+    return radii * prices + np.reshape(at_price, prices.shape)
+
+
+def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
+    """Return the worst-case error rate for every radius: a fractional knapsack over the costs of an error."""
+    costs = np.full(margins.shape, float(flip_cost))
+    if norm_of_weights > 0:
+        np.minimum(costs, margins / norm_of_weights, out=costs)
+    costs[margins <= 0] = 0.0
+    sure = float(weights[costs == 0].sum())
+    order = np.argsort(costs)
+    order = order[(costs[order] > 0) & (weights[order] > 0) & np.isfinite(costs[order])]
+    spent = np.concatenate([[0.0], np.cumsum(weights[order] * costs[order])])
+    wrong = np.concatenate([[0.0], np.cumsum(weights[order])])
+    return np.minimum(sure + np.interp(radii, spent, wrong), 1.0)

@@ -1,0 +1,247 @@
+"""The loop that every solver runs in: time, certificates, callbacks and status, written once.
+
+A solver is a frozen dataclass of settings. Its `start` makes a State; the loop calls `state.step()` and, where the
+state says that a certificate is due, asks for `state.candidate()`, judges it with `drsvm.certificate` and keeps the
+best classifier and the best lower bound seen.
+"""
+
+import math
+import numbers
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from drsvm.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.problem import Problem
+from drsvm.result import History, Progress, Result, Status
+from drsvm.validation import check_weight_vector
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a state offers for judgement: a classifier and, where it has them, multipliers (one per row)."""
+
+    weights: np.ndarray
+    intercept: float = 0.0
+    hinge_dual: np.ndarray | None = None
+    flip_dual: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use, as far as a state needs to know it."""
+
+    tol: float
+    max_iter: int
+    deadline: float
+    n_threads: int | None
+    random_state: Any
+    start: Candidate | None
+
+    def time_left(self) -> float:
+        """Return the seconds left."""
+        return self.deadline - time.perf_counter()
+
+
+class State(ABC):
+    """One run of a solver."""
+
+    finished: bool = False
+    """True when further steps would change nothing."""
+
+    @abstractmethod
+    def step(self) -> None:
+        """Do one iteration."""
+
+    @abstractmethod
+    def candidate(self) -> Candidate:
+        """Return the current classifier and multipliers."""
+
+    def certificate_due(self) -> bool:
+        """Say whether the present iteration is worth a certificate."""
+        return True
+
+    def close(self) -> None:
+        """Give back what the run holds."""
+
+    def info(self) -> dict[str, Any]:
+        """Return figures of the run that are worth keeping."""
+        return {}
+
+
+class Solver(ABC):
+    """Settings of a method, and the maker of its runs."""
+
+    name: ClassVar[str]
+    default_tol: ClassVar[float]
+    default_max_iter: ClassVar[int]
+
+    @abstractmethod
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+
+
+class _Best:
+    """The best classifier and the best bound so far; they may come from different iterations."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.primal: PrimalPoint = primal_point(problem, np.zeros(problem.n_features))
+        self.dual: DualPoint = dual_point(problem)
+
+    @property
+    def gap(self) -> float:
+        return self.primal.objective - self.dual.lower_bound
+
+    def judge(self, candidate: Candidate) -> None:
+        if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
+            primal = primal_point(self.problem, candidate.weights, candidate.intercept)
+            if primal.objective < self.primal.objective:
+                self.primal = primal
+        if candidate.hinge_dual is None and candidate.flip_dual is None:
+            return
+        dual = dual_point(
+            self.problem, candidate.hinge_dual, candidate.flip_dual, reference=self.primal.weights
+        )
+        if dual.lower_bound > self.dual.lower_bound:
+            self.dual = dual
+
+    def progress(self, iteration: int, seconds: float) -> Progress:
+        return Progress(
+            iteration, seconds, self.primal.objective, self.dual.lower_bound, self.primal.radius_price
+        )
+
+
+def run(problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads) -> Result:
+    """Run a solver to its end; see `drsvm.solve`."""
+    began = time.perf_counter()
+    limits = Limits(
+        tol=_check_tol(solver.default_tol if tol is None else tol),
+        max_iter=_check_max_iter(solver.default_max_iter if max_iter is None else max_iter),
+        deadline=began + _check_max_time(max_time),
+        n_threads=_check_threads(n_threads),
+        random_state=random_state,
+        start=_check_start(problem, start),
+    )
+    best, history = _Best(problem), History()
+    iteration, info = 0, {}
+    try:
+        if limits.start is not None:
+            best.judge(limits.start)
+        state = solver.start(problem, limits)
+        try:
+            status = Status.OPTIMAL if best.gap <= limits.tol else None
+            while status is None:
+                if iteration >= limits.max_iter:
+                    status = Status.ITERATION_LIMIT
+                    break
+                state.step()
+                iteration += 1
+                late = limits.time_left() <= 0
+                if state.certificate_due() or state.finished or late or iteration >= limits.max_iter:
+                    best.judge(state.candidate())
+                    progress = best.progress(iteration, time.perf_counter() - began)
+                    history.append(progress)
+                    if best.gap <= limits.tol:
+                        status = Status.OPTIMAL
+                    elif callback is not None and callback(progress):
+                        status = Status.STOPPED
+                    elif state.finished:
+                        status = Status.STALLED
+                    elif late:
+                        status = Status.TIME_LIMIT
+            info = state.info()
+        finally:
+            state.close()
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return Result(
+        weights=best.primal.weights,
+        intercept=best.primal.intercept,
+        radius_price=best.primal.radius_price,
+        objective=best.primal.objective,
+        lower_bound=best.dual.lower_bound,
+        hinge_dual=problem.to_given_rows(best.dual.hinge_dual),
+        flip_dual=problem.to_given_rows(best.dual.flip_dual),
+        status=status,
+        solver=solver.name,
+        n_iter=iteration,
+        time=time.perf_counter() - began,
+        tol=limits.tol,
+        history=history,
+        weight_bound=best.dual.weight_bound,
+        info=info,
+    )
+
+
+@contextmanager
+def postponed_interrupt():
+    """Hold back Ctrl-C while compiled code runs that no exception may cross; yields an event that is set by it.
+
+    Outside the main thread Python delivers no Ctrl-C, and the event is never set.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if event.is_set():
+        raise KeyboardInterrupt
+
+
+def _check_tol(tol) -> float:
+    if not isinstance(tol, numbers.Real) or not tol >= 0:
+        raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
+    return float(tol)
+
+
+def _check_max_iter(max_iter) -> int:
+    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
+        raise ValueError(f"max_iter must be an integer ≥ 1, got max_iter={max_iter!r}.")
+    return int(max_iter)
+
+
+def _check_max_time(max_time) -> float:
+    if max_time is None:
+        return math.inf
+    if not isinstance(max_time, numbers.Real) or not max_time > 0:
+        raise ValueError(f"max_time must be a number of seconds > 0, got max_time={max_time!r}.")
+    return float(max_time)
+
+
+def _check_threads(n_threads) -> int | None:
+    if n_threads is None:
+        return None
+    if not isinstance(n_threads, numbers.Integral) or n_threads < 1:
+        raise ValueError(f"n_threads must be an integer ≥ 1, got n_threads={n_threads!r}.")
+    return int(n_threads)
+
+
+def _check_start(problem: Problem, start) -> Candidate | None:
+    """Return the start as a candidate; multipliers are kept where they fit the rows of this problem."""
+    if start is None:
+        return None
+    if not isinstance(start, Result):
+        try:
+            weights, intercept = start
+        except (TypeError, ValueError):
+            raise TypeError(f"start must be a Result or (weights, intercept), got {type(start).__name__}.") from None
+        alpha = beta = None
+    else:
+        weights, intercept, alpha, beta = start.weights, start.intercept, start.hinge_dual, start.flip_dual
+        if len(alpha) != problem.n_given:
+            alpha = beta = None
+        elif problem.kept is not None:
+            alpha, beta = alpha[problem.kept], beta[problem.kept]
+    weights = check_weight_vector(weights, problem.n_features, "start")
+    return Candidate(weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta)

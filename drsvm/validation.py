@@ -1,0 +1,163 @@
+"""Checks of what the user hands in: each refusal names the value and the remedy."""
+
+import math
+import numbers
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import norm as sparse_norm
+
+BLOCK_BYTES = 1 << 22
+"""Size of the row blocks in which large data are walked through: temporaries stay this small."""
+
+
+def row_blocks(X):
+    """Yield slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
+    n, d = X.shape
+    stored = X.nnz / max(n, 1) if sparse.issparse(X) else d
+    size = max(1, int(BLOCK_BYTES / (8 * max(stored, 1))))
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
+
+
+def row_norms(rows, order: float) -> np.ndarray:
+    """Return the norms of the rows of a dense or sparse block."""
+    if sparse.issparse(rows):
+        return np.asarray(sparse_norm(rows.astype(np.float64), ord=order, axis=1)).ravel()
+    return np.linalg.norm(rows.astype(np.float64), ord=order, axis=1)
+
+
+def check_number(value, name: str, *, infinite: bool = False) -> float:
+    """Return `value` as a float ≥ 0, or say what is wrong with it."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    number = float(value)
+    if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):
+        limits = "at least 0 (inf is allowed)" if infinite else "finite and at least 0"
+        raise ValueError(f"{name} must be {limits}, got {name}={value!r}.")
+    return number
+
+
+def check_rows(X):
+    """Return X as a C-ordered array or a canonical CSR array of floats, sharing memory with X where possible."""
+    rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
+    n, d = rows.shape
+    if n == 0 or d == 0:
+        raise ValueError(f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed.")
+    _check_finite(rows)
+    return rows
+
+
+def _float_type(dtype, what: str):
+    if dtype.kind not in "fiub":
+        remedy = "take the real part" if dtype.kind == "c" else "convert it to numbers, for instance X.astype(float)"
+        raise TypeError(f"{what} must hold real numbers, got dtype {dtype}: {remedy}.")
+    return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
+
+def _dense_rows(X):
+    rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise ValueError(
+            f"X must have two dimensions (rows, features), got shape {rows.shape}: use X.reshape(-1, 1) for one feature."
+        )
+    view = np.ascontiguousarray(rows, dtype=_float_type(rows.dtype, "X")).view(np.ndarray)
+    view = view.view()
+    view.flags.writeable = False
+    return view
+
+
+def _sparse_rows(X):
+    dtype = _float_type(X.dtype, "X")
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
+    given = X if X.format == "csr" else X.tocsr()
+    # The constructor narrows int64 indices where they fit, and its flags are its own: the caller's object stays as it is.
+    rows = sparse.csr_array((given.data, given.indices, given.indptr), shape=given.shape, copy=False)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows if rows.dtype == dtype else rows.astype(dtype)
+
+
+def _check_finite(rows) -> None:
+    stored = rows.data if sparse.issparse(rows) else rows
+    size = max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1])))
+    for first in range(0, stored.shape[0], size):
+        block = stored[first : first + size]
+        finite = np.isfinite(block)
+        if not finite.all():
+            bad = np.argwhere(~finite)[0]
+            value = block[tuple(bad)]
+            i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
+            raise ValueError(
+                f"X has {value} at row {i}, column {j}: impute or drop such entries (for instance sklearn.impute.SimpleImputer)."
+            )
+
+
+def _coordinates(rows, position: int) -> tuple[int, int]:
+    i = int(np.searchsorted(rows.indptr, position, side="right")) - 1
+    return i, int(rows.indices[position])
+
+
+def check_labels(y, n: int):
+    """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
+    if labels.shape != (n,):
+        raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
+    if labels.dtype.kind == "c":
+        raise TypeError("y must not be complex.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise TypeError(
+            "y mixes labels that cannot be compared with each other: use two strings or two numbers."
+        ) from None
+    if len(classes) != 2:
+        shown = ", ".join(str(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
+        remedy = (
+            "one class cannot be separated"
+            if len(classes) == 1
+            else "for more classes solve one problem per class against the rest"
+        )
+        raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
+    return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
+
+
+def check_weights(sample_weight, n: int):
+    """Return the weights, scaled to sum 1, or None where all are equal."""
+    if sample_weight is None:
+        return None
+    given = np.asarray(sample_weight)
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"sample_weight must hold real numbers, got dtype {given.dtype}.")
+    weights = given.astype(np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight must have one entry per row of X: X has {n} rows, sample_weight has shape {weights.shape}."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        raise ValueError(
+            f"sample_weight has {weights[bad][0]} at row {int(np.argmax(bad))}: weights must be finite and at least 0."
+        )
+    if not (weights > 0).any():
+        raise ValueError("sample_weight is 0 for every row: at least one row of each class needs a positive weight.")
+    weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
+    return weights / weights.sum()
+
+
+def check_weight_vector(weights, d: int, name: str = "weights"):
+    """Return a weight vector of length d as float64."""
+    vector = np.asarray(weights, dtype=np.float64)
+    if vector.shape != (d,):
+        raise ValueError(f"{name} must have one entry per feature ({d}), got shape {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} has NaN or infinite entries.")
+    return vector
