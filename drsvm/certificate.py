@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from drsvm.validation import check_weight_vector
 from drsvm.norms import euclidean
 from drsvm.problem import Problem
+from drsvm.validation import check_weight_vector
 
 
 @dataclass(frozen=True)

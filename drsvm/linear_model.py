@@ -37,33 +37,42 @@ def audit_data(model, X, y, sample_weight) -> AuditData:
 
 def _behind_pipeline(model, X):
     """Return the last step of a pipeline and X as that step sees it."""
-    if not hasattr(model, "steps"):
-        return model, X
-    return model[-1], model[:-1].transform(X) if len(model.steps) > 1 else X
+    while hasattr(model, "steps"):
+        X = model[:-1].transform(X) if len(model.steps) > 1 else X
+        model = model[-1]
+    return model, X
 
 
 def _read(model):
     """Return coef, intercept and the two classes (None where the model does not know them)."""
     if isinstance(model, tuple | list) and len(model) == 2:
-        coef, intercept = model
-        return np.asarray(coef, dtype=np.float64), float(np.asarray(intercept).item()), None
+        return *_one_row(*model), None
     if not hasattr(model, "coef_"):
         raise TypeError(
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept); "
             f"{type(model).__name__} has no coef_ (is it fitted?)."
         )
-    coef = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
+    return *_one_row(model.coef_, getattr(model, "intercept_", 0.0)), getattr(model, "classes_", None)
+
+
+def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
+    """Return the weights as a vector and the intercept as a number; scikit-learn keeps both with one row more."""
+    coef = coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
     if coef.ndim == 2 and coef.shape[0] != 1:
         raise ValueError(
             f"model separates {coef.shape[0]} classes; judge one class against the rest with "
             "(model.coef_[k], model.intercept_[k]) and y == model.classes_[k]."
         )
-    intercept = float(np.ravel(getattr(model, "intercept_", 0.0))[0])
-    return np.ravel(coef).astype(np.float64), intercept, getattr(model, "classes_", None)
+    intercept = np.ravel(intercept)
+    if intercept.size != 1 or not np.isfinite(intercept).all():
+        raise ValueError(f"the model's intercept must be one finite number, got {intercept.tolist()}.")
+    return np.ravel(coef).astype(np.float64), float(intercept[0])
 
 
 def _signs(y, n: int, classes):
     labels = np.asarray(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
     if classes is None and labels.shape == (n,) and np.isin(labels, [-1, 1]).all():
         classes = np.array([-1, 1])
     if classes is None:
@@ -72,5 +81,5 @@ def _signs(y, n: int, classes):
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     unknown = ~np.isin(labels, classes)
     if unknown.any():
-        raise ValueError(f"y has the label {labels[unknown][0]!r}, but the model knows {classes.tolist()} only.")
+        raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, but the model knows {classes.tolist()} only.")
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)

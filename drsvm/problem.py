@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.validation import check_labels, check_number, check_rows, check_weights, row_blocks, row_norms
 from drsvm.norms import Norm, norm_for
 from drsvm.risk import losses, smallest_best_price
+from drsvm.validation import (
+    check_flip_cost,
+    check_labels,
+    check_number,
+    check_rows,
+    check_weights,
+    row_blocks,
+    row_norms,
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -75,8 +83,10 @@ class Problem:
             kept = np.flatnonzero(weights)
             X, signs, weights = X[kept], signs[kept], weights[kept]
             if abs(signs.sum()) == len(signs):
+                left = classes.tolist()[int(signs[0] > 0)]
                 raise ValueError(
-                    f"Only the label {classes[int(signs[0] > 0)]!r} is left after rows of sample_weight 0 are removed."
+                    f"Only the label {left!r} is left after rows of sample_weight 0 are removed: "
+                    "at least one row of each class needs a positive weight."
                 )
         self._set(X=X, signs=signs, weights=weights, classes=classes, kept=kept, n_given=n)
         self._set(**_check_parameters(radius, flip_cost, norm, l2, fit_intercept))
@@ -167,18 +177,13 @@ class Problem:
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
 
 
-SMALLEST_FLIP_COST = 1e-100
-"""Below it 1/κ is no longer safe to compute with."""
-
 _PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept")
 
 
 def _check_parameters(radius, flip_cost, norm, l2, fit_intercept) -> dict[str, Any]:
-    if 0 < check_number(flip_cost, "flip_cost", infinite=True) < SMALLEST_FLIP_COST:
-        raise ValueError(f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={flip_cost!r}: use 0.")
     return {
         "radius": check_number(radius, "radius"),
-        "flip_cost": check_number(flip_cost, "flip_cost", infinite=True),
+        "flip_cost": check_flip_cost(flip_cost),
         "norm": norm_for(norm),
         "l2": check_number(l2, "l2"),
         "fit_intercept": bool(fit_intercept),

@@ -32,6 +32,8 @@ class ProximalStep:
         The minimiser (w, b, λ).
     hinge_dual, flip_dual : float
         Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂ ≤ 1.
+    pull : float
+        σ₁ − σ₂, the multiplier of the margin m; where it is tiny, more accurate than the difference of the two.
     gap : float
         Duality gap of the step, relative to the size of the numbers in it: rounding noise.
     """
@@ -41,6 +43,7 @@ class ProximalStep:
     radius_price: float
     hinge_dual: float
     flip_dual: float
+    pull: float
     gap: float
 
     @property
@@ -101,7 +104,7 @@ def proximal_step(
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
     bias = 0.0 if intercept is None else sign * float(intercept)
     new = np.empty_like(center)
-    level, sigma1, sigma2, gap = epigraph.proximal(
+    level, pull, sigma2, gap = epigraph.proximal(
         int(min(norm_for(norm).q, 3)),
         center,
         sign * x,
@@ -113,5 +116,5 @@ def proximal_step(
         kappa,
         new,
     )
-    moved = 0.0 if intercept is None else float(intercept) + eta * (sigma1 - sigma2) * sign
-    return ProximalStep(new, moved, level, sigma1, sigma2, gap)
+    moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
+    return ProximalStep(new, moved, level, max(sigma2 + pull, 0.0), sigma2, pull, gap)

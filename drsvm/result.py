@@ -82,7 +82,7 @@ class History:
         return json.dumps({name: column.tolist() for name, column in self.to_dict().items()})
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Result:
     """Classifier and proof.
 
@@ -129,7 +129,7 @@ class Result:
         return self.gap / self.objective if self.objective > 0 else 0.0
 
     def to_json(self) -> str:
-        """Return everything but the multipliers as JSON."""
+        """Return everything but the multipliers and `info` as JSON; an infinite `weight_bound` is null."""
         plain = {
             "weights": self.weights.tolist(),
             "intercept": self.intercept,
@@ -137,6 +137,7 @@ class Result:
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
+            "weight_bound": None if np.isinf(self.weight_bound) else self.weight_bound,
             "status": str(self.status),
             "message": self.status.message,
             "solver": self.solver,

@@ -38,6 +38,18 @@ def check_number(value, name: str, *, infinite: bool = False) -> float:
     return number
 
 
+SMALLEST_FLIP_COST = 1e-100
+"""Below it 1/κ is no longer safe to compute with."""
+
+
+def check_flip_cost(value) -> float:
+    """Return the price of a flipped label as a float, 0 and inf included."""
+    cost = check_number(value, "flip_cost", infinite=True)
+    if 0 < cost < SMALLEST_FLIP_COST:
+        raise ValueError(f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={value!r}: use 0.")
+    return cost
+
+
 def check_rows(X):
     """Return X as a C-ordered array or a canonical CSR array of floats, sharing memory with X where possible."""
     rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
@@ -72,8 +84,10 @@ def _sparse_rows(X):
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
     given = X if X.format == "csr" else X.tocsr()
-    # The constructor narrows int64 indices where they fit, and its flags are its own: the caller's object stays as it is.
-    rows = sparse.csr_array((given.data, given.indices, given.indptr), shape=given.shape, copy=False)
+    fits = max(given.nnz, *given.shape) <= np.iinfo(np.int32).max
+    indices, indptr = (part.astype(np.int32 if fits else np.int64, copy=False) for part in (given.indices, given.indptr))
+    # A new object, with flags of its own, because sorting and flagging must not reach the caller's.
+    rows = sparse.csr_array((given.data, indices, indptr), shape=given.shape, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()

@@ -14,7 +14,7 @@ from scipy import sparse
 from drsvm.linear_model import AuditData, audit_data
 from drsvm.norms import Norm, norm_for
 from drsvm.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.validation import check_number
+from drsvm.validation import check_flip_cost, check_number
 
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
 
@@ -44,14 +44,14 @@ def worst_case_risk(
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     radii = np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()])
-    kappa = check_number(flip_cost, "flip_cost", infinite=True)
+    kappa = check_flip_cost(flip_cost)
     data = audit_data(model, X, y, sample_weight)
     size = norm_for(norm).value(data.coef)
     values = _RISKS[loss](data.margins, data.weights, size, radii, kappa)
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class WorstCaseDistribution:
     """A distribution within the ball with the largest expected hinge loss, as weighted atoms.
 
@@ -143,7 +143,7 @@ def worst_case_distribution(
     radius, slack = check_number(radius, "radius"), check_number(slack, "slack")
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss given up where no maximum exists.")
-    kappa = check_number(flip_cost, "flip_cost", infinite=True)
+    kappa = check_flip_cost(flip_cost)
     size_of = norm_for(norm)
     data = audit_data(model, X, y, sample_weight)
     size = size_of.value(data.coef)
@@ -187,8 +187,9 @@ def _flipped_share(data: AuditData, size: float, radius: float, kappa: float) ->
         return (gains > 0).astype(np.float64)
     breakpoints = gains / kappa
     share = (breakpoints > price).astype(np.float64)
-    if price > size:
-        tied = breakpoints == price
+    tied = (breakpoints == price) & (data.weights > 0)
+    # At λ = ‖w‖_q a tied flip gains as much as a move; it is needed only where there is no active loss to move.
+    if tied.any() and (price > size or (data.margins > 1).all()):
         left = radius / kappa - float(data.weights @ share)
         share[tied] = min(max(left / data.weights[tied].sum(), 0.0), 1.0)
     return share

@@ -99,31 +99,43 @@ def _root_of_active(sizes, s, r, lower):
 
 
 @njit(cache=True)
-def norm_excess(q, a, s, rho):
-    """Return θ (see the head of this file) of the point of the epigraph nearest to (a, s)."""
+def nearest(q, a, s, rho):
+    """Return θ (see the head of this file) and λ of the point of the epigraph nearest to (a, s).
+
+    λ is not left to s + ρθ, whose terms may cancel.
+    """
     if q == TWO:
-        return l2_excess(_euclidean(a), s, rho)
+        return l2_nearest(_euclidean(a), s, rho)
     sizes = np.abs(a)
     if q == ONE:
         if sizes.sum() <= s:
-            return 0.0
-        return threshold(sizes, s, rho)
+            return 0.0, s
+        if sizes.max() <= -s / rho:
+            return -s / rho, 0.0  # the origin
+        theta = max(threshold(sizes, s, rho), 0.0)
+        return theta, max(s + rho * theta, 0.0)
     if sizes.max() <= s:
-        return 0.0
+        return 0.0, s
     if sizes.sum() <= -s / rho:
-        return -s / rho  # the origin: λ = 0
-    level = threshold(sizes, -s / rho, 1.0 / rho)
-    return (level - s) / rho
+        return -s / rho, 0.0  # the origin
+    level = max(threshold(sizes, -s / rho, 1.0 / rho), 0.0)
+    return (level - s) / rho, level
 
 
 @njit(cache=True)
-def l2_excess(length, s, rho):
-    """Return θ for q = 2, from the length of a alone."""
+def l2_nearest(length, s, rho):
+    """Return θ and λ for q = 2, from the length of a alone."""
     if length <= s:
-        return 0.0
-    if rho * length <= -s:
-        return -s / rho  # the origin: λ = 0
-    return (length - s) / (1.0 + rho)
+        return 0.0, s
+    if length <= -s / rho:
+        return -s / rho, 0.0  # the origin
+    return (length - s) / (1.0 + rho), (rho * length + s) / (1.0 + rho)
+
+
+@njit(cache=True)
+def _kept_share(theta, length):
+    """Return the factor 1 − θ/length of q = 2, cut off at 0, where the point is the origin."""
+    return 0.0 if theta >= length else (length - theta) / length
 
 
 @njit(cache=True)
@@ -141,8 +153,7 @@ def _euclidean(a):
 def shrink(q, a, theta, level, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
-        length = _euclidean(a)
-        factor = max(0.0, 1.0 - theta / length) if theta > 0.0 else 1.0
+        factor = _kept_share(theta, _euclidean(a))
         for k in range(a.size):
             out[k] = factor * a[k]
     elif q == ONE:
@@ -156,8 +167,7 @@ def shrink(q, a, theta, level, out):
 @njit(cache=True)
 def project(q, x, s, rho, out):
     """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
-    theta = norm_excess(q, x, s, rho)
-    level = max(s + rho * theta, 0.0)
+    theta, level = nearest(q, x, s, rho)
     shrink(q, x, theta, level, out)
     return level
 
@@ -168,11 +178,13 @@ def project(q, x, s, rho, out):
 # The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂ ≤ 1} of
 # σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest is a projection onto the epigraph, and the dual function is smooth
 # and concave in σ. It is maximised over the three edges of the triangle, and where no edge is optimal, in its inside
-# (m = 1 and κλ = 2: the triple kink). Each of the four is one monotone equation in δ = σ₁ − σ₂,
+# (m = 1 and κλ = 2: the triple kink). Each of the four is one monotone equation in one variable t: with δ = σ₁ − σ₂,
 #
-#     0 = (1 + 2t) − m − t κλ,      t = dσ₂/dδ:   0 (σ₂ = 0),   −1 (σ₁ = 0),   −1/2 (σ₁ + σ₂ = 1),   0 (inside)
+#     0 = δ' (1 − m) + σ₂' (2 − κλ),      ' = d/dt,
 #
 # and the point of every candidate shows its own duality gap, which says whether it is the solution.
+# The step is a function of δ and σ₂: both are carried, each to its own relative accuracy, because with long steps or
+# rows a δ far below the rounding of σ₁ matters.
 # ---------------------------------------------------------------------------------------------------------------------
 
 
@@ -193,14 +205,33 @@ class Sample(NamedTuple):
     size: float  # Σ |w̄_j z_j|: the scale on which w̄·z is rounded
 
 
+class Line(NamedTuple):
+    """A line t ↦ (δ, σ₂) on which the dual function is maximised for low ≤ t ≤ high."""
+
+    delta: float  # at t = 0
+    delta_slope: float
+    sigma2: float  # at t = 0
+    sigma2_slope: float
+    low: float
+    high: float
+
+
 class Point(NamedTuple):
-    """Margin and λ at some σ, their derivatives along δ, and the multiplier θ of the norm."""
+    """Margin and λ at some σ, their derivatives along a line, and the multiplier θ of the norm."""
 
     margin: float
     level: float
     margin_slope: float
     level_slope: float
     theta: float
+
+
+HINGE_EDGE = Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
+FLIPPED_EDGE = Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0)
+# The edge σ₁ + σ₂ = 1 in two parts: the variable is δ where δ may be small, and σ₂ where σ₂ may be small.
+MIXED_EDGE = Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5)
+MOSTLY_HINGE_EDGE = Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25)
+INSIDE = Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
 
 
 @njit(cache=True)
@@ -219,52 +250,54 @@ def make_sample(w_bar, z, level, bias, free, eta, rho, kappa):
 
 
 @njit(cache=True)
-def _evaluate(q, ball, sample, delta, sigma2, slope2):
-    """Return the Point at (δ, σ₂) moving with dσ₂/dδ = slope2; with `ball` ≥ 0 the level is held at that value."""
+def _evaluate(q, ball, sample, line, delta, sigma2):
+    """Return the Point at (δ, σ₂), with derivatives along the line; with `ball` ≥ 0 the level is held at that value."""
     s = sample.level
     ds = 0.0
-    if sigma2 != 0.0 or slope2 != 0.0:
+    if sigma2 != 0.0 or line.sigma2_slope != 0.0:
         s += sample.eta * sample.kappa * sigma2
-        ds = sample.eta * sample.kappa * slope2
+        ds = sample.eta * sample.kappa * line.sigma2_slope
+    shift = sample.eta * delta
+    shift_slope = sample.eta * line.delta_slope
     if q == TWO:
-        return _evaluate_l2(ball, sample, delta, s, ds)
-    a = (sample.w_bar + (sample.eta * delta) * sample.z) / sample.rho
+        return _evaluate_l2(ball, sample, shift, shift_slope, s, ds)
+    a = (sample.w_bar + shift * sample.z) / sample.rho
     if q == ONE:
-        return _evaluate_l1(ball, sample, delta, s, ds, a)
-    return _evaluate_linf(ball, sample, delta, s, ds, a)
+        return _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a)
+    return _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a)
 
 
 @njit(cache=True)
-def _evaluate_l2(ball, sample, delta, s, ds):
+def _evaluate_l2(ball, sample, shift, shift_slope, s, ds):
     rho = sample.rho
-    inner = (sample.along + sample.eta * delta * sample.square) / rho
+    inner = (sample.along + shift * sample.square) / rho
+    inner_slope = shift_slope * sample.square / rho
     root = math.sqrt(sample.square)
     length = math.hypot(sample.across / rho, inner / root if root > 0.0 else 0.0)
-    length_slope = sample.eta * inner / (rho * length) if length > 0.0 else 0.0
+    length_slope = shift_slope * (inner / length) / rho if length > 0.0 else 0.0
     if ball >= 0.0:
-        theta = max(length - ball, 0.0)
+        theta, level = max(length - ball, 0.0), ball
         theta_slope = length_slope
     else:
-        theta = l2_excess(length, s, rho)
+        theta, level = l2_nearest(length, s, rho)
         theta_slope = -ds / rho if theta >= length else (length_slope - ds) / (1.0 + rho)
-    bias = sample.bias + sample.free * sample.eta * delta
-    bias_slope = sample.free * sample.eta
-    inner_slope = sample.eta * sample.square / rho
+    bias = sample.bias + sample.free * shift
+    bias_slope = sample.free * shift_slope
     if theta <= 0.0:
-        return Point(inner + bias, s, inner_slope + bias_slope, ds, 0.0)
-    factor = max(0.0, 1.0 - theta / length)
+        return Point(inner + bias, level, inner_slope + bias_slope, ds, 0.0)
+    factor = _kept_share(theta, length)
     factor_slope = (theta * length_slope / length - theta_slope) / length if factor > 0.0 else 0.0
     slope = factor_slope * inner + factor * inner_slope + bias_slope
-    return Point(factor * inner + bias, s + rho * theta, slope, ds + rho * theta_slope, theta)
+    return Point(factor * inner + bias, level, slope, ds + rho * theta_slope, theta)
 
 
 @njit(cache=True)
-def _evaluate_l1(ball, sample, delta, s, ds, a):
+def _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a):
     if ball < 0.0:
-        theta = norm_excess(ONE, a, s, sample.rho)
+        theta, level = nearest(ONE, a, s, sample.rho)
     else:
         sizes = np.abs(a)
-        theta = threshold(sizes, ball, 0.0) if sizes.sum() > ball else 0.0
+        theta, level = threshold(sizes, ball, 0.0) if sizes.sum() > ball else 0.0, ball
     margin = 0.0
     signed = 0.0
     square = 0.0
@@ -277,24 +310,20 @@ def _evaluate_l1(ball, sample, delta, s, ds, a):
             signed += sign * sample.z[k]
             square += sample.z[k] * sample.z[k]
             active += 1
-    rate = sample.eta / sample.rho
+    rate = shift_slope / sample.rho
     theta_slope = 0.0
     if theta > 0.0 and ball < 0.0:
         theta_slope = (rate * signed - ds) / (active + sample.rho)
     elif theta > 0.0 and active > 0:
         theta_slope = rate * signed / active
-    bias = sample.bias + sample.free * sample.eta * delta
-    slope = rate * square - signed * theta_slope + sample.free * sample.eta
-    return Point(margin + bias, s + sample.rho * theta, slope, ds + sample.rho * theta_slope, theta)
+    slope = rate * square - signed * theta_slope + sample.free * shift_slope
+    bias = sample.bias + sample.free * shift
+    return Point(margin + bias, level, slope, ds + sample.rho * theta_slope, theta)
 
 
 @njit(cache=True)
-def _evaluate_linf(ball, sample, delta, s, ds, a):
-    theta = 0.0
-    level = ball
-    if ball < 0.0:
-        theta = norm_excess(INFINITY, a, s, sample.rho)
-        level = max(s + sample.rho * theta, 0.0)
+def _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a):
+    theta, level = nearest(INFINITY, a, s, sample.rho) if ball < 0.0 else (0.0, ball)
     margin = 0.0
     signed = 0.0
     square = 0.0
@@ -314,16 +343,10 @@ def _evaluate_linf(ball, sample, delta, s, ds, a):
     if ball >= 0.0:
         theta = excess
     elif level > 0.0:
-        level_slope = (ds + sample.eta * signed) / (1.0 + sample.rho * clipped)
-    bias = sample.bias + sample.free * sample.eta * delta
-    slope = sample.eta / sample.rho * square + signed * level_slope + sample.free * sample.eta
+        level_slope = (ds + shift_slope * signed) / (1.0 + sample.rho * clipped)
+    slope = shift_slope / sample.rho * square + signed * level_slope + sample.free * shift_slope
+    bias = sample.bias + sample.free * shift
     return Point(margin + bias, level, slope, level_slope, theta)
-
-
-@njit(cache=True)
-def _residual(point, slope2, kappa):
-    flipped = slope2 * kappa * point.level if slope2 != 0.0 else 0.0
-    return (1.0 + 2.0 * slope2) - point.margin - flipped
 
 
 @njit(cache=True)
@@ -337,102 +360,106 @@ def _noise(sample, delta, sigma2):
 
 
 @njit(cache=True)
-def _solve_edge(q, ball, sample, low, high, constant, slope2):
-    """Return the root δ in [low, high] of the decreasing residual, σ₂ = constant + slope2·δ; or the nearer end.
-
-    Newton steps on the exact slope, with a bracket that at least halves in every second step, until the residual is
-    rounding noise or the bracket too narrow to hold anything else. It needs no limit on the number of steps.
-    """
-    if _residual(_evaluate(q, ball, sample, low, constant + slope2 * low, slope2), slope2, sample.kappa) <= 0.0:
-        return low
-    if _residual(_evaluate(q, ball, sample, high, constant + slope2 * high, slope2), slope2, sample.kappa) >= 0.0:
-        return high
-    steepest = sample.eta * (sample.square / sample.rho + sample.free)
-    if slope2 != 0.0:
-        steepest += sample.eta * (sample.kappa * slope2) ** 2
-    delta = 0.5 * (low + high)
-    width = high - low
-    while True:
-        sigma2 = constant + slope2 * delta
-        point = _evaluate(q, ball, sample, delta, sigma2, slope2)
-        residual = _residual(point, slope2, sample.kappa)
-        tolerance = 2.0 * EPS * _noise(sample, delta, abs(sigma2))
-        if abs(residual) <= tolerance or (high - low) * steepest <= tolerance:
-            return delta
-        if residual > 0.0:
-            low = delta
-        else:
-            high = delta
-        slope = -point.margin_slope
-        if slope2 != 0.0:
-            slope -= slope2 * sample.kappa * point.level_slope
-        previous = delta
-        if slope < 0.0:
-            delta = previous - residual / slope
-        if not (low < delta < high) or (high - low) > 0.5 * width:
-            delta = 0.5 * (low + high)
-        width = high - low
-        if delta <= low or delta >= high:
-            return previous
+def _slope_and_curvature(q, ball, sample, line, t):
+    """Return the first and second derivative of the dual function along the line."""
+    point = _evaluate(q, ball, sample, line, line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t)
+    slope = line.delta_slope * (1.0 - point.margin)
+    curvature = -line.delta_slope * point.margin_slope
+    if line.sigma2_slope != 0.0:
+        slope += line.sigma2_slope * (2.0 - sample.kappa * point.level)
+        curvature -= line.sigma2_slope * sample.kappa * point.level_slope
+    return slope, curvature
 
 
 @njit(cache=True)
-def _duality_gap(q, sample, sigma1, sigma2):
-    """Return the duality gap of σ relative to the rounding noise, and the point."""
-    point = _evaluate(q, -1.0, sample, sigma1 - sigma2, sigma2, 0.0)
+def _maximise(q, ball, sample, line):
+    """Return (δ, σ₂) where the dual function is largest on the line.
+
+    Newton steps on the exact slope, with a bracket that at least halves in every second step, until the slope is
+    rounding noise or the bracket too narrow to hold anything else. It needs no limit on the number of steps.
+    """
+    low, high = line.low, line.high
+    if _slope_and_curvature(q, ball, sample, line, low)[0] <= 0.0:
+        high = low
+    elif _slope_and_curvature(q, ball, sample, line, high)[0] >= 0.0:
+        low = high
+    steepest = sample.eta * line.delta_slope**2 * (sample.square / sample.rho + sample.free)
+    if line.sigma2_slope != 0.0:
+        steepest += sample.eta * (sample.kappa * line.sigma2_slope) ** 2
+    t = 0.5 * (low + high)
+    width = high - low
+    while low < t < high:
+        slope, curvature = _slope_and_curvature(q, ball, sample, line, t)
+        noise = _noise(sample, line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t)
+        if abs(slope) <= 2.0 * EPS * noise or (high - low) * steepest <= 2.0 * EPS * noise:
+            break
+        if slope > 0.0:
+            low = t
+        else:
+            high = t
+        if curvature < 0.0:
+            t -= slope / curvature
+        if not (low < t < high) or (high - low) > 0.5 * width:
+            t = 0.5 * (low + high)
+        width = high - low
+    return line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+
+
+@njit(cache=True)
+def _duality_gap(sample, point, delta, sigma2):
+    """Return the duality gap of σ, relative to the rounding noise, at the point that belongs to σ."""
     hinge = 1.0 - point.margin
     loss = max(hinge, 0.0)
-    bound = sigma1 * hinge
+    bound = (sigma2 + delta) * hinge
     if not math.isinf(sample.kappa):
         flipped = 1.0 + point.margin - sample.kappa * point.level
         loss = max(loss, flipped)
         bound += sigma2 * flipped
-    return (loss - bound) / _noise(sample, sigma1 - sigma2, sigma2), point
+    return (loss - bound) / _noise(sample, delta, sigma2)
+
+
+@njit(cache=True)
+def _on_edge(q, sample, edge):
+    """Return δ, σ₂, the relative duality gap and the point of the best σ on an edge."""
+    delta, sigma2 = _maximise(q, -1.0, sample, edge)
+    point = _evaluate(q, -1.0, sample, edge, delta, sigma2)
+    return delta, sigma2, _duality_gap(sample, point, delta, sigma2), point
 
 
 @njit(cache=True)
 def _inside(q, sample):
-    """Return (σ₁, σ₂) for the triple kink m = 1, κλ = 2, moved into the triangle."""
+    """Return δ, σ₂, the relative duality gap and the point for the triple kink m = 1, κλ = 2."""
     level = 2.0 / sample.kappa
-    delta = _solve_edge(q, level, sample, -1.0, 1.0, 0.0, 0.0)
-    point = _evaluate(q, level, sample, delta, 0.0, 0.0)
-    sigma2 = (level - sample.level - sample.rho * point.theta) / (sample.eta * sample.kappa)
-    sigma2 = min(max(sigma2, 0.0, -delta), 0.5 * (1.0 - delta))
-    return max(sigma2 + delta, 0.0), sigma2
+    delta, _ = _maximise(q, level, sample, INSIDE)
+    point = _evaluate(q, level, sample, INSIDE, delta, 0.0)
+    wanted = (level - sample.level - sample.rho * point.theta) / (sample.eta * sample.kappa)
+    sigma2 = min(max(wanted, 0.0, -delta), 0.5 * (1.0 - delta))
+    if sigma2 != wanted:  # outside the triangle: the point above does not belong to σ
+        point = _evaluate(q, -1.0, sample, INSIDE, delta, sigma2)
+    return delta, sigma2, _duality_gap(sample, point, delta, sigma2), point
 
 
 @njit(cache=True)
 def solve_multipliers(q, sample):
-    """Return σ₁, σ₂, the relative duality gap and the point of the proximal step."""
-    hinge = _solve_edge(q, -1.0, sample, 0.0, 1.0, 0.0, 0.0)
-    best1, best2 = hinge, 0.0
-    best_gap, best_point = _duality_gap(q, sample, best1, best2)
+    """Return δ, σ₂, the relative duality gap and the point of the proximal step."""
+    best = _on_edge(q, sample, HINGE_EDGE)
     if math.isinf(sample.kappa):
-        return best1, best2, best_gap, best_point
-    for candidate in range(1, 4):
-        if best_gap <= 8.0 * EPS:
-            break
-        if candidate == 1:
-            sigma1, sigma2 = 0.0, -_solve_edge(q, -1.0, sample, -1.0, 0.0, 0.0, -1.0)
-        elif candidate == 2:
-            delta = _solve_edge(q, -1.0, sample, -1.0, 1.0, 0.5, -0.5)
-            sigma1, sigma2 = 0.5 * (1.0 + delta), 0.5 * (1.0 - delta)
-        elif sample.kappa > 0.0:
-            sigma1, sigma2 = _inside(q, sample)
-        else:
-            break
-        gap, point = _duality_gap(q, sample, sigma1, sigma2)
-        if gap < best_gap:
-            best1, best2, best_gap, best_point = sigma1, sigma2, gap, point
-    return best1, best2, best_gap, best_point
+        return best
+    for edge in (FLIPPED_EDGE, MIXED_EDGE, MOSTLY_HINGE_EDGE):
+        if best[2] > 8.0 * EPS:
+            other = _on_edge(q, sample, edge)
+            best = other if other[2] < best[2] else best
+    if best[2] > 8.0 * EPS and sample.kappa > 0.0:
+        other = _inside(q, sample)
+        best = other if other[2] < best[2] else best
+    return best
 
 
 @njit(cache=True)
 def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
-    """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b moves by ηyδ), σ₁, σ₂ and the relative gap."""
+    """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b moves by ηyδ), σ₂ and the relative gap."""
     sample = make_sample(w_bar, z, level, bias, free, eta, rho, kappa)
-    sigma1, sigma2, gap, point = solve_multipliers(q, sample)
-    a = (w_bar + (eta * (sigma1 - sigma2)) * z) / rho
-    new_level = max(point.level, 0.0)
-    shrink(q, a, point.theta, new_level, out)
-    return new_level, sigma1, sigma2, gap
+    delta, sigma2, gap, point = solve_multipliers(q, sample)
+    a = (w_bar + (eta * delta) * z) / rho
+    shrink(q, a, point.theta, point.level, out)
+    return point.level, delta, sigma2, gap

@@ -7,6 +7,7 @@ from drsvm.result import Result
 from drsvm.solvers.base import Solver, run
 
 _REGISTRY = {
+    "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
 
@@ -23,7 +24,7 @@ def make_solver(solver, **settings) -> Solver:
             raise TypeError(f"settings {sorted(settings)} go into the {type(solver).__name__} object, not into solve.")
         return solver
     if solver == "auto":
-        solver = "conic"
+        solver = "interior-point"
     if solver not in _REGISTRY:
         raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={solver!r}.")
     module, name = _REGISTRY[solver]

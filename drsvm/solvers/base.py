@@ -100,22 +100,32 @@ class _Best:
         return self.primal.objective - self.dual.lower_bound
 
     def judge(self, candidate: Candidate) -> None:
-        if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
-            primal = primal_point(self.problem, candidate.weights, candidate.intercept)
-            if primal.objective < self.primal.objective:
-                self.primal = primal
-        if candidate.hinge_dual is None and candidate.flip_dual is None:
-            return
-        dual = dual_point(
-            self.problem, candidate.hinge_dual, candidate.flip_dual, reference=self.primal.weights
-        )
+        # A wild candidate overflows or is no number: it fails the comparisons below, and that is all.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
+                self._judge_classifier(candidate)
+            multipliers = (candidate.hinge_dual, candidate.flip_dual)
+            given = [values for values in multipliers if values is not None]
+            if given and not any(np.isnan(values).any() for values in given):
+                self._judge_multipliers(*multipliers)
+
+    def _judge_classifier(self, candidate: Candidate) -> None:
+        # A copy, because a state may go on working in the array it offers.
+        primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
+        if primal.objective < self.primal.objective:
+            self.primal = primal
+            if self.problem.norm.value(primal.weights) > self.dual.weight_bound:
+                # The bound was proven for smaller weights only: prove it anew.
+                old = self.dual
+                self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
+
+    def _judge_multipliers(self, hinge_dual, flip_dual) -> None:
+        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
         if dual.lower_bound > self.dual.lower_bound:
             self.dual = dual
 
     def progress(self, iteration: int, seconds: float) -> Progress:
-        return Progress(
-            iteration, seconds, self.primal.objective, self.dual.lower_bound, self.primal.radius_price
-        )
+        return Progress(iteration, seconds, self.primal.objective, self.dual.lower_bound, self.primal.radius_price)
 
 
 def run(problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads) -> Result:
@@ -148,14 +158,15 @@ def run(problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, cal
                     best.judge(state.candidate())
                     progress = best.progress(iteration, time.perf_counter() - began)
                     history.append(progress)
+                    stop = callback is not None and callback(progress)
                     if best.gap <= limits.tol:
                         status = Status.OPTIMAL
-                    elif callback is not None and callback(progress):
+                    elif stop:
                         status = Status.STOPPED
-                    elif state.finished:
-                        status = Status.STALLED
                     elif late:
                         status = Status.TIME_LIMIT
+                    elif state.finished:
+                        status = Status.STALLED
             info = state.info()
         finally:
             state.close()
@@ -244,4 +255,6 @@ def _check_start(problem: Problem, start) -> Candidate | None:
         elif problem.kept is not None:
             alpha, beta = alpha[problem.kept], beta[problem.kept]
     weights = check_weight_vector(weights, problem.n_features, "start")
+    if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
+        raise ValueError(f"start must have a finite intercept, got {intercept!r}.")
     return Candidate(weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta)

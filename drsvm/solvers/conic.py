@@ -75,7 +75,10 @@ class ConicState(State):
 
 @dataclass(frozen=True)
 class Model:
-    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead."""
+    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
+
+    Features are measured in `unit`, so that a backend sees numbers near 1 whatever the scale of the data.
+    """
 
     P: sparse.csc_array
     cost: np.ndarray
@@ -83,13 +86,14 @@ class Model:
     bound: np.ndarray
     n_cone: int
     flips: bool
+    unit: float
 
     def read(self, problem: Problem, x, multipliers) -> Candidate:
         """Return the answer in the words of the problem."""
         n, d = problem.n_rows, problem.n_features
         intercept = float(x[d]) if problem.fit_intercept else 0.0
         flip_dual = multipliers[n : 2 * n] if self.flips else None
-        return Candidate(x[:d], intercept, multipliers[:n], flip_dual)
+        return Candidate(x[:d] / self.unit, intercept, multipliers[:n], flip_dual)
 
 
 def build_model(problem: Problem) -> Model:
@@ -97,7 +101,8 @@ def build_model(problem: Problem) -> Model:
     n, d = problem.n_rows, problem.n_features
     flips = problem.flips_possible
     with_norm = problem.radius > 0 or flips
-    signed = sparse.csr_array(problem.X.astype(np.float64)) * problem.signs[:, None]
+    unit = problem.typical_row_norm()
+    signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     b = [problem.signs[:, None]] if problem.fit_intercept else []
     no_b = [np.zeros((1, 1))] if problem.fit_intercept else []
     u = d if with_norm and isinstance(problem.norm, L1) else 0
@@ -109,7 +114,7 @@ def build_model(problem: Problem) -> Model:
     blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
     bounds = [-np.ones(n)]
     if flips:
-        blocks.append(row(signed, b, np.full((n, 1), -problem.flip_cost), losses))
+        blocks.append(row(signed, b, np.full((n, 1), -problem.flip_cost / unit), losses))
         bounds.append(-np.ones(n))
     blocks.append(row(None, [None] * len(b), None, losses))
     bounds.append(np.zeros(n))
@@ -120,10 +125,10 @@ def build_model(problem: Problem) -> Model:
         bounds.append(np.zeros(sum(_height(block) for block in norm_rows)))
     A = sparse.block_array(blocks, format="csc")
     cost = np.zeros(A.shape[1])
-    cost[d + len(b)] = problem.radius
+    cost[d + len(b)] = problem.radius / unit
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.weights
-    P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2, 0.0), format="csc")
-    return Model(P, cost, A, np.concatenate(bounds), n_cone, flips)
+    P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
+    return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
 
 
 def _height(block) -> int:
@@ -172,7 +177,7 @@ def _highs(model: Model, accuracy: float, limits: Limits):
     highspy = _import("highspy")
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("time_limit", float(min(limits.time_left(), 1e30)))
+    highs.setOptionValue("time_limit", float(min(max(limits.time_left(), 1e-3), 1e30)))
     highs.setOptionValue("threads", limits.n_threads or 0)
     feasibility = max(accuracy, 1e-10)
     highs.setOptionValue("primal_feasibility_tolerance", feasibility)

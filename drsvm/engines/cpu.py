@@ -1,0 +1,235 @@
+"""The engine on the cores of one machine: blocks of rows, threads over groups of blocks."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.engines.rows import rows_of
+from drsvm.kernels import interior_point as kernel
+from drsvm.problem import Problem
+
+BLOCK_BYTES = 1 << 20
+"""A block of rows and its state should stay in a core's cache while several products go over it."""
+
+THREAD_WORK = 50_000
+"""Stored entries a thread must have to be worth waking."""
+
+
+class Curvature(NamedTuple):
+    """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
+
+    gram: np.ndarray  # (w, b) × (w, b), symmetric
+    column: np.ndarray  # (w, b) × λ
+    square: float  # λ × λ
+    predictor: np.ndarray  # (w, b)
+    predictor_level: float  # λ
+    products: float  # Σ multiplier · slack
+
+
+class Prediction(NamedTuple):
+    """What the samples say of the predictor's direction, and what they add to the corrector's right-hand side."""
+
+    primal_rate: float  # 1 / longest primal step
+    dual_rate: float
+    slack_change: float  # Σ multiplier · dslack
+    multiplier_change: float  # Σ slack · dmultiplier
+    both_change: float  # Σ dmultiplier · dslack
+    correction: np.ndarray  # (w, b)
+    correction_level: float
+    targeted: np.ndarray  # (w, b), to be multiplied by the target
+    targeted_level: float
+
+
+@dataclass
+class _Block:
+    first: int
+    last: int
+    weights: np.ndarray
+    signs: np.ndarray
+    state: np.ndarray  # α, β, γ, g₁, g₂, g₃
+    predicted: np.ndarray  # dm of the predictor, unsigned
+    change: np.ndarray  # dm of the combined direction, unsigned
+
+
+class CpuEngine:
+    """Rows and per-sample state of one interior-point run."""
+
+    def __init__(self, problem: Problem, n_threads: int | None = None):
+        self.n_features = problem.n_features
+        self.intercept = problem.fit_intercept
+        self.flips = problem.flips_possible
+        self.kappa = problem.flip_cost if self.flips else 0.0
+        self.rows = rows_of(problem.X)
+        n, d = problem.X.shape
+        stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
+        size = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
+        self.blocks = [
+            _Block(
+                first,
+                last := min(first + size, n),
+                problem.weights[first:last],
+                problem.signs[first:last],
+                np.empty((6, last - first)),
+                np.empty(last - first),
+                np.empty(last - first),
+            )
+            for first in range(0, n, size)
+        ]
+        wanted = n_threads or os.cpu_count() or 1
+        self.n_threads = max(1, min(wanted, stored // THREAD_WORK, len(self.blocks)))
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def _over_blocks(self, work: Callable[[list[_Block]], tuple]) -> list[tuple]:
+        """Call work on each thread's share of the blocks; the answers come in the order of the rows."""
+        if self._pool is None:
+            return [work(self.blocks)]
+        bounds = np.linspace(0, len(self.blocks), self.n_threads + 1).astype(int)
+        shares = [self.blocks[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return list(self._pool.map(work, shares))
+
+    def _margin_changes(self, block: _Block, direction, out) -> None:
+        self.rows.dot(block.first, block.last, direction[: self.n_features], out)
+        if self.intercept:
+            out += direction[self.n_features]
+
+    def _collect(self, block: _Block, coefficients, totals) -> None:
+        """Add Σ c_i (x_i, 1) to totals, one column per column of coefficients."""
+        self.rows.transposed_dot(block.first, block.last, coefficients, totals[: self.n_features])
+        if self.intercept:
+            totals[self.n_features] += coefficients.sum(axis=0)
+
+    @property
+    def n_linear(self) -> int:
+        """Number of unknowns in (w, b)."""
+        return self.n_features + self.intercept
+
+    def center(self, point, level: float, mu: float) -> None:
+        """Put every sample on the central path of μ at (w, b) = point and λ = level."""
+
+        def work(blocks):
+            for block in blocks:
+                self._margin_changes(block, point, block.change)
+                margins = block.signs * block.change
+                kernel.center(block.state, block.weights, margins, self.kappa * level, mu, self.flips)
+            return ()
+
+        self._over_blocks(work)
+
+    def curvature(self) -> Curvature:
+        """Return the samples' part of the Newton equations at the current state."""
+
+        def work(blocks):
+            matrix = np.zeros((self.n_features, self.n_features))
+            totals = np.zeros((self.n_linear, 3))
+            sums = np.zeros(4)
+            for block in blocks:
+                size = block.last - block.first
+                h = np.empty(size)
+                coefficients = np.empty((size, 3 if self.intercept else 2))
+                sums[:3] += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
+                if self.intercept:
+                    coefficients[:, 2] = h
+                self.rows.gram(block.first, block.last, h, matrix)
+                self._collect(block, coefficients, totals[:, : coefficients.shape[1]])
+            return matrix, totals, sums
+
+        matrix, totals, sums = (sum(parts) for parts in zip(*self._over_blocks(work), strict=True))
+        d = self.n_features
+        gram = np.empty((self.n_linear, self.n_linear))
+        gram[:d, :d] = np.triu(matrix) + np.triu(matrix, 1).T
+        if self.intercept:
+            gram[:, d] = gram[d, :] = totals[:, 2]
+        return Curvature(gram, totals[:, 0], sums[0], totals[:, 1], sums[1], sums[2])
+
+    def predict(self, direction, level_change: float) -> Prediction:
+        """Follow the predictor's direction (dw, db) and dλ."""
+
+        def work(blocks):
+            totals = np.zeros((self.n_linear, 2))
+            sums, rates = np.zeros(5), (0.0, 0.0)
+            for block in blocks:
+                coefficients = np.empty((block.last - block.first, 2))
+                self._margin_changes(block, direction, block.predicted)
+                primal, dual, *rest = kernel.predict(
+                    block.state,
+                    block.weights,
+                    block.signs,
+                    self.flips,
+                    self.kappa,
+                    block.predicted,
+                    self.kappa * level_change,
+                    coefficients,
+                )
+                rates = max(rates[0], primal), max(rates[1], dual)
+                sums += rest
+                self._collect(block, coefficients, totals)
+            return totals, sums, rates
+
+        parts = self._over_blocks(work)
+        totals = sum(part[0] for part in parts)
+        slack, multiplier, both, corrected, targeted = sum(part[1] for part in parts)
+        return Prediction(
+            max(part[2][0] for part in parts),
+            max(part[2][1] for part in parts),
+            slack,
+            multiplier,
+            both,
+            totals[:, 0],
+            corrected,
+            totals[:, 1],
+            targeted,
+        )
+
+    def longest_steps(self, direction, level_change: float, predicted_level: float, target: float):
+        """Set the combined direction and return 1 / the longest primal and dual steps along it."""
+        self._move = (target, self.kappa * predicted_level, self.kappa * level_change)
+
+        def work(blocks):
+            rates = (0.0, 0.0)
+            for block in blocks:
+                self._margin_changes(block, direction, block.change)
+                primal, dual = kernel.longest_steps(*self._move_arguments(block))
+                rates = max(rates[0], primal), max(rates[1], dual)
+            return rates
+
+        parts = self._over_blocks(work)
+        return max(part[0] for part in parts), max(part[1] for part in parts)
+
+    def _move_arguments(self, block: _Block) -> tuple:
+        target, predicted_level, level = self._move
+        return (
+            block.state,
+            block.weights,
+            block.signs,
+            self.flips,
+            target,
+            block.predicted,
+            predicted_level,
+            block.change,
+            level,
+        )
+
+    def move(self, primal: float, dual: float) -> None:
+        """Go the given steps along the combined direction."""
+
+        def work(blocks):
+            for block in blocks:
+                kernel.move(*self._move_arguments(block), primal, dual)
+            return ()
+
+        self._over_blocks(work)
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β of every row."""
+        alpha = np.concatenate([block.state[0] for block in self.blocks])
+        beta = np.concatenate([block.state[1] for block in self.blocks])
+        return alpha, beta

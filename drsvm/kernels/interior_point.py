@@ -1,0 +1,170 @@
+"""The work of the interior point on single samples, fused: one pass over a block, no temporaries of its size.
+
+Sample i has its own slack s and three constraints with multipliers,
+
+    g₁ = s − (1 − m) ≥ 0  (α),      g₂ = s − (1 + m − κλ) ≥ 0  (β),      g₃ = s ≥ 0  (γ),      α + β + γ = π,
+
+and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With D_k = multiplier/slack,
+D = ΣD_k and P_k = (target·π − correction_k)/g_k, elimination of the slack gives
+
+    ds = (ΣP − π − (D₁ − D₂) dm − κ D₂ dλ) / D
+    dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
+
+and what a sample adds to the equations for (w, λ) is a number times its row. The second-order correction is the
+product of the predictor's changes; it is computed anew from the predictor's dm wherever it is needed, which is cheaper
+than keeping it. Where labels cannot be flipped (`flips` false), β stays 0 and g₂ stays 1.
+
+The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃.
+"""
+
+from numba import njit
+
+FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _ratios(state, i):
+    i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
+    d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
+    return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
+    """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
+    ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
+    g1, g2 = ds + dm, (ds - dm + kdl if flips else 0.0)
+    return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
+
+
+@njit(cache=True, nogil=True)
+def center(state, weights, margins, kl, mu, flips):
+    """Put every sample on the central path of μ for its margin: Σ_k μ/g_k = 1, multipliers μπ/g_k.
+
+    `kl` is κλ. The sum decreases in s and is convex: Newton's method from the left needs no safeguard.
+    """
+    for i in range(margins.size):
+        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - kl
+        top = max(hinge, 0.0)
+        if flips:
+            top = max(top, flipped)
+        s = top + mu
+        for _ in range(100):
+            r1, r3 = mu / (s - hinge), mu / s
+            r2 = mu / (s - flipped) if flips else 0.0
+            excess = r1 + r2 + r3 - 1.0
+            step = excess * mu / (r1 * r1 + r2 * r2 + r3 * r3)
+            s += step
+            if step <= 1e-13 * (s - top):
+                break
+        pi = weights[i]
+        state[3, i], state[4, i], state[5, i] = s - hinge, s - flipped, s
+        if not flips:
+            state[4, i] = 1.0
+        alpha = mu * pi / (s - hinge)
+        beta = mu * pi / (s - flipped) if flips else 0.0
+        gamma = mu * pi / s
+        total = alpha + beta + gamma
+        state[0, i], state[1, i], state[2, i] = pi * alpha / total, pi * beta / total, pi * gamma / total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def curvature(state, weights, signs, kappa, h, coefficients):
+    """Write the curvature h and the signed coefficients of the λ-column and of the predictor; return λ-sums.
+
+    Returns
+    -------
+    Σ of the λλ entry, Σ of the predictor's λ entry, Σ of multiplier × slack.
+    """
+    square = linear = products = 0.0
+    for i in range(weights.size):
+        _, _, _, d1, d2, d3, inverse = _ratios(state, i)
+        h[i] = (4.0 * d1 * d2 + d3 * (d1 + d2)) * inverse
+        coefficients[i, 0] = -signs[i] * kappa * d2 * (2.0 * d1 + d3) * inverse
+        coefficients[i, 1] = signs[i] * (d2 - d1) * weights[i] * inverse
+        square += kappa * kappa * d2 * (d1 + d3) * inverse
+        linear -= kappa * d2 * weights[i] * inverse
+        products += state[0, i] * state[3, i] + state[1, i] * state[4, i] + state[2, i] * state[5, i]
+    return square, linear, products
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients):
+    """Follow the predictor's direction and write the coefficients of the corrector's right-hand side.
+
+    Column 0 belongs to the correction, column 1 to the target (to be multiplied by it).
+
+    Returns
+    -------
+    Largest −dg/g and −dmultiplier/multiplier, Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ entries of
+    the two columns.
+    """
+    primal = dual = 0.0
+    slack = multiplier = both = corrected = targeted = 0.0
+    for i in range(weights.size):
+        pi = weights[i]
+        i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
+        da, db, dc, e1, e2, e3 = _direction(
+            state, i, flips, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], kdl
+        )
+        # Without target and correction dα/α = −1 − dg₁/g₁.
+        r1, r2, r3 = e1 * i1, e2 * i2, e3 * i3
+        primal = max(primal, -min(r1, r2, r3))
+        dual = max(dual, 1.0 + max(r1, r2, r3))
+        slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
+        multiplier += state[3, i] * da + state[4, i] * db + state[5, i] * dc
+        both += da * e1 + db * e2 + dc * e3
+        p1, p2, p3 = -da * r1, -db * r2, -dc * r3
+        share = (p1 + p2 + p3) * inverse
+        coefficients[i, 0] = signs[i] * (p2 - p1 + (d1 - d2) * share)
+        corrected -= kappa * (p2 - d2 * share)
+        if not flips:
+            i2 = 0.0
+        share = pi * (i1 + i2 + i3) * inverse
+        coefficients[i, 1] = signs[i] * (pi * (i2 - i1) + (d1 - d2) * share)
+        targeted -= kappa * (pi * i2 - d2 * share)
+    return primal, dual, slack, multiplier, both, corrected, targeted
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+def _combined(state, i, pi, flips, target, dm_predicted, kdl_predicted, dm, kdl):
+    """Return 1/g and the changes of state under predictor and corrector together."""
+    i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
+    da, db, dc, e1, e2, e3 = _direction(
+        state, i, flips, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, dm_predicted, kdl_predicted
+    )
+    goal = target * pi
+    p1, p3 = (goal - da * e1) * i1, (goal - dc * e3) * i3
+    p2 = (goal - db * e2) * i2 if flips else 0.0
+    da, db, dc, e1, e2, e3 = _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
+    return i1, i2, i3, da, db, dc, e1, e2, e3
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def longest_steps(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl):
+    """Return the largest −dg/g and −dmultiplier/multiplier of the combined direction."""
+    primal = dual = 0.0
+    for i in range(weights.size):
+        i1, i2, i3, da, db, dc, e1, e2, e3 = _combined(
+            state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
+        )
+        primal = max(primal, -min(e1 * i1, e2 * i2, e3 * i3))
+        dual = max(dual, -da / state[0, i], -dc / state[2, i])
+        if flips:
+            dual = max(dual, -db / state[1, i])
+    return primal, dual
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def move(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl, primal, dual):
+    """Go the given steps along the combined direction."""
+    for i in range(weights.size):
+        _, _, _, da, db, dc, e1, e2, e3 = _combined(
+            state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
+        )
+        state[0, i] += dual * da
+        state[1, i] += dual * db
+        state[2, i] += dual * dc
+        state[3, i] += primal * e1
+        state[4, i] += primal * e2
+        state[5, i] += primal * e3

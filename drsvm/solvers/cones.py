@@ -1,0 +1,315 @@
+"""The norm ‖w‖_q ≤ λ inside the interior point: slacks, multipliers and what they add to the Newton equations.
+
+Every cone has the same methods. With the multiplier part z of the optimality conditions
+
+    c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
+
+a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that depends on the target μ).
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from drsvm.norms import L1, L2, LInf, Norm
+
+
+@dataclass
+class Scaling:
+    """The symmetric matrix of a cone: diag(diagonal) on w, arrow (column, square) with λ, plus k·uuᵀ on (w, λ)."""
+
+    diagonal: np.ndarray
+    column: np.ndarray
+    square: float
+    vector: np.ndarray | None = None
+    vector_level: float = 0.0
+    coefficient: float = 0.0
+
+    def add_to(self, matrix: np.ndarray) -> None:
+        """Add it to a Newton matrix whose first unknowns are w and whose last is λ."""
+        d = len(self.diagonal)
+        matrix[np.arange(d), np.arange(d)] += self.diagonal
+        column, square = self.column, self.square
+        if self.vector is not None:
+            matrix[:d, :d] += np.outer(self.coefficient * self.vector, self.vector)
+            column = column + self.coefficient * self.vector_level * self.vector
+            square = square + self.coefficient * self.vector_level**2
+        matrix[:d, -1] += column
+        matrix[-1, :d] += column
+        matrix[-1, -1] += square
+
+
+class Cone(ABC):
+    """Interface of the three norms."""
+
+    weight: float
+    """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
+
+    @abstractmethod
+    def multipliers(self) -> tuple[np.ndarray, float]:
+        """Return z_w and z_λ."""
+
+    @abstractmethod
+    def products(self) -> float:
+        """Return Σ multiplier · slack."""
+
+    @abstractmethod
+    def scaling(self) -> Scaling:
+        """Return the matrix at the current point, and remember it."""
+
+    @abstractmethod
+    def constant(self, target: float, correct: bool) -> tuple[np.ndarray, float]:
+        """Return the constant part of z + dz for a target, with or without the correction from the last direction."""
+
+    @abstractmethod
+    def set_direction(self, dw, dlevel: float) -> None:
+        """Take dw and dλ and compute all other changes."""
+
+    @abstractmethod
+    def rates(self) -> tuple[float, float]:
+        """Return 1 / the longest primal and dual steps (0: no limit)."""
+
+    @abstractmethod
+    def products_after(self, primal: float, dual: float) -> float:
+        """Return Σ multiplier · slack after the given steps."""
+
+    @abstractmethod
+    def move(self, primal: float, dual: float) -> None:
+        """Go the given steps."""
+
+
+class PolyhedralCone(Cone):
+    """Cones of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
+
+    weight = 1.0
+
+    def __init__(self, slacks, mu: float):
+        self.slacks = slacks
+        self.share = 1.0 / len(slacks)
+        self.duals = mu * self.share / slacks
+
+    def products(self) -> float:
+        return float(self.slacks @ self.duals)
+
+    def _ratios(self) -> np.ndarray:
+        return self.duals / self.slacks
+
+    def _pushes(self, target: float, correct: bool) -> np.ndarray:
+        """Return (target − correction)/slack: what the multipliers would become if the slacks stayed."""
+        goal = np.full(len(self.slacks), target * self.share)
+        if correct:
+            goal -= self.d_slacks * self.d_duals
+        self.pushes = goal / self.slacks
+        return self.pushes
+
+    def _follow(self, d_slacks) -> None:
+        self.d_slacks = d_slacks
+        self.d_duals = self.pushes - self.duals - self.ratios * d_slacks
+
+    def rates(self) -> tuple[float, float]:
+        return float((-self.d_slacks / self.slacks).max()), float((-self.d_duals / self.duals).max())
+
+    def products_after(self, primal: float, dual: float) -> float:
+        return float((self.slacks + primal * self.d_slacks) @ (self.duals + dual * self.d_duals))
+
+    def move(self, primal: float, dual: float) -> None:
+        self.slacks = self.slacks + primal * self.d_slacks
+        self.duals = self.duals + dual * self.d_duals
+
+
+class BoxCone(PolyhedralCone):
+    """q = ∞: λ − w_j ≥ 0 and λ + w_j ≥ 0."""
+
+    def __init__(self, w, level: float, mu: float):
+        super().__init__(np.concatenate([level - w, level + w]), mu)
+        self.d = len(w)
+
+    def multipliers(self):
+        return self._signed(self.duals), -float(self.duals.sum())
+
+    def _signed(self, values) -> np.ndarray:
+        return values[: self.d] - values[self.d :]
+
+    def scaling(self) -> Scaling:
+        self.ratios = self._ratios()
+        total = self.ratios[: self.d] + self.ratios[self.d :]
+        return Scaling(total, -self._signed(self.ratios), float(total.sum()))
+
+    def constant(self, target, correct):
+        pushes = self._pushes(target, correct)
+        return self._signed(pushes), -float(pushes.sum())
+
+    def set_direction(self, dw, dlevel):
+        self._follow(np.concatenate([dlevel - dw, dlevel + dw]))
+
+
+class CrossCone(PolyhedralCone):
+    """q = 1: t_j − w_j ≥ 0, t_j + w_j ≥ 0 and λ − Σ t_j ≥ 0; the bounds t are eliminated."""
+
+    def __init__(self, w, level: float, mu: float):
+        self.d = len(w)
+        bounds = np.abs(w) + (level - np.abs(w).sum()) / (self.d + 1)
+        super().__init__(np.concatenate([bounds - w, bounds + w, [level - bounds.sum()]]), mu)
+
+    def _halves(self, values):
+        return values[: self.d], values[self.d : 2 * self.d], float(values[-1])
+
+    def multipliers(self):
+        upper, lower, budget = self._halves(self.duals)
+        return upper - lower, -budget
+
+    def scaling(self) -> Scaling:
+        self.ratios = self._ratios()
+        upper, lower, budget = self._halves(self.ratios)
+        self.total = upper + lower
+        self.tilt = (upper - lower) / self.total
+        self.coefficient = budget / (1.0 + budget * float((1.0 / self.total).sum()))
+        zero = np.zeros(self.d)
+        return Scaling(4.0 * upper * lower / self.total, zero, 0.0, self.tilt, -1.0, self.coefficient)
+
+    def constant(self, target, correct):
+        upper, lower, budget = self._halves(self._pushes(target, correct))
+        self.both = upper + lower
+        # The multiplier of the budget after the step, but for its part in (dw, dλ): it also equals upper + lower.
+        ratio = float(self.ratios[-1])
+        self.budget = self.coefficient * (budget / ratio + float((self.both / self.total).sum()))
+        return upper - lower - self.tilt * (self.both - self.budget), -self.budget
+
+    def set_direction(self, dw, dlevel):
+        budget = self.budget + self.coefficient * (float(self.tilt @ dw) - dlevel)
+        bounds = (self.both - budget) / self.total + self.tilt * dw
+        self._follow(np.concatenate([bounds - dw, bounds + dw, [dlevel - bounds.sum()]]))
+
+
+class SecondOrderCone(Cone):
+    """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
+
+    weight = 1.0
+
+    def __init__(self, w, level: float, mu: float):
+        self.x = np.concatenate([[level], w])
+        self.z = mu * _reflect(self.x) / _determinant(self.x)
+
+    def multipliers(self):
+        return -self.z[1:], -float(self.z[0])
+
+    def products(self) -> float:
+        return float(self.x @ self.z)
+
+    def scaling(self) -> Scaling:
+        root_x, root_z = math.sqrt(_determinant(self.x)), math.sqrt(_determinant(self.z))
+        x, z = self.x / root_x, self.z / root_z
+        self.point = (x + _reflect(z)) / math.sqrt(2.0 * (1.0 + float(x @ z)))
+        self.stretch = math.sqrt(root_x / root_z)
+        self.scaled = self._scale(self.z)
+        k = 1.0 / self.stretch**2
+        d = len(self.x) - 1
+        return Scaling(np.full(d, k), np.zeros(d), -k, -self.point[1:], self.point[0], 2.0 * k)
+
+    def _scale(self, v) -> np.ndarray:
+        head, tail = self.point[0], self.point[1:]
+        inner = float(tail @ v[1:])
+        first = head * v[0] + inner
+        return self.stretch * np.concatenate([[first], v[1:] + (v[0] + inner / (1.0 + head)) * tail])
+
+    def _unscale(self, v) -> np.ndarray:
+        head, tail = self.point[0], self.point[1:]
+        inner = float(tail @ v[1:])
+        first = head * v[0] - inner
+        return np.concatenate([[first], v[1:] + (inner / (1.0 + head) - v[0]) * tail]) / self.stretch
+
+    def constant(self, target, correct):
+        goal = np.zeros(len(self.x))
+        goal[0] = target
+        if correct:
+            goal -= _product(self._unscale(self.dx), self._scale(self.dz))
+        self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, but for its part in dx
+        return -self.push[1:], -float(self.push[0])
+
+    def set_direction(self, dw, dlevel):
+        self.dx = np.concatenate([[dlevel], dw])
+        self.dz = self.push - self.z - self._unscale(self._unscale(self.dx))
+
+    def rates(self) -> tuple[float, float]:
+        return _cone_rate(self.x, self.dx), _cone_rate(self.z, self.dz)
+
+    def products_after(self, primal: float, dual: float) -> float:
+        return float((self.x + primal * self.dx) @ (self.z + dual * self.dz))
+
+    def move(self, primal: float, dual: float) -> None:
+        self.x = self.x + primal * self.dx
+        self.z = self.z + dual * self.dz
+
+
+class NoCone(Cone):
+    """radius = 0: the norm costs nothing, λ is out of the game."""
+
+    weight = 0.0
+
+    def __init__(self, w, level: float, mu: float):
+        self.d = len(w)
+
+    def multipliers(self):
+        return np.zeros(self.d), 0.0
+
+    def products(self) -> float:
+        return 0.0
+
+    def scaling(self) -> Scaling:
+        return Scaling(np.zeros(self.d), np.zeros(self.d), 1.0)
+
+    def constant(self, target, correct):
+        return np.zeros(self.d), 0.0
+
+    def set_direction(self, dw, dlevel):
+        pass
+
+    def rates(self):
+        return 0.0, 0.0
+
+    def products_after(self, primal, dual):
+        return 0.0
+
+    def move(self, primal, dual):
+        pass
+
+
+def _reflect(v) -> np.ndarray:
+    reflected = -v
+    reflected[0] = v[0]
+    return reflected
+
+
+def _determinant(v) -> float:
+    """Return v₀² − ‖v₁‖², without cancellation of squares."""
+    length = math.sqrt(float(v[1:] @ v[1:]))
+    return (v[0] - length) * (v[0] + length)
+
+
+def _product(a, b) -> np.ndarray:
+    return np.concatenate([[float(a @ b)], a[0] * b[1:] + b[0] * a[1:]])
+
+
+def _divide(a, b) -> np.ndarray:
+    """Return x with a ∘ x = b."""
+    first = (a[0] * b[0] - float(a[1:] @ b[1:])) / _determinant(a)
+    return np.concatenate([[first], (b[1:] - first * a[1:]) / a[0]])
+
+
+def _cone_rate(x, dx) -> float:
+    """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
+    root = math.sqrt(_determinant(x))
+    unit = x / root
+    head = float(_reflect(unit) @ dx)
+    tail = dx[1:] - (head + dx[0]) / (1.0 + unit[0]) * unit[1:]
+    return (math.sqrt(float(tail @ tail)) - head) / root
+
+
+_CONES: dict[type[Norm], type[Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
+
+
+def cone_for(norm: Norm, radius: float) -> type[Cone]:
+    """Return the class of the cone for a norm."""
+    return _CONES[type(norm)] if radius > 0 else NoCone

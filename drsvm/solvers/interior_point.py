@@ -1,0 +1,138 @@
+"""Interior point: proven optima, at one small factorisation per iteration.
+
+A primal-dual predictor-corrector method for
+
+    minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
+    subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κλ,   s_i ≥ 0,   ‖w‖_q ≤ λ.
+
+The slacks s_i and their multipliers are eliminated sample by sample inside the engine; what is left is one symmetric
+system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from drsvm.engines.cpu import CpuEngine
+from drsvm.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.cones import cone_for
+from drsvm.solvers.newton import NewtonSystem
+
+
+@dataclass(frozen=True)
+class InteriorPoint(Solver):
+    """Settings of the interior point.
+
+    Attributes
+    ----------
+    step_fraction : float
+        Share of the way to the boundary that a step may go.
+    """
+
+    name = "interior-point"
+    default_tol = 1e-8
+    default_max_iter = 200
+
+    step_fraction: float = 0.98
+
+    def start(self, problem: Problem, limits: Limits) -> "InteriorPointState":
+        """Prepare a run."""
+        return InteriorPointState(problem, self, limits)
+
+
+class InteriorPointState(State):
+    """One run: the point (w, b, λ), the cone of the norm, and the engine that holds the samples."""
+
+    def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
+        self.problem, self.settings, self.limits = problem, settings, limits
+        self.engine = CpuEngine(problem, limits.n_threads)
+        self.ridge = np.zeros(self.engine.n_linear)
+        self.ridge[: problem.n_features] = problem.l2
+        self.samples_weight = 3.0 if self.engine.flips else 2.0
+        self.begin(np.zeros(self.engine.n_linear), 1.0, mu=1.0)
+
+    def begin(self, point, level: float, mu: float) -> None:
+        """Start at a point with every complementarity product on its target."""
+        self.point, self.level, self.mu = point, level, mu
+        self.infeasibility = 1.0  # what is left of the dual residual of the start
+        w = point[: self.problem.n_features]
+        self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
+        self.engine.center(point, level, mu)
+
+    def step(self) -> None:
+        """Do one predictor-corrector step."""
+        samples = self.engine.curvature()
+        self.mu = (samples.products + self.cone.products()) / self.total_weight
+        system = NewtonSystem(samples, self.cone.scaling(), self.ridge)
+
+        right, right_level = self._right_hand_side(samples.predictor, samples.predictor_level, 0.0, correct=False)
+        predictor, predictor_level = system.solve(right, right_level)
+        self.cone.set_direction(predictor[: self.problem.n_features], predictor_level)
+        ahead = self.engine.predict(predictor, predictor_level)
+        target = self._target(samples.products, ahead)
+
+        right, right_level = self._right_hand_side(
+            samples.predictor + ahead.correction + target * ahead.targeted,
+            samples.predictor_level + ahead.correction_level + target * ahead.targeted_level,
+            target,
+            correct=True,
+        )
+        direction, level = system.solve(right, right_level)
+        self.cone.set_direction(direction[: self.problem.n_features], level)
+        primal, dual = self._step_lengths(self.engine.longest_steps(direction, level, predictor_level, target))
+        self._move(direction, level, primal, dual)
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all complementarity targets, over μ."""
+        return self.samples_weight + self.cone.weight
+
+    def _right_hand_side(self, samples, samples_level: float, target: float, correct: bool):
+        """Return minus the constants of the Newton equations: samples, ridge, norm and radius."""
+        norm, norm_level = self.cone.constant(target, correct)
+        right = -samples - self.ridge * self.point
+        right[: len(norm)] -= norm
+        constant = self.problem.radius if self.cone.weight > 0 else 0.0
+        return right, -(constant + samples_level + norm_level)
+
+    def _target(self, products: float, ahead) -> float:
+        """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
+        primal, dual = self._clip_steps(ahead.primal_rate, ahead.dual_rate, 1.0)
+        after = products + primal * ahead.slack_change + dual * ahead.multiplier_change
+        after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
+        ratio = max(after, 0.0) / (self.mu * self.total_weight)
+        return min(ratio, 1.0) ** 3 * self.mu
+
+    def _clip_steps(self, primal_rate: float, dual_rate: float, fraction: float) -> tuple[float, float]:
+        """Return step lengths that keep samples and cone inside; a ridge ties the two together."""
+        cone_primal, cone_dual = self.cone.rates()
+        primal = min(1.0, fraction / max(primal_rate, cone_primal, 1e-300))
+        dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
+        if self.problem.l2 > 0:
+            primal = dual = min(primal, dual)
+        return primal, dual
+
+    def _step_lengths(self, rates) -> tuple[float, float]:
+        return self._clip_steps(*rates, self.settings.step_fraction)
+
+    def _move(self, direction, level: float, primal: float, dual: float) -> None:
+        self.engine.move(primal, dual)
+        self.cone.move(primal, dual)
+        self.point = self.point + primal * direction
+        self.level += primal * level
+        self.infeasibility *= 1.0 - dual
+
+    def certificate_due(self) -> bool:
+        """Say whether the gap may be small enough to be proven."""
+        return self.mu * self.total_weight <= self.limits.tol and self.infeasibility <= self.limits.tol
+
+    def candidate(self) -> Candidate:
+        """Return the current classifier and multipliers."""
+        alpha, beta = self.engine.multipliers()
+        d = self.problem.n_features
+        return Candidate(self.point[:d], float(self.point[d]) if self.engine.intercept else 0.0, alpha, beta)
+
+    def close(self) -> None:
+        """End the engine's threads."""
+        self.engine.close()
