@@ -46,7 +46,7 @@ class Norm(ABC):
 
         Nearest in stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has stiffness 1.
         """
-        x = np.ascontiguousarray(x, dtype=np.float64)
+        x = np.array(x, dtype=np.float64, order="C")  # a copy: kernels are compiled anew for read-only arrays
         w = np.empty_like(x)
         return w, epigraph.project(int(min(self.q, 3)), x, float(s), float(stiffness), w)
 
@@ -143,4 +143,4 @@ def norm_for(norm) -> Norm:
     try:
         return _BY_P[float(norm)]
     except (TypeError, ValueError, KeyError):
-        raise ValueError(f"norm must be 1, 2 or inf (the norm that measures feature shifts), got norm={norm!r}.") from None
+        raise ValueError(f"norm must be 1, 2 or inf (it measures feature shifts), got norm={norm!r}.") from None

@@ -97,6 +97,14 @@ class Problem:
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
+    def subset(self, rows) -> "Problem":
+        """Return the problem on some of its rows (indices among those of positive weight), of both classes."""
+        other = object.__new__(type(self))
+        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+        weights = self.weights[rows]
+        other._set(X=self.X[rows], signs=self.signs[rows], weights=weights / weights.sum(), kept=None, n_given=len(rows))
+        return other
+
     def replace(self, **parameters) -> "Problem":
         """Return the same data with other parameters (radius, flip_cost, norm, l2, fit_intercept); nothing is copied."""
         current = {name: getattr(self, name) for name in _PARAMETERS}

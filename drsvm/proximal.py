@@ -1,17 +1,18 @@
 """The exact proximal step of one sample, with its multipliers.
 
-    minimise over ‖w‖_q ≤ λ   max(1 − m, 1 + m − κλ, 0) + ελ + (c/2)‖w‖²
-                              + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m = y (w·x + b)
+minimise over ‖w‖_q ≤ λ   max(1 − m, 1 + m − κλ, 0) + ελ + (c/2)‖w‖²
+                          + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m = y (w·x + b)
 """
 
+import math
 from dataclasses import dataclass
 from enum import Flag
 
 import numpy as np
 
-from drsvm.validation import check_number, check_weight_vector
 from drsvm.kernels import epigraph
 from drsvm.norms import norm_for
+from drsvm.validation import check_number, check_weight_vector
 
 
 class Pieces(Flag):
@@ -54,7 +55,7 @@ class ProximalStep:
             active |= Pieces.HINGE
         if self.flip_dual > 0:
             active |= Pieces.FLIPPED
-        if self.hinge_dual + self.flip_dual < 1:
+        if self.hinge_dual + self.flip_dual < 1 - 1e-15:  # their sum is rounded
             active |= Pieces.ZERO
         return active
 
@@ -93,8 +94,8 @@ def proximal_step(
     -------
     ProximalStep
     """
-    x = np.ascontiguousarray(x, dtype=np.float64)
-    center = np.ascontiguousarray(check_weight_vector(weights, x.size))
+    x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
+    center = np.array(check_weight_vector(weights, x.size))  # a copy: kernels are compiled anew for read-only arrays
     if sign not in (-1, 1):
         raise ValueError(f"sign must be -1 or 1, got {sign!r}.")
     eta = check_number(step, "step")
@@ -102,13 +103,14 @@ def proximal_step(
         raise ValueError("step must be positive, got step=0.")
     radius, l2 = check_number(radius, "radius"), check_number(l2, "l2")
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
-    bias = 0.0 if intercept is None else sign * float(intercept)
+    level = _finite(radius_price, "radius_price") - eta * radius
+    bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
-    level, pull, sigma2, gap = epigraph.proximal(
+    new_level, pull, sigma2, gap = epigraph.proximal(
         int(min(norm_for(norm).q, 3)),
         center,
         sign * x,
-        float(radius_price) - eta * radius,
+        level,
         bias,
         0.0 if intercept is None else 1.0,
         eta,
@@ -117,4 +119,12 @@ def proximal_step(
         new,
     )
     moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
-    return ProximalStep(new, moved, level, max(sigma2 + pull, 0.0), sigma2, pull, gap)
+    return ProximalStep(new, moved, new_level, max(sigma2 + pull, 0.0), sigma2, pull, gap)
+
+
+def _finite(value, name: str) -> float:
+    """Return `value` as a float of either sign."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {name}={value!r}.")
+    return number

@@ -27,7 +27,6 @@ class Curvature(NamedTuple):
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
     predictor_level: float  # λ
-    products: float  # Σ multiplier · slack
 
 
 class Prediction(NamedTuple):
@@ -105,7 +104,7 @@ class CpuEngine:
         """Add Σ c_i (x_i, 1) to totals, one column per column of coefficients."""
         self.rows.transposed_dot(block.first, block.last, coefficients, totals[: self.n_features])
         if self.intercept:
-            totals[self.n_features] += coefficients.sum(axis=0)
+            totals[self.n_features] += coefficients.sum(axis=1)
 
     @property
     def n_linear(self) -> int:
@@ -129,37 +128,36 @@ class CpuEngine:
 
         def work(blocks):
             matrix = np.zeros((self.n_features, self.n_features))
-            totals = np.zeros((self.n_linear, 3))
-            sums = np.zeros(4)
+            totals, border = np.zeros((self.n_linear, 2)), np.zeros((self.n_linear, 2))
+            sums = np.zeros(2)
             for block in blocks:
-                size = block.last - block.first
-                h = np.empty(size)
-                coefficients = np.empty((size, 3 if self.intercept else 2))
-                sums[:3] += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
-                if self.intercept:
-                    coefficients[:, 2] = h
+                h = np.empty(block.last - block.first)
+                coefficients = np.empty((2, len(h)))
+                sums += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
                 self.rows.gram(block.first, block.last, h, matrix)
-                self._collect(block, coefficients, totals[:, : coefficients.shape[1]])
-            return matrix, totals, sums
+                self._collect(block, coefficients, totals)
+                if self.intercept:
+                    self._collect(block, np.stack([h, h]), border)
+            return matrix, totals, border, sums
 
-        matrix, totals, sums = (sum(parts) for parts in zip(*self._over_blocks(work), strict=True))
+        matrix, totals, border, sums = (sum(parts) for parts in zip(*self._over_blocks(work), strict=True))
         d = self.n_features
         gram = np.empty((self.n_linear, self.n_linear))
         gram[:d, :d] = np.triu(matrix) + np.triu(matrix, 1).T
         if self.intercept:
-            gram[:, d] = gram[d, :] = totals[:, 2]
-        return Curvature(gram, totals[:, 0], sums[0], totals[:, 1], sums[1], sums[2])
+            gram[:, d] = gram[d, :] = border[:, 0]
+        return Curvature(gram, totals[:, 0], sums[0], totals[:, 1], sums[1])
 
     def predict(self, direction, level_change: float) -> Prediction:
         """Follow the predictor's direction (dw, db) and dλ."""
 
         def work(blocks):
             totals = np.zeros((self.n_linear, 2))
-            sums, rates = np.zeros(5), (0.0, 0.0)
+            sums, slowest = np.zeros(5), np.zeros(2)
             for block in blocks:
-                coefficients = np.empty((block.last - block.first, 2))
+                coefficients, rates = np.empty((2, 2, block.last - block.first))
                 self._margin_changes(block, direction, block.predicted)
-                primal, dual, *rest = kernel.predict(
+                sums += kernel.predict(
                     block.state,
                     block.weights,
                     block.signs,
@@ -168,18 +166,17 @@ class CpuEngine:
                     block.predicted,
                     self.kappa * level_change,
                     coefficients,
+                    rates,
                 )
-                rates = max(rates[0], primal), max(rates[1], dual)
-                sums += rest
+                np.minimum(slowest, rates.min(axis=1), out=slowest)
                 self._collect(block, coefficients, totals)
-            return totals, sums, rates
+            return totals, sums, slowest
 
-        parts = self._over_blocks(work)
-        totals = sum(part[0] for part in parts)
-        slack, multiplier, both, corrected, targeted = sum(part[1] for part in parts)
+        totals, sums, slowest = zip(*self._over_blocks(work), strict=True)
+        totals, primal_dual = sum(totals), -np.min(slowest, axis=0)
+        slack, multiplier, both, corrected, targeted = sum(sums)
         return Prediction(
-            max(part[2][0] for part in parts),
-            max(part[2][1] for part in parts),
+            *primal_dual,
             slack,
             multiplier,
             both,
@@ -194,15 +191,15 @@ class CpuEngine:
         self._move = (target, self.kappa * predicted_level, self.kappa * level_change)
 
         def work(blocks):
-            rates = (0.0, 0.0)
+            slowest = np.zeros(2)
             for block in blocks:
+                rates = np.empty((2, block.last - block.first))
                 self._margin_changes(block, direction, block.change)
-                primal, dual = kernel.longest_steps(*self._move_arguments(block))
-                rates = max(rates[0], primal), max(rates[1], dual)
-            return rates
+                kernel.longest_steps(*self._move_arguments(block), rates)
+                np.minimum(slowest, rates.min(axis=1), out=slowest)
+            return slowest
 
-        parts = self._over_blocks(work)
-        return max(part[0] for part in parts), max(part[1] for part in parts)
+        return tuple(-np.min(self._over_blocks(work), axis=0))
 
     def _move_arguments(self, block: _Block) -> tuple:
         target, predicted_level, level = self._move
@@ -218,15 +215,28 @@ class CpuEngine:
             level,
         )
 
-    def move(self, primal: float, dual: float) -> None:
-        """Go the given steps along the combined direction."""
+    def move(self, primal: float, dual: float) -> float:
+        """Go the given steps along the combined direction and return Σ multiplier · slack."""
 
         def work(blocks):
-            for block in blocks:
-                kernel.move(*self._move_arguments(block), primal, dual)
-            return ()
+            return sum(kernel.move(*self._move_arguments(block), primal, dual) for block in blocks)
 
-        self._over_blocks(work)
+        return float(sum(self._over_blocks(work)))
+
+    def dual_sum(self) -> tuple[np.ndarray, float]:
+        """Return Σ (β_i − α_i) y_i (x_i, 1) and Σ β_i."""
+
+        def work(blocks):
+            totals, flipped = np.zeros((self.n_linear, 2)), 0.0
+            for block in blocks:
+                coefficients = np.zeros((2, block.last - block.first))
+                coefficients[0] = block.signs * (block.state[1] - block.state[0])
+                self._collect(block, coefficients, totals)
+                flipped += block.state[1].sum()
+            return totals[:, 0], flipped
+
+        totals, flipped = zip(*self._over_blocks(work), strict=True)
+        return sum(totals), float(sum(flipped))
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β of every row."""

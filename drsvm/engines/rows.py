@@ -10,6 +10,9 @@ from drsvm.kernels import rows as kernel
 DENSE_FROM = 0.3
 """Share of nonzeros from which BLAS on dense blocks is quicker than the sparse kernels."""
 
+FEW_FEATURES = 48
+"""Number of features up to which a loop over tiles forms a Gram matrix quicker than BLAS."""
+
 
 class Rows(ABC):
     """A matrix, used through blocks of consecutive rows."""
@@ -23,7 +26,7 @@ class Rows(ABC):
 
     @abstractmethod
     def transposed_dot(self, first: int, last: int, coefficients, out) -> None:
-        """Add Σ_i c_i x_i to out (d × k), for every column of coefficients (rows × k)."""
+        """Add Σ_i c_i x_i to the columns of out (d × 2), for the two rows of coefficients."""
 
     @abstractmethod
     def gram(self, first: int, last: int, h, out) -> None:
@@ -44,30 +47,36 @@ class DenseRows(Rows):
         np.dot(self.block(first, last), v, out=out)
 
     def transposed_dot(self, first, last, coefficients, out):
-        out += self.block(first, last).T @ coefficients
+        out += self.block(first, last).T @ coefficients.T
 
     def gram(self, first, last, h, out):
-        scaled = self.block(first, last) * np.sqrt(h)[:, None]
+        block = self.block(first, last)
+        if block.shape[1] <= FEW_FEATURES:
+            kernel.dense_gram(block, h, out)
+            return
+        scaled = block * np.sqrt(h)[:, None]
         out += scaled.T @ scaled
 
 
 class SparseRows(Rows):
     """Rows of a canonical CSR array."""
 
+    def __init__(self, X):
+        super().__init__(X)
+        unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
+        self._parts = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
+
     def block(self, first, last):
         return self.X[first:last].toarray().astype(np.float64, copy=False)
 
-    def _parts(self):
-        return self.X.data, self.X.indices, self.X.indptr
-
     def dot(self, first, last, v, out):
-        kernel.dot(*self._parts(), first, last, v, out)
+        kernel.dot(*self._parts, first, last, v, out)
 
     def transposed_dot(self, first, last, coefficients, out):
-        kernel.transposed_dot(*self._parts(), first, last, coefficients, out)
+        kernel.transposed_dot(*self._parts, first, last, coefficients, out)
 
     def gram(self, first, last, h, out):
-        kernel.gram(*self._parts(), first, last, h, out)
+        kernel.gram(*self._parts, first, last, h, out)
 
 
 def rows_of(X) -> Rows:

@@ -23,7 +23,7 @@ ONE, TWO, INFINITY = 1, 2, 3
 EPS = 2.0**-52
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def threshold(sizes, s, r):
     """Return θ with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s; expected linear time.
 
@@ -60,7 +60,7 @@ def threshold(sizes, s, r):
     return _root_of_active(sizes, s, r, lower)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _keep_above(left, m, pivot):
     kept = 0
     for k in range(m):
@@ -70,7 +70,7 @@ def _keep_above(left, m, pivot):
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _keep_below(left, m, pivot):
     kept = 0
     for k in range(m):
@@ -80,25 +80,30 @@ def _keep_below(left, m, pivot):
     return kept
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _root_of_active(sizes, s, r, lower):
     """Return (Σ active − s)/(number of active + r), the active entries being those above `lower`."""
+    total, count = _sum_above(sizes, lower, 0.0)
+    return (total - s) / (count + r) if count + r > 0.0 else lower
+
+
+@njit(cache=True, error_model="numpy")
+def _sum_above(sizes, lower, offset):
+    """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
     count = 0
     total = 0.0
     lost = 0.0
     for k in range(sizes.size):
         if sizes[k] > lower:
-            item = sizes[k] - lost
+            item = (sizes[k] - offset) - lost
             new = total + item
             lost = (new - total) - item
             total = new
             count += 1
-    if count + r == 0.0:
-        return lower
-    return (total - s) / (count + r)
+    return total, count
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def nearest(q, a, s, rho):
     """Return θ (see the head of this file) and λ of the point of the epigraph nearest to (a, s).
 
@@ -113,7 +118,7 @@ def nearest(q, a, s, rho):
         if sizes.max() <= -s / rho:
             return -s / rho, 0.0  # the origin
         theta = max(threshold(sizes, s, rho), 0.0)
-        return theta, max(s + rho * theta, 0.0)
+        return theta, _sum_above(sizes, theta, theta)[0]
     if sizes.max() <= s:
         return 0.0, s
     if sizes.sum() <= -s / rho:
@@ -122,7 +127,7 @@ def nearest(q, a, s, rho):
     return (level - s) / rho, level
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def l2_nearest(length, s, rho):
     """Return θ and λ for q = 2, from the length of a alone."""
     if length <= s:
@@ -132,13 +137,13 @@ def l2_nearest(length, s, rho):
     return (length - s) / (1.0 + rho), (rho * length + s) / (1.0 + rho)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _kept_share(theta, length):
     """Return the factor 1 − θ/length of q = 2, cut off at 0, where the point is the origin."""
     return 0.0 if theta >= length else (length - theta) / length
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _euclidean(a):
     scale = np.abs(a).max() if a.size else 0.0
     if scale == 0.0:
@@ -149,7 +154,7 @@ def _euclidean(a):
     return scale * math.sqrt(total)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def shrink(q, a, theta, level, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
@@ -164,7 +169,7 @@ def shrink(q, a, theta, level, out):
             out[k] = min(max(a[k], -level), level)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def project(q, x, s, rho, out):
     """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
     theta, level = nearest(q, x, s, rho)
@@ -214,6 +219,7 @@ class Line(NamedTuple):
     sigma2_slope: float
     low: float
     high: float
+    inside: bool  # λ is held at 2/κ, and σ₂ follows from it
 
 
 class Point(NamedTuple):
@@ -226,15 +232,18 @@ class Point(NamedTuple):
     theta: float
 
 
-HINGE_EDGE = Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-FLIPPED_EDGE = Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0)
-# The edge σ₁ + σ₂ = 1 in two parts: the variable is δ where δ may be small, and σ₂ where σ₂ may be small.
-MIXED_EDGE = Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5)
-MOSTLY_HINGE_EDGE = Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25)
-INSIDE = Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0)
+LINES = (
+    Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0, False),  # σ₂ = 0
+    Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0, False),  # σ₁ = 0
+    # σ₁ + σ₂ = 1, in two parts: the variable is δ where δ may be small, and σ₂ where σ₂ may be small.
+    Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5, False),
+    Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25, False),
+    Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0, True),
+)
+"""The edges of the triangle and its inside, in the order in which they are tried."""
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def make_sample(w_bar, z, level, bias, free, eta, rho, kappa):
     """Gather the sums of a step."""
     along = 0.0
@@ -249,7 +258,7 @@ def make_sample(w_bar, z, level, bias, free, eta, rho, kappa):
     return Sample(z, w_bar, level, bias, free, eta, rho, kappa, along, square, across, size)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _evaluate(q, ball, sample, line, delta, sigma2):
     """Return the Point at (δ, σ₂), with derivatives along the line; with `ball` ≥ 0 the level is held at that value."""
     s = sample.level
@@ -267,7 +276,7 @@ def _evaluate(q, ball, sample, line, delta, sigma2):
     return _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _evaluate_l2(ball, sample, shift, shift_slope, s, ds):
     rho = sample.rho
     inner = (sample.along + shift * sample.square) / rho
@@ -291,7 +300,7 @@ def _evaluate_l2(ball, sample, shift, shift_slope, s, ds):
     return Point(factor * inner + bias, level, slope, ds + rho * theta_slope, theta)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a):
     if ball < 0.0:
         theta, level = nearest(ONE, a, s, sample.rho)
@@ -321,7 +330,7 @@ def _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a):
     return Point(margin + bias, level, slope, ds + sample.rho * theta_slope, theta)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a):
     theta, level = nearest(INFINITY, a, s, sample.rho) if ball < 0.0 else (0.0, ball)
     margin = 0.0
@@ -349,7 +358,7 @@ def _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a):
     return Point(margin + bias, level, slope, level_slope, theta)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _noise(sample, delta, sigma2):
     """Return the size on which the pieces of the loss are rounded."""
     noise = 1.0 + sample.size / sample.rho + abs(sample.bias)
@@ -359,39 +368,30 @@ def _noise(sample, delta, sigma2):
     return noise
 
 
-@njit(cache=True)
-def _slope_and_curvature(q, ball, sample, line, t):
-    """Return the first and second derivative of the dual function along the line."""
-    point = _evaluate(q, ball, sample, line, line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t)
-    slope = line.delta_slope * (1.0 - point.margin)
-    curvature = -line.delta_slope * point.margin_slope
-    if line.sigma2_slope != 0.0:
-        slope += line.sigma2_slope * (2.0 - sample.kappa * point.level)
-        curvature -= line.sigma2_slope * sample.kappa * point.level_slope
-    return slope, curvature
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _maximise(q, ball, sample, line):
-    """Return (δ, σ₂) where the dual function is largest on the line.
+    """Return δ, σ₂ and the point where the dual function is largest on the line.
 
     Newton steps on the exact slope, with a bracket that at least halves in every second step, until the slope is
     rounding noise or the bracket too narrow to hold anything else. It needs no limit on the number of steps.
     """
     low, high = line.low, line.high
-    if _slope_and_curvature(q, ball, sample, line, low)[0] <= 0.0:
-        high = low
-    elif _slope_and_curvature(q, ball, sample, line, high)[0] >= 0.0:
-        low = high
+    width = high - low
     steepest = sample.eta * line.delta_slope**2 * (sample.square / sample.rho + sample.free)
     if line.sigma2_slope != 0.0:
         steepest += sample.eta * (sample.kappa * line.sigma2_slope) ** 2
-    t = 0.5 * (low + high)
-    width = high - low
-    while low < t < high:
-        slope, curvature = _slope_and_curvature(q, ball, sample, line, t)
-        noise = _noise(sample, line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t)
-        if abs(slope) <= 2.0 * EPS * noise or (high - low) * steepest <= 2.0 * EPS * noise:
+    t = low
+    while True:
+        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        point = _evaluate(q, ball, sample, line, delta, sigma2)
+        slope, curvature = _slope_and_curvature(sample, line, point)
+        if (t == line.low and slope <= 0.0) or (t == line.high and slope >= 0.0):
+            break
+        if t == line.low:
+            t = line.high
+            continue
+        tolerance = 2.0 * EPS * _noise(sample, delta, sigma2)
+        if abs(slope) <= tolerance or (high - low) * steepest <= tolerance:
             break
         if slope > 0.0:
             low = t
@@ -401,11 +401,24 @@ def _maximise(q, ball, sample, line):
             t -= slope / curvature
         if not (low < t < high) or (high - low) > 0.5 * width:
             t = 0.5 * (low + high)
+        if not (low < t < high):
+            break
         width = high - low
-    return line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+    return delta, sigma2, point
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def _slope_and_curvature(sample, line, point):
+    """Return the first and second derivative of the dual function along the line."""
+    slope = line.delta_slope * (1.0 - point.margin)
+    curvature = -line.delta_slope * point.margin_slope
+    if line.sigma2_slope != 0.0:
+        slope += line.sigma2_slope * (2.0 - sample.kappa * point.level)
+        curvature -= line.sigma2_slope * sample.kappa * point.level_slope
+    return slope, curvature
+
+
+@njit(cache=True, error_model="numpy")
 def _duality_gap(sample, point, delta, sigma2):
     """Return the duality gap of σ, relative to the rounding noise, at the point that belongs to σ."""
     hinge = 1.0 - point.margin
@@ -418,44 +431,46 @@ def _duality_gap(sample, point, delta, sigma2):
     return (loss - bound) / _noise(sample, delta, sigma2)
 
 
-@njit(cache=True)
-def _on_edge(q, sample, edge):
-    """Return δ, σ₂, the relative duality gap and the point of the best σ on an edge."""
-    delta, sigma2 = _maximise(q, -1.0, sample, edge)
-    point = _evaluate(q, -1.0, sample, edge, delta, sigma2)
-    return delta, sigma2, _duality_gap(sample, point, delta, sigma2), point
-
-
-@njit(cache=True)
-def _inside(q, sample):
-    """Return δ, σ₂, the relative duality gap and the point for the triple kink m = 1, κλ = 2."""
+@njit(cache=True, error_model="numpy")
+def _candidate(q, sample, line):
+    """Return δ, σ₂ and the point of the best σ on an edge, or of the triple kink moved into the triangle."""
+    if not line.inside:
+        return _maximise(q, -1.0, sample, line)
     level = 2.0 / sample.kappa
-    delta, _ = _maximise(q, level, sample, INSIDE)
-    point = _evaluate(q, level, sample, INSIDE, delta, 0.0)
+    delta, _, point = _maximise(q, level, sample, _shortened(sample, line, level))
     wanted = (level - sample.level - sample.rho * point.theta) / (sample.eta * sample.kappa)
     sigma2 = min(max(wanted, 0.0, -delta), 0.5 * (1.0 - delta))
-    if sigma2 != wanted:  # outside the triangle: the point above does not belong to σ
-        point = _evaluate(q, -1.0, sample, INSIDE, delta, sigma2)
-    return delta, sigma2, _duality_gap(sample, point, delta, sigma2), point
+    if sigma2 != wanted:  # the point is not that of σ
+        point = _evaluate(q, -1.0, sample, line, delta, sigma2)
+    return delta, sigma2, point
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
+def _shortened(sample, line, level):
+    """Return the part of the line where |w̄ + ηδz|/ρ ≤ λ + θ allows σ₂ ≥ 0: beyond it, w is lost in roundings."""
+    longest = np.abs(sample.w_bar).max() + sample.rho * level + max(level - sample.level, 0.0)
+    reach = 2.0 * longest / (sample.eta * np.abs(sample.z).max())
+    if not reach < line.high:  # also where z = 0
+        return line
+    return Line(line.delta, line.delta_slope, line.sigma2, line.sigma2_slope, -reach, reach, True)
+
+
+@njit(cache=True, error_model="numpy")
 def solve_multipliers(q, sample):
     """Return δ, σ₂, the relative duality gap and the point of the proximal step."""
-    best = _on_edge(q, sample, HINGE_EDGE)
-    if math.isinf(sample.kappa):
-        return best
-    for edge in (FLIPPED_EDGE, MIXED_EDGE, MOSTLY_HINGE_EDGE):
-        if best[2] > 8.0 * EPS:
-            other = _on_edge(q, sample, edge)
-            best = other if other[2] < best[2] else best
-    if best[2] > 8.0 * EPS and sample.kappa > 0.0:
-        other = _inside(q, sample)
-        best = other if other[2] < best[2] else best
-    return best
+    best_delta, best_sigma2, best_gap, best_point = 0.0, 0.0, math.inf, Point(0.0, 0.0, 0.0, 0.0, 0.0)
+    for line in LINES:
+        flips = line.inside or line.sigma2_slope != 0.0
+        if best_gap <= 8.0 * EPS or (flips and math.isinf(sample.kappa)) or (line.inside and sample.kappa == 0.0):
+            break
+        delta, sigma2, point = _candidate(q, sample, line)
+        gap = _duality_gap(sample, point, delta, sigma2)
+        if gap < best_gap:
+            best_delta, best_sigma2, best_gap, best_point = delta, sigma2, gap, point
+    return best_delta, best_sigma2, best_gap, best_point
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
     """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b moves by ηyδ), σ₂ and the relative gap."""
     sample = make_sample(w_bar, z, level, bias, free, eta, rho, kappa)

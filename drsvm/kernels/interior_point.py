@@ -14,7 +14,8 @@ and what a sample adds to the equations for (w, λ) is a number times its row. T
 product of the predictor's changes; it is computed anew from the predictor's dm wherever it is needed, which is cheaper
 than keeping it. Where labels cannot be flipped (`flips` false), β stays 0 and g₂ stays 1.
 
-The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃.
+The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
+divisions must not raise (error_model) and rates of change go into arrays: it vectorises sums, but no maximum.
 """
 
 from numba import njit
@@ -22,14 +23,14 @@ from numba import njit
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
 def _ratios(state, i):
     i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
     d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
 def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
@@ -68,38 +69,36 @@ def center(state, weights, margins, kl, mu, flips):
         state[0, i], state[1, i], state[2, i] = pi * alpha / total, pi * beta / total, pi * gamma / total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def curvature(state, weights, signs, kappa, h, coefficients):
     """Write the curvature h and the signed coefficients of the λ-column and of the predictor; return λ-sums.
 
     Returns
     -------
-    Σ of the λλ entry, Σ of the predictor's λ entry, Σ of multiplier × slack.
+    Σ of the λλ entry, Σ of the predictor's λ entry.
     """
-    square = linear = products = 0.0
+    square = linear = 0.0
     for i in range(weights.size):
         _, _, _, d1, d2, d3, inverse = _ratios(state, i)
         h[i] = (4.0 * d1 * d2 + d3 * (d1 + d2)) * inverse
-        coefficients[i, 0] = -signs[i] * kappa * d2 * (2.0 * d1 + d3) * inverse
-        coefficients[i, 1] = signs[i] * (d2 - d1) * weights[i] * inverse
+        coefficients[0, i] = -signs[i] * kappa * d2 * (2.0 * d1 + d3) * inverse
+        coefficients[1, i] = signs[i] * (d2 - d1) * weights[i] * inverse
         square += kappa * kappa * d2 * (d1 + d3) * inverse
         linear -= kappa * d2 * weights[i] * inverse
-        products += state[0, i] * state[3, i] + state[1, i] * state[4, i] + state[2, i] * state[5, i]
-    return square, linear, products
+    return square, linear
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients):
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients, rates):
     """Follow the predictor's direction and write the coefficients of the corrector's right-hand side.
 
-    Column 0 belongs to the correction, column 1 to the target (to be multiplied by it).
+    Row 0 belongs to the correction, row 1 to the target (to be multiplied by it). Into `rates` go the smallest
+    dg/g and dmultiplier/multiplier of each sample.
 
     Returns
     -------
-    Largest −dg/g and −dmultiplier/multiplier, Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ entries of
-    the two columns.
+    Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ entries of the two rows.
     """
-    primal = dual = 0.0
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
         pi = weights[i]
@@ -109,24 +108,24 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients):
         )
         # Without target and correction dα/α = −1 − dg₁/g₁.
         r1, r2, r3 = e1 * i1, e2 * i2, e3 * i3
-        primal = max(primal, -min(r1, r2, r3))
-        dual = max(dual, 1.0 + max(r1, r2, r3))
+        rates[0, i] = min(r1, min(r2, r3))
+        rates[1, i] = -1.0 - max(r1, max(r2, r3))
         slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
         multiplier += state[3, i] * da + state[4, i] * db + state[5, i] * dc
         both += da * e1 + db * e2 + dc * e3
         p1, p2, p3 = -da * r1, -db * r2, -dc * r3
         share = (p1 + p2 + p3) * inverse
-        coefficients[i, 0] = signs[i] * (p2 - p1 + (d1 - d2) * share)
+        coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
         corrected -= kappa * (p2 - d2 * share)
         if not flips:
             i2 = 0.0
         share = pi * (i1 + i2 + i3) * inverse
-        coefficients[i, 1] = signs[i] * (pi * (i2 - i1) + (d1 - d2) * share)
+        coefficients[1, i] = signs[i] * (pi * (i2 - i1) + (d1 - d2) * share)
         targeted -= kappa * (pi * i2 - d2 * share)
-    return primal, dual, slack, multiplier, both, corrected, targeted
+    return slack, multiplier, both, corrected, targeted
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, inline="always")
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
 def _combined(state, i, pi, flips, target, dm_predicted, kdl_predicted, dm, kdl):
     """Return 1/g and the changes of state under predictor and corrector together."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
@@ -140,31 +139,38 @@ def _combined(state, i, pi, flips, target, dm_predicted, kdl_predicted, dm, kdl)
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def longest_steps(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl):
-    """Return the largest −dg/g and −dmultiplier/multiplier of the combined direction."""
-    primal = dual = 0.0
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def longest_steps(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl, rates):
+    """Write the smallest dg/g and dmultiplier/multiplier of each sample in the combined direction into `rates`."""
     for i in range(weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _combined(
             state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
         )
-        primal = max(primal, -min(e1 * i1, e2 * i2, e3 * i3))
-        dual = max(dual, -da / state[0, i], -dc / state[2, i])
-        if flips:
-            dual = max(dual, -db / state[1, i])
-    return primal, dual
+        rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
+        flip_rate = db / state[1, i] if flips else 0.0
+        rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def move(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl, primal, dual):
-    """Go the given steps along the combined direction."""
+    """Go the given steps along the combined direction; return Σ multiplier · slack.
+
+    Rounding must not move α + β + γ away from π: what it adds is taken from the largest of the three.
+    """
+    products = 0.0
     for i in range(weights.size):
         _, _, _, da, db, dc, e1, e2, e3 = _combined(
             state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
         )
-        state[0, i] += dual * da
-        state[1, i] += dual * db
-        state[2, i] += dual * dc
-        state[3, i] += primal * e1
-        state[4, i] += primal * e2
-        state[5, i] += primal * e3
+        alpha, beta, gamma = state[0, i] + dual * da, state[1, i] + dual * db, state[2, i] + dual * dc
+        excess = (alpha - weights[i]) + beta + gamma
+        alpha_is_largest = alpha >= max(beta, gamma)
+        beta_is_largest = beta > alpha and beta >= gamma
+        alpha -= excess if alpha_is_largest else 0.0
+        beta -= excess if beta_is_largest else 0.0
+        gamma -= 0.0 if alpha_is_largest or beta_is_largest else excess
+        g1, g2, g3 = state[3, i] + primal * e1, state[4, i] + primal * e2, state[5, i] + primal * e3
+        state[0, i], state[1, i], state[2, i] = alpha, beta, gamma
+        state[3, i], state[4, i], state[5, i] = g1, g2, g3
+        products += alpha * g1 + beta * g2 + gamma * g3
+    return products

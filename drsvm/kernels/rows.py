@@ -1,8 +1,14 @@
-"""Products with the rows of a CSR matrix, for a range of rows. Threads call them side by side, so they hold no lock."""
+"""Products with the rows of a CSR matrix, for a range of rows. Threads call them side by side, so they hold no lock.
 
+Indices come as unsigned integers: for signed ones every access would be checked for a negative index, which doubles
+the time.
+"""
+
+import numpy as np
 from numba import njit
 
 FAST = {"reassoc", "contract", "nsz"}
+TILE = 256
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -10,29 +16,69 @@ def dot(data, indices, indptr, first, last, v, out):
     """Write x_i·v into out, for the rows first … last − 1."""
     for i in range(first, last):
         total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * v[indices[k]]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += data[k] * v[np.uint64(indices[k])]
         out[i - first] = total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def transposed_dot(data, indices, indptr, first, last, coefficients, out):
-    """Add Σ_i c_i x_i to out, for each column of coefficients; out has one row per feature."""
-    width = coefficients.shape[1]
+    """Add Σ_i c_i x_i to the columns of out, for the two rows of coefficients."""
     for i in range(first, last):
-        for k in range(indptr[i], indptr[i + 1]):
-            x, j = data[k], indices[k]
-            for c in range(width):
-                out[j, c] += x * coefficients[i - first, c]
+        c0, c1 = coefficients[0, i - first], coefficients[1, i - first]
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[k])
+            out[j, 0] += data[k] * c0
+            out[j, 1] += data[k] * c1
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def gram(data, indices, indptr, first, last, h, out):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the indices of a row are sorted."""
+    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out (C-ordered); the indices of a row are sorted."""
+    flat = out.reshape(-1)
+    width = np.uint64(out.shape[1])
     for i in range(first, last):
         scale = h[i - first]
-        for a in range(indptr[i], indptr[i + 1]):
+        end = np.uint64(indptr[i + 1])
+        for a in range(np.uint64(indptr[i]), end):
             x = scale * data[a]
-            row = out[indices[a]]
-            for b in range(a, indptr[i + 1]):
-                row[indices[b]] += x * data[b]
+            start = np.uint64(indices[a]) * width
+            for b in range(a, end):
+                flat[start + np.uint64(indices[b])] += x * data[b]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def dense_gram(rows, h, out):
+    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, for few features.
+
+    Tiles of rows are transposed into a buffer that stays in the cache; then every entry is a sum along contiguous
+    samples, four entries at a time.
+    """
+    n, d = rows.shape
+    tile = np.empty((d, TILE))
+    scaled = np.empty(TILE)
+    for first in range(0, n, TILE):
+        size = min(TILE, n - first)
+        for i in range(size):
+            for a in range(d):
+                tile[a, i] = rows[first + i, a]
+        for a in range(d):
+            for i in range(size):
+                scaled[i] = h[first + i] * tile[a, i]
+            whole = a + (d - a) // 4 * 4
+            for b in range(a, whole, 4):
+                s0 = s1 = s2 = s3 = 0.0
+                for i in range(size):
+                    s0 += scaled[i] * tile[b, i]
+                    s1 += scaled[i] * tile[b + 1, i]
+                    s2 += scaled[i] * tile[b + 2, i]
+                    s3 += scaled[i] * tile[b + 3, i]
+                out[a, b] += s0
+                out[a, b + 1] += s1
+                out[a, b + 2] += s2
+                out[a, b + 3] += s3
+            for b in range(whole, d):
+                total = 0.0
+                for i in range(size):
+                    total += scaled[i] * tile[b, i]
+                out[a, b] += total

@@ -77,7 +77,7 @@ class ConicState(State):
 class Model:
     """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
 
-    Features are measured in `unit`, so that a backend sees numbers near 1 whatever the scale of the data.
+    Features are measured in `unit`, because the backends fail on small features (large weights) otherwise.
     """
 
     P: sparse.csc_array
@@ -101,7 +101,7 @@ def build_model(problem: Problem) -> Model:
     n, d = problem.n_rows, problem.n_features
     flips = problem.flips_possible
     with_norm = problem.radius > 0 or flips
-    unit = problem.typical_row_norm()
+    unit = _unit(problem)
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     b = [problem.signs[:, None]] if problem.fit_intercept else []
     no_b = [np.zeros((1, 1))] if problem.fit_intercept else []
@@ -129,6 +129,13 @@ def build_model(problem: Problem) -> Model:
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.weights
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
+
+
+def _unit(problem: Problem) -> float:
+    """Return a unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1."""
+    typical = problem.typical_row_norm()
+    unit = max(10 * problem.radius, problem.l2**0.5)
+    return float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
 
 
 def _height(block) -> int:

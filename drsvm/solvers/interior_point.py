@@ -12,12 +12,19 @@ system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubl
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.newton import NewtonSystem
+
+SHORTEST_STEP = 1e-10
+"""A direction that allows no more than this is rounding noise."""
+
+MOST_PROOFS = 5
+"""A gap that should be small enough, but cannot be proven this many times, is a matter of rounding."""
 
 
 @dataclass(frozen=True)
@@ -50,27 +57,58 @@ class InteriorPointState(State):
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
-        self.begin(np.zeros(self.engine.n_linear), 1.0, mu=1.0)
+        self.begin(*self._first_point())
+
+    def _first_point(self):
+        import os
+        n_sub=int(os.environ.get('NSUB','0')); mu_end=float(os.environ.get('MUEND','1e-2')); f=float(os.environ.get('MUF','1'))
+        if self.limits.start is None and n_sub and self.problem.n_rows >= 5 * n_sub:
+            rows = np.sort(np.random.default_rng(0).choice(self.problem.n_rows, n_sub, replace=False))
+            import dataclasses
+            sub = InteriorPointState(self.problem.subset(rows), self.settings, self.limits)
+            k=0
+            while sub.mu > mu_end:
+                sub.step(); k+=1
+            sh=float(os.environ.get('SH','1')); return sub.point*sh, sub.level*float(os.environ.get('LV','1')), sub.mu*f
+        return np.zeros(self.engine.n_linear), 1.0, 1.0
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point with every complementarity product on its target."""
         self.point, self.level, self.mu = point, level, mu
-        self.infeasibility = 1.0  # what is left of the dual residual of the start
         w = point[: self.problem.n_features]
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
+        self.products = mu * self.samples_weight
+        self.dual_residual = self._size_of_dual_residual()
+        self.proofs_tried = 0
+
+    def _size_of_dual_residual(self) -> float:
+        """Return what the dual residual costs in the lower bound; every dual step shrinks it in proportion."""
+        d = self.problem.n_features
+        total, flipped = self.engine.dual_sum()
+        norm, norm_level = self.cone.multipliers()
+        residual = total + self.ridge * self.point
+        size = self.problem.norm.dual_value(residual[:d] + norm) + abs(float(residual[d:].sum())) * self.level
+        size += abs(self.problem.radius - self.engine.kappa * flipped + norm_level) if self.cone.weight > 0 else 0.0
+        return size * (self.level if self.problem.l2 > 0 else 1.0 / max(self.problem.radius, 1e-12))
 
     def step(self) -> None:
-        """Do one predictor-corrector step."""
+        """Do one predictor-corrector step; where arithmetic gives out, stay and say so."""
+        try:
+            with np.errstate(all="ignore"):
+                self._step()
+        except (ArithmeticError, LinAlgError):
+            self.finished = True
+
+    def _step(self) -> None:
         samples = self.engine.curvature()
-        self.mu = (samples.products + self.cone.products()) / self.total_weight
         system = NewtonSystem(samples, self.cone.scaling(), self.ridge)
 
         right, right_level = self._right_hand_side(samples.predictor, samples.predictor_level, 0.0, correct=False)
         predictor, predictor_level = system.solve(right, right_level)
         self.cone.set_direction(predictor[: self.problem.n_features], predictor_level)
         ahead = self.engine.predict(predictor, predictor_level)
-        target = self._target(samples.products, ahead)
+        target = self._target(ahead)
 
         right, right_level = self._right_hand_side(
             samples.predictor + ahead.correction + target * ahead.targeted,
@@ -80,7 +118,8 @@ class InteriorPointState(State):
         )
         direction, level = system.solve(right, right_level)
         self.cone.set_direction(direction[: self.problem.n_features], level)
-        primal, dual = self._step_lengths(self.engine.longest_steps(direction, level, predictor_level, target))
+        rates = self.engine.longest_steps(direction, level, predictor_level, target)
+        primal, dual = self._clip_steps(*rates, self.settings.step_fraction)
         self._move(direction, level, primal, dual)
 
     @property
@@ -96,10 +135,10 @@ class InteriorPointState(State):
         constant = self.problem.radius if self.cone.weight > 0 else 0.0
         return right, -(constant + samples_level + norm_level)
 
-    def _target(self, products: float, ahead) -> float:
+    def _target(self, ahead) -> float:
         """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
         primal, dual = self._clip_steps(ahead.primal_rate, ahead.dual_rate, 1.0)
-        after = products + primal * ahead.slack_change + dual * ahead.multiplier_change
+        after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
         after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
         ratio = max(after, 0.0) / (self.mu * self.total_weight)
         return min(ratio, 1.0) ** 3 * self.mu
@@ -111,24 +150,26 @@ class InteriorPointState(State):
         dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
         if self.problem.l2 > 0:
             primal = dual = min(primal, dual)
+        if not min(primal, dual) > SHORTEST_STEP:
+            raise FloatingPointError("no step is left")
         return primal, dual
 
-    def _step_lengths(self, rates) -> tuple[float, float]:
-        return self._clip_steps(*rates, self.settings.step_fraction)
-
     def _move(self, direction, level: float, primal: float, dual: float) -> None:
-        self.engine.move(primal, dual)
+        self.products = self.engine.move(primal, dual)
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction
         self.level += primal * level
-        self.infeasibility *= 1.0 - dual
+        self.mu = (self.products + self.cone.products()) / self.total_weight
+        self.dual_residual *= 1.0 - dual
 
     def certificate_due(self) -> bool:
         """Say whether the gap may be small enough to be proven."""
-        return self.mu * self.total_weight <= self.limits.tol and self.infeasibility <= self.limits.tol
+        return self.mu * self.total_weight + self.dual_residual <= self.limits.tol
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
+        self.proofs_tried += self.certificate_due()
+        self.finished |= self.proofs_tried >= MOST_PROOFS
         alpha, beta = self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d]) if self.engine.intercept else 0.0, alpha, beta)

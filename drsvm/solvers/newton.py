@@ -6,7 +6,9 @@ from scipy import linalg
 from drsvm.engines.cpu import Curvature
 from drsvm.solvers.cones import Scaling
 
-FIRST_REGULARISATION = 1e-14
+REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+"""What may be added to a diagonal of ones, the smallest that works."""
+
 REFINEMENTS = 2
 
 
@@ -28,14 +30,14 @@ class NewtonSystem:
         diagonal = self.matrix.diagonal()
         self.scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
         scaled = self.matrix * self.scale[:, None] * self.scale
-        added = FIRST_REGULARISATION
-        while True:
+        for added in REGULARISATIONS:
             np.fill_diagonal(scaled, 1.0 + added)
             try:
                 self.factor = linalg.cho_factor(scaled, lower=True, check_finite=False)
                 return
             except linalg.LinAlgError:
-                added *= 100.0
+                continue
+        raise linalg.LinAlgError("the Newton matrix has lost its meaning")
 
     def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
         """Return (dw, db) and dλ; refinement takes the regularisation out again."""
