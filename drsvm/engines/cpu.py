@@ -22,11 +22,13 @@ THREAD_WORK = 50_000
 class Curvature(NamedTuple):
     """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
-    gram: np.ndarray  # (w, b) × (w, b), symmetric
+    gram: np.ndarray | None  # (w, b) × (w, b), symmetric; None in the wide form
     column: np.ndarray  # (w, b) × λ
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
     predictor_level: float  # λ
+    border: np.ndarray  # (w, b) × b
+    rows: tuple | None = None  # in the wide form: X and the curvature h of every row
 
 
 class Prediction(NamedTuple):
@@ -64,6 +66,7 @@ class CpuEngine:
         self.kappa = problem.flip_cost if self.flips else 0.0
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
+        self.wide = n < d
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         size = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
         self.blocks = [
@@ -127,26 +130,37 @@ class CpuEngine:
         """Return the samples' part of the Newton equations at the current state."""
 
         def work(blocks):
-            matrix = np.zeros((self.n_features, self.n_features))
+            matrix = np.zeros((0, 0) if self.wide else (self.n_features, self.n_features))
             totals, border = np.zeros((self.n_linear, 2)), np.zeros((self.n_linear, 2))
-            sums = np.zeros(2)
+            sums, curvatures = np.zeros(2), []
             for block in blocks:
                 h = np.empty(block.last - block.first)
                 coefficients = np.empty((2, len(h)))
                 sums += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
-                self.rows.gram(block.first, block.last, h, matrix)
                 self._collect(block, coefficients, totals)
                 if self.intercept:
                     self._collect(block, np.stack([h, h]), border)
-            return matrix, totals, border, sums
+                if self.wide:
+                    curvatures.append(h)
+                else:
+                    self.rows.gram(block.first, block.last, h, matrix)
+            return matrix, totals, border, sums, curvatures
 
-        matrix, totals, border, sums = (sum(parts) for parts in zip(*self._over_blocks(work), strict=True))
+        matrix, totals, border, sums, curvatures = zip(*self._over_blocks(work), strict=True)
+        totals, border, sums = sum(totals), sum(border)[:, 0], sum(sums)
+        parts = totals[:, 0], sums[0], totals[:, 1], sums[1], border
+        if self.wide:
+            return Curvature(None, *parts, rows=(self.rows.X, np.concatenate(sum(curvatures, []))))
+        return Curvature(self._bordered(sum(matrix), border), *parts)
+
+    def _bordered(self, upper, border) -> np.ndarray:
+        """Return the symmetric matrix in (w, b) from the upper triangle in w and the column of b."""
         d = self.n_features
         gram = np.empty((self.n_linear, self.n_linear))
-        gram[:d, :d] = np.triu(matrix) + np.triu(matrix, 1).T
+        gram[:d, :d] = np.triu(upper) + np.triu(upper, 1).T
         if self.intercept:
-            gram[:, d] = gram[d, :] = border[:, 0]
-        return Curvature(gram, totals[:, 0], sums[0], totals[:, 1], sums[1])
+            gram[:, d] = gram[d, :] = border
+        return gram
 
     def predict(self, direction, level_change: float) -> Prediction:
         """Follow the predictor's direction (dw, db) and dλ."""
@@ -222,6 +236,28 @@ class CpuEngine:
             return sum(kernel.move(*self._move_arguments(block), primal, dual) for block in blocks)
 
         return float(sum(self._over_blocks(work)))
+
+    def restore(self, direction, level_change: float) -> float:
+        """Go along a direction that changes no product, as far as it is safe; return the share of it that was gone."""
+        kdl = self.kappa * level_change
+
+        def rates_of(blocks):
+            largest = 0.0
+            for block in blocks:
+                rates = np.empty(block.last - block.first)
+                self._margin_changes(block, direction, block.change)
+                kernel.restoring_rates(block.state, block.signs, self.flips, block.change, kdl, rates)
+                largest = max(largest, float(rates.max()))
+            return largest
+
+        step = min(1.0, 0.5 / max(*self._over_blocks(rates_of), 1e-300))
+
+        def move(blocks):
+            for block in blocks:
+                kernel.restore(block.state, block.signs, self.flips, block.change, kdl, step)
+
+        self._over_blocks(move)
+        return step
 
     def dual_sum(self) -> tuple[np.ndarray, float]:
         """Return Σ (β_i − α_i) y_i (x_i, 1) and Σ β_i."""

@@ -174,3 +174,36 @@ def move(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, 
         state[3, i], state[4, i], state[5, i] = g1, g2, g3
         products += alpha * g1 + beta * g2 + gamma * g3
     return products
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+def _restoring(state, i, flips, dm, kdl):
+    """Return the changes of slacks and multipliers that keep their products, to first order.
+
+    Every change is a product of small numbers: no cancellation, so a small dual residual can be taken out exactly.
+    """
+    i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
+    ds = -((d1 - d2) * dm + d2 * kdl) * inverse
+    e1, e2 = ds + dm, (ds - dm + kdl if flips else 0.0)
+    return i1, i2, i3, -d1 * e1, -d2 * e2, -d3 * ds, e1, e2, ds
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def restoring_rates(state, signs, flips, dm, kdl, rates):
+    """Write the largest |dg/g| of each sample into `rates`; multipliers change at the same relative rates."""
+    for i in range(signs.size):
+        i1, i2, i3, _, _, _, e1, e2, e3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        rates[i] = max(abs(e1 * i1), max(abs(e2 * i2), abs(e3 * i3)))
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def restore(state, signs, flips, dm, kdl, step):
+    """Go a step along the restoring direction."""
+    for i in range(signs.size):
+        _, _, _, da, db, dc, e1, e2, e3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        state[0, i] += step * da
+        state[1, i] += step * db
+        state[2, i] += step * dc
+        state[3, i] += step * e1
+        state[4, i] += step * e2
+        state[5, i] += step * e3

@@ -1,4 +1,9 @@
-"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised, refined."""
+"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised, refined.
+
+Two forms of the same system: `TallSystem` factorises the d-sized matrix, `WideSystem` an n-sized one, for n < d.
+"""
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy import linalg
@@ -9,11 +14,80 @@ from drsvm.solvers.cones import Scaling
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """What may be added to a diagonal of ones, the smallest that works."""
 
-REFINEMENTS = 2
+MOST_REFINEMENTS = 3
+ACCURATE = 1e-14
 
 
-class NewtonSystem:
+class NewtonSystem(ABC):
     """One factorisation, for several right-hand sides."""
+
+    most_refinements: int
+
+    @abstractmethod
+    def multiply(self, x) -> np.ndarray:
+        """Return the matrix times x = (w, b, λ)."""
+
+    @abstractmethod
+    def apply_inverse(self, right) -> np.ndarray:
+        """Return an approximate solution by the factorisation."""
+
+    def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
+        """Return (dw, db) and dλ.
+
+        Conjugate gradients, with the factorisation as preconditioner, take regularisation and rounding out again.
+        """
+        residual = np.append(right, right_level)
+        wanted = ACCURATE * _size(residual)
+        solution = np.zeros_like(residual)
+        step = self.apply_inverse(residual)
+        energy = float(residual @ step)
+        best, smallest = solution, np.inf
+        for _ in range(self.most_refinements):
+            image = self.multiply(step)
+            curvature = float(step @ image)
+            if not curvature > 0.0:
+                break
+            length = energy / curvature
+            solution = solution + length * step
+            residual = residual - length * image
+            error = _size(residual)
+            if error < smallest:
+                best, smallest = solution, error
+            if error <= wanted:
+                break
+            correction = self.apply_inverse(residual)
+            new_energy = float(residual @ correction)
+            step = correction + (new_energy / energy) * step
+            energy = new_energy
+        return best[:-1], float(best[-1])
+
+
+def _size(v) -> float:
+    return float(np.abs(v).max())
+
+
+def _factorise(matrix):
+    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale."""
+    diagonal = matrix.diagonal()
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    scaled = matrix * scale[:, None] * scale
+    for added in REGULARISATIONS:
+        np.fill_diagonal(scaled, 1.0 + added)
+        try:
+            return linalg.cho_factor(scaled, lower=True, check_finite=False), scale
+        except linalg.LinAlgError:
+            continue
+    raise linalg.LinAlgError("the Newton matrix has lost its meaning")
+
+
+def _apply_factor(factor, scale, right):
+    return (scale * linalg.cho_solve(factor, (scale * right.T).T, check_finite=False).T).T
+
+
+class TallSystem(NewtonSystem):
+    """The matrix itself, for n ≥ d."""
+
+    most_refinements = 4
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
         n = len(samples.column)
@@ -23,29 +97,87 @@ class NewtonSystem:
         self.matrix[n, n] = samples.square
         self.matrix[np.arange(n), np.arange(n)] += ridge
         cone.add_to(self.matrix)
-        self._factorise()
+        self.factor, self.scale = _factorise(self.matrix)
 
-    def _factorise(self) -> None:
-        """Scale the diagonal to 1 and add as little to it as the Cholesky factorisation needs."""
-        diagonal = self.matrix.diagonal()
-        self.scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        scaled = self.matrix * self.scale[:, None] * self.scale
-        for added in REGULARISATIONS:
-            np.fill_diagonal(scaled, 1.0 + added)
-            try:
-                self.factor = linalg.cho_factor(scaled, lower=True, check_finite=False)
-                return
-            except linalg.LinAlgError:
-                continue
-        raise linalg.LinAlgError("the Newton matrix has lost its meaning")
+    def multiply(self, x):
+        return self.matrix @ x
 
-    def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
-        """Return (dw, db) and dλ; refinement takes the regularisation out again."""
-        wanted = np.append(right, right_level)
-        solution = self._apply(wanted)
-        for _ in range(REFINEMENTS):
-            solution += self._apply(wanted - self.matrix @ solution)
-        return solution[:-1], float(solution[-1])
+    def apply_inverse(self, right):
+        return _apply_factor(self.factor, self.scale, right)
 
-    def _apply(self, wanted) -> np.ndarray:
-        return self.scale * linalg.cho_solve(self.factor, self.scale * wanted, check_finite=False)
+
+class WideSystem(NewtonSystem):
+    """The Woodbury form, for n < d.
+
+    With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
+    border of at most three columns around A; A is inverted through the n-sized matrix I + H^½ X D⁻¹ Xᵀ H^½.
+    """
+
+    most_refinements = 100
+
+    def __init__(self, samples: Curvature, cone: Scaling, ridge):
+        self.samples, self.cone = samples, cone
+        self.X, self.h = samples.rows
+        self.d = len(cone.diagonal)
+        self.diagonal = cone.diagonal + ridge[: self.d]
+        self.intercept = len(samples.column) > self.d
+        curved = np.asarray((self.X * self.X).T @ self.h).ravel()
+        self.root = 1.0 / np.sqrt(np.maximum(self.diagonal, 1e-8 * curved))
+        self.scaled = (self.X * self.root[None, :]) * np.sqrt(self.h)[:, None]
+        inner = self.scaled @ self.scaled.T
+        inner = inner if isinstance(inner, np.ndarray) else inner.toarray()
+        inner[np.diag_indices_from(inner)] += 1.0
+        self.factor, self.scale = _factorise(inner)
+        self._eliminate_border()
+
+    def _eliminate_border(self) -> None:
+        """Form the Schur complement of the border (b, λ, rank-one part)."""
+        d, samples, cone = self.d, self.samples, self.cone
+        columns = [samples.column[:d] + cone.column]
+        corner = [[samples.square + cone.square]]
+        if self.intercept:
+            columns.insert(0, samples.border[:d])
+            corner = [[samples.border[d], samples.column[d]], [samples.column[d], corner[0][0]]]
+        self.border_size = len(columns)
+        if cone.vector is not None:
+            columns.append(cone.vector)
+            corner = [[*row, 0.0] for row in corner]
+            corner.append([0.0] * self.border_size + [-1.0 / cone.coefficient])
+            corner[-1][self.border_size - 1] = corner[self.border_size - 1][-1] = cone.vector_level
+        self.border = np.stack(columns, axis=1)
+        self.inverse_border = self._apply_inner(self.border)
+        self.schur = np.array(corner) - self.border.T @ self.inverse_border
+
+    def _apply_inner(self, right):
+        """Return A⁻¹ times one or more columns."""
+        scaled = (self.root * right.T).T
+        inside = _apply_factor(self.factor, self.scale, self.scaled @ scaled)
+        return (self.root * (scaled - self.scaled.T @ inside).T).T
+
+    def apply_inverse(self, right):
+        inner = self._apply_inner(right[: self.d])
+        outer = np.zeros(len(self.schur))
+        outer[: self.border_size] = right[self.d :]
+        outer = np.linalg.solve(self.schur, outer - self.border.T @ inner)
+        return np.append(inner - self.inverse_border @ outer, outer[: self.border_size])
+
+    def multiply(self, x):
+        w, level = x[: self.d], x[-1]
+        b = x[self.d] if self.intercept else 0.0
+        curved = self.h * (self.X @ w + b)
+        product = np.empty(len(x))
+        product[: self.d] = self.X.T @ curved + self.diagonal * w + self.cone.column * level
+        if self.intercept:
+            product[self.d] = curved.sum()
+        product[:-1] += self.samples.column * level
+        product[-1] = self.samples.column @ x[:-1] + self.cone.column @ w + (self.samples.square + self.cone.square) * level
+        if self.cone.vector is not None:
+            along = self.cone.coefficient * (float(self.cone.vector @ w) + self.cone.vector_level * level)
+            product[: self.d] += along * self.cone.vector
+            product[-1] += along * self.cone.vector_level
+        return product
+
+
+def newton_system(samples: Curvature, cone: Scaling, ridge) -> NewtonSystem:
+    """Return the system in the form that the engine's curvature is in."""
+    return (WideSystem if samples.gram is None else TallSystem)(samples, cone, ridge)
