@@ -47,12 +47,13 @@ def _read(model):
     """Return coef, intercept and the two classes (None where the model does not know them)."""
     if isinstance(model, tuple | list) and len(model) == 2:
         return *_one_row(*model), None
-    if not hasattr(model, "coef_"):
+    coef = getattr(model, "coef_", None)
+    if coef is None:
         raise TypeError(
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept); "
             f"{type(model).__name__} has no coef_ (is it fitted?)."
         )
-    return *_one_row(model.coef_, getattr(model, "intercept_", 0.0)), getattr(model, "classes_", None)
+    return *_one_row(coef, getattr(model, "intercept_", 0.0)), getattr(model, "classes_", None)
 
 
 def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
@@ -81,5 +82,7 @@ def _signs(y, n: int, classes):
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     unknown = ~np.isin(labels, classes)
     if unknown.any():
-        raise ValueError(f"y has the label {labels[unknown].tolist()[0]!r}, but the model knows {classes.tolist()} only.")
+        raise ValueError(
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model knows {classes.tolist()} only."
+        )
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)

@@ -2,6 +2,8 @@
 
     minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
     subject to                ‖w‖_q ≤ λ,       m_i = y_i (w·x_i + b)
+
+with the radius ε, the flip cost κ, the ridge coefficient c and the sample weights π.
 """
 
 from dataclasses import dataclass, field, fields
@@ -102,11 +104,13 @@ class Problem:
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
         weights = self.weights[rows]
-        other._set(X=self.X[rows], signs=self.signs[rows], weights=weights / weights.sum(), kept=None, n_given=len(rows))
+        other._set(
+            X=self.X[rows], signs=self.signs[rows], weights=weights / weights.sum(), kept=None, n_given=len(rows)
+        )
         return other
 
     def replace(self, **parameters) -> "Problem":
-        """Return the same data with other parameters (radius, flip_cost, norm, l2, fit_intercept); nothing is copied."""
+        """Return the same data, not copied, with other parameters (radius, flip_cost, norm, l2, fit_intercept)."""
         current = {name: getattr(self, name) for name in _PARAMETERS}
         unknown = set(parameters) - set(current)
         if unknown:

@@ -72,7 +72,7 @@ class History:
     def to_frame(self):
         """Return the columns as a pandas DataFrame (pandas must be installed)."""
         try:
-            import pandas as pd
+            import pandas as pd  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise ImportError("to_frame needs pandas: pip install pandas. to_dict needs nothing.") from None
         return pd.DataFrame(self.to_dict())

@@ -71,10 +71,10 @@ def _dense_rows(X):
     rows = np.asarray(X)
     if rows.ndim != 2:
         raise ValueError(
-            f"X must have two dimensions (rows, features), got shape {rows.shape}: use X.reshape(-1, 1) for one feature."
+            f"X must have two dimensions (rows, features), got shape {rows.shape}: "
+            "use X.reshape(-1, 1) for one feature."
         )
     view = np.ascontiguousarray(rows, dtype=_float_type(rows.dtype, "X")).view(np.ndarray)
-    view = view.view()
     view.flags.writeable = False
     return view
 
@@ -85,7 +85,9 @@ def _sparse_rows(X):
         raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
     given = X if X.format == "csr" else X.tocsr()
     fits = max(given.nnz, *given.shape) <= np.iinfo(np.int32).max
-    indices, indptr = (part.astype(np.int32 if fits else np.int64, copy=False) for part in (given.indices, given.indptr))
+    indices, indptr = (
+        part.astype(np.int32 if fits else np.int64, copy=False) for part in (given.indices, given.indptr)
+    )
     # A new object, with flags of its own, because sorting and flagging must not reach the caller's.
     rows = sparse.csr_array((given.data, indices, indptr), shape=given.shape, copy=False)
     if not rows.has_canonical_format:
@@ -105,7 +107,8 @@ def _check_finite(rows) -> None:
             value = block[tuple(bad)]
             i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
             raise ValueError(
-                f"X has {value} at row {i}, column {j}: impute or drop such entries (for instance sklearn.impute.SimpleImputer)."
+                f"X has {value} at row {i}, column {j}: impute or drop such entries "
+                "(for instance with sklearn.impute.SimpleImputer)."
             )
 
 

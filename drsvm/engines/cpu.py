@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,8 @@ class _Block:
     weights: np.ndarray
     signs: np.ndarray
     state: np.ndarray  # α, β, γ, g₁, g₂, g₃
-    predicted: np.ndarray  # dm of the predictor, unsigned
-    change: np.ndarray  # dm of the combined direction, unsigned
+    corrections: list[np.ndarray]  # (3, size) each: the one in use and a spare
+    changes: list[np.ndarray]  # margin changes without the labels' signs: the ones in use and spares
 
 
 class CpuEngine:
@@ -76,8 +76,8 @@ class CpuEngine:
                 problem.weights[first:last],
                 problem.signs[first:last],
                 np.empty((6, last - first)),
-                np.empty(last - first),
-                np.empty(last - first),
+                [np.empty((3, last - first)) for _ in range(2)],
+                [np.empty(last - first) for _ in range(2)],
             )
             for first in range(0, n, size)
         ]
@@ -90,7 +90,7 @@ class CpuEngine:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def _over_blocks(self, work: Callable[[list[_Block]], tuple]) -> list[tuple]:
+    def _over_blocks(self, work: Callable[[list[_Block]], Any]) -> list[Any]:
         """Call work on each thread's share of the blocks; the answers come in the order of the rows."""
         if self._pool is None:
             return [work(self.blocks)]
@@ -119,10 +119,10 @@ class CpuEngine:
 
         def work(blocks):
             for block in blocks:
-                self._margin_changes(block, point, block.change)
-                margins = block.signs * block.change
+                margins = block.changes[0]
+                self._margin_changes(block, point, margins)
+                margins *= block.signs
                 kernel.center(block.state, block.weights, margins, self.kappa * level, mu, self.flips)
-            return ()
 
         self._over_blocks(work)
 
@@ -170,15 +170,16 @@ class CpuEngine:
             sums, slowest = np.zeros(5), np.zeros(2)
             for block in blocks:
                 coefficients, rates = np.empty((2, 2, block.last - block.first))
-                self._margin_changes(block, direction, block.predicted)
+                self._margin_changes(block, direction, block.changes[0])
                 sums += kernel.predict(
                     block.state,
                     block.weights,
                     block.signs,
                     self.flips,
                     self.kappa,
-                    block.predicted,
+                    block.changes[0],
                     self.kappa * level_change,
+                    block.corrections[0],
                     coefficients,
                     rates,
                 )
@@ -200,40 +201,67 @@ class CpuEngine:
             targeted,
         )
 
-    def longest_steps(self, direction, level_change: float, predicted_level: float, target: float):
-        """Set the combined direction and return 1 / the longest primal and dual steps along it."""
-        self._move = (target, self.kappa * predicted_level, self.kappa * level_change)
+    def longest_steps(self, direction, level_change: float, target: float) -> tuple[float, float]:
+        """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
+        self._target, self._level_change = target, level_change
 
         def work(blocks):
             slowest = np.zeros(2)
             for block in blocks:
                 rates = np.empty((2, block.last - block.first))
-                self._margin_changes(block, direction, block.change)
-                kernel.longest_steps(*self._move_arguments(block), rates)
+                self._margin_changes(block, direction, block.changes[0])
+                kernel.longest_steps(*self._direction_of(block), rates)
                 np.minimum(slowest, rates.min(axis=1), out=slowest)
             return slowest
 
-        return tuple(-np.min(self._over_blocks(work), axis=0))
+        primal, dual = -np.min(self._over_blocks(work), axis=0)
+        return float(primal), float(dual)
 
-    def _move_arguments(self, block: _Block) -> tuple:
-        target, predicted_level, level = self._move
+    def _direction_of(self, block: _Block) -> tuple:
         return (
             block.state,
             block.weights,
             block.signs,
             self.flips,
-            target,
-            block.predicted,
-            predicted_level,
-            block.change,
-            level,
+            self._target,
+            block.corrections[0],
+            block.changes[0],
+            self.kappa * self._level_change,
         )
 
-    def move(self, primal: float, dual: float) -> float:
-        """Go the given steps along the combined direction and return Σ multiplier · slack."""
+    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
+        """Form a new correction for steps of the given lengths; return its part of the right-hand side.
+
+        The old direction is set aside: `swap` brings it back.
+        """
 
         def work(blocks):
-            return sum(kernel.move(*self._move_arguments(block), primal, dual) for block in blocks)
+            totals, level = np.zeros((self.n_linear, 2)), 0.0
+            for block in blocks:
+                coefficients = np.empty((2, block.last - block.first))
+                level += kernel.recorrect(
+                    *self._direction_of(block), self.kappa, primal, dual, block.corrections[1], coefficients
+                )
+                self._collect(block, coefficients, totals)
+            return totals[:, 0], level
+
+        totals, levels = zip(*self._over_blocks(work), strict=True)
+        self._spare_level_change = self._level_change
+        self.swap()
+        return sum(totals), float(sum(levels))
+
+    def swap(self) -> None:
+        """Exchange the direction in use with the one set aside."""
+        for block in self.blocks:
+            block.corrections.reverse()
+            block.changes.reverse()
+        self._level_change, self._spare_level_change = self._spare_level_change, self._level_change
+
+    def move(self, primal: float, dual: float) -> float:
+        """Go the given steps along the corrected direction and return Σ multiplier · slack."""
+
+        def work(blocks):
+            return sum(kernel.move(*self._direction_of(block), primal, dual) for block in blocks)
 
         return float(sum(self._over_blocks(work)))
 
@@ -245,8 +273,8 @@ class CpuEngine:
             largest = 0.0
             for block in blocks:
                 rates = np.empty(block.last - block.first)
-                self._margin_changes(block, direction, block.change)
-                kernel.restoring_rates(block.state, block.signs, self.flips, block.change, kdl, rates)
+                self._margin_changes(block, direction, block.changes[0])
+                kernel.restoring_rates(block.state, block.signs, self.flips, block.changes[0], kdl, rates)
                 largest = max(largest, float(rates.max()))
             return largest
 
@@ -254,7 +282,7 @@ class CpuEngine:
 
         def move(blocks):
             for block in blocks:
-                kernel.restore(block.state, block.signs, self.flips, block.change, kdl, step)
+                kernel.restore(block.state, block.signs, self.flips, block.changes[0], kdl, step)
 
         self._over_blocks(move)
         return step
@@ -273,6 +301,15 @@ class CpuEngine:
 
         totals, flipped = zip(*self._over_blocks(work), strict=True)
         return sum(totals), float(sum(flipped))
+
+    def save(self) -> list[np.ndarray]:
+        """Return a copy of the state of all samples."""
+        return [block.state.copy() for block in self.blocks]
+
+    def load(self, saved: list[np.ndarray]) -> None:
+        """Go back to a saved state."""
+        for block, state in zip(self.blocks, saved, strict=True):
+            block.state[:] = state
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β of every row."""

@@ -10,9 +10,8 @@ D = ΣD_k and P_k = (target·π − correction_k)/g_k, elimination of the slack 
     ds = (ΣP − π − (D₁ − D₂) dm − κ D₂ dλ) / D
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
-and what a sample adds to the equations for (w, λ) is a number times its row. The second-order correction is the
-product of the predictor's changes; it is computed anew from the predictor's dm wherever it is needed, which is cheaper
-than keeping it. Where labels cannot be flipped (`flips` false), β stays 0 and g₂ stays 1.
+and what a sample adds to the equations for (w, λ) is a number times its row. The correction is the product of the
+predictor's changes, and what further centrality correctors add to it. Where labels cannot be flipped (`flips` false), β stays 0 and g₂ stays 1.
 
 The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
 divisions must not raise (error_model) and rates of change go into arrays: it vectorises sums, but no maximum.
@@ -89,11 +88,11 @@ def curvature(state, weights, signs, kappa, h, coefficients):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients, rates):
-    """Follow the predictor's direction and write the coefficients of the corrector's right-hand side.
+def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
+    """Follow the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
-    Row 0 belongs to the correction, row 1 to the target (to be multiplied by it). Into `rates` go the smallest
-    dg/g and dmultiplier/multiplier of each sample.
+    Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). Into `rates` go
+    the smallest dg/g and dmultiplier/multiplier of each sample.
 
     Returns
     -------
@@ -112,6 +111,7 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients, rates):
         rates[1, i] = -1.0 - max(r1, max(r2, r3))
         slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
         multiplier += state[3, i] * da + state[4, i] * db + state[5, i] * dc
+        correction[0, i], correction[1, i], correction[2, i] = da * e1, db * e2, dc * e3
         both += da * e1 + db * e2 + dc * e3
         p1, p2, p3 = -da * r1, -db * r2, -dc * r3
         share = (p1 + p2 + p3) * inverse
@@ -126,41 +126,74 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, coefficients, rates):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
-def _combined(state, i, pi, flips, target, dm_predicted, kdl_predicted, dm, kdl):
-    """Return 1/g and the changes of state under predictor and corrector together."""
+def _corrected(state, i, pi, flips, target, correction, dm, kdl):
+    """Return 1/g and the changes of state in the corrected direction."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
-    da, db, dc, e1, e2, e3 = _direction(
-        state, i, flips, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, dm_predicted, kdl_predicted
-    )
     goal = target * pi
-    p1, p3 = (goal - da * e1) * i1, (goal - dc * e3) * i3
-    p2 = (goal - db * e2) * i2 if flips else 0.0
+    p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
+    p2 = (goal - correction[1, i]) * i2 if flips else 0.0
     da, db, dc, e1, e2, e3 = _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def longest_steps(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl, rates):
-    """Write the smallest dg/g and dmultiplier/multiplier of each sample in the combined direction into `rates`."""
+def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rates):
+    """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
     for i in range(weights.size):
-        i1, i2, i3, da, db, dc, e1, e2, e3 = _combined(
-            state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
+        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
+            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
         )
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
         flip_rate = db / state[1, i] if flips else 0.0
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+def _outlier(product, goal):
+    """Return how far a trial product lies outside [goal/10, 10·goal]; large ones are pulled back with moderation."""
+    low, high = 0.1 * goal, 10.0 * goal
+    return min(0.0, product - low) + min(max(0.0, product - high), high)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def move(state, weights, signs, flips, target, dm_predicted, kdl_predicted, dm, kdl, primal, dual):
-    """Go the given steps along the combined direction; return Σ multiplier · slack.
+def recorrect(
+    state, weights, signs, flips, target, correction, dm, kdl, kappa, primal, dual, new_correction, coefficients
+):
+    """Aim the products that a longer step would make too small or too large back at the target.
+
+    Writes the new correction and, into row 0 of the coefficients, its right-hand side; returns its λ entry.
+    """
+    level = 0.0
+    for i in range(weights.size):
+        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
+            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
+        )
+        goal = target * weights[i]
+        c1 = correction[0, i] + _outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
+        c3 = correction[2, i] + _outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
+        c2 = correction[1, i]
+        if flips:
+            c2 += _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
+        new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
+        d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
+        p1, p2, p3 = -c1 * i1, -c2 * i2, -c3 * i3
+        share = (p1 + p2 + p3) / (d1 + d2 + d3)
+        coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
+        coefficients[1, i] = 0.0
+        level -= kappa * (p2 - d2 * share)
+    return level
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual):
+    """Go the given steps along the corrected direction; return Σ multiplier · slack.
 
     Rounding must not move α + β + γ away from π: what it adds is taken from the largest of the three.
     """
     products = 0.0
     for i in range(weights.size):
-        _, _, _, da, db, dc, e1, e2, e3 = _combined(
-            state, i, weights[i], flips, target, signs[i] * dm_predicted[i], kdl_predicted, signs[i] * dm[i], kdl
+        _, _, _, da, db, dc, e1, e2, e3 = _corrected(
+            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
         )
         alpha, beta, gamma = state[0, i] + dual * da, state[1, i] + dual * db, state[2, i] + dual * dc
         excess = (alpha - weights[i]) + beta + gamma

@@ -67,6 +67,9 @@ class State(ABC):
         """Say whether the present iteration is worth a certificate."""
         return True
 
+    def judged(self, gap: float) -> None:
+        """Take note of the proven gap after a certificate."""
+
     def close(self) -> None:
         """Give back what the run holds."""
 
@@ -128,7 +131,9 @@ class _Best:
         return Progress(iteration, seconds, self.primal.objective, self.dual.lower_bound, self.primal.radius_price)
 
 
-def run(problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads) -> Result:
+def run(
+    problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads
+) -> Result:
     """Run a solver to its end; see `drsvm.solve`."""
     began = time.perf_counter()
     limits = Limits(
@@ -156,6 +161,7 @@ def run(problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, cal
                 late = limits.time_left() <= 0
                 if state.certificate_due() or state.finished or late or iteration >= limits.max_iter:
                     best.judge(state.candidate())
+                    state.judged(best.gap)
                     progress = best.progress(iteration, time.perf_counter() - began)
                     history.append(progress)
                     stop = callback is not None and callback(progress)
@@ -211,7 +217,7 @@ def postponed_interrupt():
 
 
 def _check_tol(tol) -> float:
-    if not isinstance(tol, numbers.Real) or not tol >= 0:
+    if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
     return float(tol)
 
@@ -225,7 +231,7 @@ def _check_max_iter(max_iter) -> int:
 def _check_max_time(max_time) -> float:
     if max_time is None:
         return math.inf
-    if not isinstance(max_time, numbers.Real) or not max_time > 0:
+    if not isinstance(max_time, numbers.Real) or not float(max_time) > 0:
         raise ValueError(f"max_time must be a number of seconds > 0, got max_time={max_time!r}.")
     return float(max_time)
 

@@ -60,8 +60,15 @@ class Cone(ABC):
         """Return the matrix at the current point, and remember it."""
 
     @abstractmethod
-    def constant(self, target: float, correct: bool) -> tuple[np.ndarray, float]:
-        """Return the constant part of z + dz for a target, with or without the correction from the last direction."""
+    def correct(self) -> None:
+        """Take the products of the last direction's changes as the correction; `scaling` forgets it again."""
+
+    def recorrect(self, target: float, primal: float, dual: float) -> None:
+        """Aim products that steps of the given lengths would make outliers back at the target."""
+
+    @abstractmethod
+    def constant(self, target: float) -> tuple[np.ndarray, float]:
+        """Return the constant part of z + dz for a target and the present correction."""
 
     @abstractmethod
     def set_direction(self, dw, dlevel: float) -> None:
@@ -97,15 +104,23 @@ class PolyhedralCone(Cone):
     def products(self) -> float:
         return float(self.slacks @ self.duals)
 
-    def _ratios(self) -> np.ndarray:
-        return self.duals / self.slacks
+    def _set_ratios(self) -> np.ndarray:
+        self.ratios = self.duals / self.slacks
+        self.correction = np.zeros(len(self.slacks))
+        return self.ratios
 
-    def _pushes(self, target: float, correct: bool) -> np.ndarray:
+    def correct(self) -> None:
+        self.correction = self.d_slacks * self.d_duals
+
+    def recorrect(self, target: float, primal: float, dual: float) -> None:
+        goal = target * self.share
+        products = (self.slacks + primal * self.d_slacks) * (self.duals + dual * self.d_duals)
+        too_small, too_large = np.minimum(products - 0.1 * goal, 0.0), np.maximum(products - 10.0 * goal, 0.0)
+        self.correction = self.correction + too_small + np.minimum(too_large, 10.0 * goal)
+
+    def _pushes(self, target: float) -> np.ndarray:
         """Return (target − correction)/slack: what the multipliers would become if the slacks stayed."""
-        goal = np.full(len(self.slacks), target * self.share)
-        if correct:
-            goal -= self.d_slacks * self.d_duals
-        self.pushes = goal / self.slacks
+        self.pushes = (target * self.share - self.correction) / self.slacks
         return self.pushes
 
     def _follow(self, d_slacks) -> None:
@@ -148,12 +163,12 @@ class BoxCone(PolyhedralCone):
         return values[: self.d] - values[self.d :]
 
     def scaling(self) -> Scaling:
-        self.ratios = self._ratios()
+        self._set_ratios()
         total = self.ratios[: self.d] + self.ratios[self.d :]
         return Scaling(total, -self._signed(self.ratios), float(total.sum()))
 
-    def constant(self, target, correct):
-        pushes = self._pushes(target, correct)
+    def constant(self, target):
+        pushes = self._pushes(target)
         return self._signed(pushes), -float(pushes.sum())
 
     def set_direction(self, dw, dlevel):
@@ -176,7 +191,7 @@ class CrossCone(PolyhedralCone):
         return upper - lower, -budget
 
     def scaling(self) -> Scaling:
-        self.ratios = self._ratios()
+        self._set_ratios()
         upper, lower, budget = self._halves(self.ratios)
         self.total = upper + lower
         self.tilt = (upper - lower) / self.total
@@ -184,8 +199,8 @@ class CrossCone(PolyhedralCone):
         zero = np.zeros(self.d)
         return Scaling(4.0 * upper * lower / self.total, zero, 0.0, self.tilt, -1.0, self.coefficient)
 
-    def constant(self, target, correct):
-        upper, lower, budget = self._halves(self._pushes(target, correct))
+    def constant(self, target):
+        upper, lower, budget = self._halves(self._pushes(target))
         self.both = upper + lower
         # The multiplier of the budget after the step, but for its part in (dw, dλ): it also equals upper + lower.
         self._set_budget(budget)
@@ -226,9 +241,13 @@ class SecondOrderCone(Cone):
         self.point = (x + _reflect(z)) / math.sqrt(2.0 * (1.0 + float(x @ z)))
         self.stretch = math.sqrt(root_x / root_z)
         self.scaled = self._scale(self.z)
+        self.correction = np.zeros(len(self.x))
         k = 1.0 / self.stretch**2
         d = len(self.x) - 1
         return Scaling(np.full(d, k), np.zeros(d), -k, -self.point[1:], self.point[0], 2.0 * k)
+
+    def correct(self) -> None:
+        self.correction = _product(self._unscale(self.dx), self._scale(self.dz))
 
     def _scale(self, v) -> np.ndarray:
         head, tail = self.point[0], self.point[1:]
@@ -242,11 +261,9 @@ class SecondOrderCone(Cone):
         first = head * v[0] - inner
         return np.concatenate([[first], v[1:] + (inner / (1.0 + head) - v[0]) * tail]) / self.stretch
 
-    def constant(self, target, correct):
-        goal = np.zeros(len(self.x))
-        goal[0] = target
-        if correct:
-            goal -= _product(self._unscale(self.dx), self._scale(self.dz))
+    def constant(self, target):
+        goal = -self.correction
+        goal[0] += target
         self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, but for its part in dx
         return -self.push[1:], -float(self.push[0])
 
@@ -288,7 +305,10 @@ class NoCone(Cone):
     def scaling(self) -> Scaling:
         return Scaling(np.zeros(self.d), np.zeros(self.d), 1.0)
 
-    def constant(self, target, correct):
+    def correct(self) -> None:
+        pass
+
+    def constant(self, target):
         return np.zeros(self.d), 0.0
 
     def set_direction(self, dw, dlevel):

@@ -9,7 +9,9 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -23,10 +25,16 @@ from drsvm.solvers.newton import newton_system
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
 
+LONG_STEP, LONGER, WORTHWHILE = 0.9, 1.08, 0.05
+"""A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
+
 RESTORATIONS = 2
 
-MOST_PROOFS = 5
-"""A gap that should be small enough, but cannot be proven this many times, is a matter of rounding."""
+FUTILE_PROOFS = 3
+"""A gap that should be small enough, but is no smaller this many times in a row, is a matter of rounding."""
+
+SUBSET, SUBSET_MU = 2000, 0.1
+"""Size of the subset of rows that shows where to start, and how far it is followed down the central path."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,8 @@ class InteriorPoint(Solver):
     ----------
     step_fraction : float
         Share of the way to the boundary that a step may go.
+    correctors : int
+        Most centrality correctors in one iteration; each costs two passes over the rows, but no factorisation.
     """
 
     name = "interior-point"
@@ -44,14 +54,28 @@ class InteriorPoint(Solver):
     default_max_iter = 200
 
     step_fraction: float = 0.98
+    correctors: int = 1
 
     def start(self, problem: Problem, limits: Limits) -> "InteriorPointState":
         """Prepare a run."""
         return InteriorPointState(problem, self, limits)
 
 
+@dataclass(frozen=True)
+class _Snapshot:
+    point: np.ndarray
+    level: float
+    mu: float
+    products: float
+    cone: Any
+    samples: Any
+
+
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that holds the samples."""
+
+    snapshot_mu: float = 0.0
+    """Where on the way down a snapshot is taken, to go on from with another radius; 0: nowhere."""
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
@@ -61,18 +85,35 @@ class InteriorPointState(State):
         self.samples_weight = 3.0 if self.engine.flips else 2.0
         self.begin(*self._first_point())
 
-    def _first_point(self):
-        import os
-        n_sub=int(os.environ.get('NSUB','0')); mu_end=float(os.environ.get('MUEND','1e-2')); f=float(os.environ.get('MUF','1'))
-        if self.limits.start is None and n_sub and self.problem.n_rows >= 5 * n_sub:
-            rows = np.sort(np.random.default_rng(0).choice(self.problem.n_rows, n_sub, replace=False))
-            import dataclasses
-            sub = InteriorPointState(self.problem.subset(rows), self.settings, self.limits)
-            k=0
-            while sub.mu > mu_end:
-                sub.step(); k+=1
-            sh=float(os.environ.get('SH','1')); return sub.point*sh, sub.level*float(os.environ.get('LV','1')), sub.mu*f
+    # --- where to start ---------------------------------------------------------------------------------------------
+
+    def _first_point(self) -> tuple[np.ndarray, float, float]:
+        """Return (w, b), λ and μ to start with: a given start, what a few rows say, or the origin."""
+        if self.limits.start is not None:
+            return self._from_given_start(self.limits.start)
+        if self.problem.n_rows >= 5 * max(SUBSET, 10 * self.problem.n_features):
+            return self._from_few_rows()
         return np.zeros(self.engine.n_linear), 1.0, 1.0
+
+    def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
+        point = np.zeros(self.engine.n_linear)
+        point[: self.problem.n_features] = start.weights
+        point[self.problem.n_features :] = start.intercept
+        margins = self.problem.margins(start.weights, start.intercept)
+        price = self.problem.radius_price(start.weights, margins)
+        level = max(price, 1.1 * self.problem.norm.value(start.weights))
+        if level == 0.0:
+            return point, 1.0, 1.0
+        return point, level, 0.1 * min(1.0, self.problem.objective_at(start.weights, margins, price))
+
+    def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
+        size = max(SUBSET, 10 * self.problem.n_features)
+        rows = np.sort(np.random.default_rng(0).choice(self.problem.n_rows, size, replace=False))
+        few = InteriorPointState(self.problem.subset(rows), self.settings, replace(self.limits, n_threads=1))
+        while few.mu > SUBSET_MU and not few.finished:
+            few.step()
+        few.close()
+        return few.point, few.level, few.mu
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point with every complementarity product on its target."""
@@ -81,37 +122,25 @@ class InteriorPointState(State):
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.samples_weight
+        self._reset()
+
+    def _reset(self) -> None:
         self.dual_residual = self._cost_of_dual_residual()
-        self.proofs_tried = 0
+        self.last_gap, self.futile_proofs = np.inf, 0
+        self.snapshot: _Snapshot | None = None
+        self.finished = False
 
-    def _dual_residual(self) -> tuple[np.ndarray, float]:
-        """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""
-        total, flipped = self.engine.dual_sum()
-        norm, norm_level = self.cone.multipliers()
-        residual = total + self.ridge * self.point
-        residual[: len(norm)] += norm
-        with_level = self.cone.weight > 0
-        return residual, (self.problem.radius - self.engine.kappa * flipped + norm_level if with_level else 0.0)
+    def go_on_with(self, problem: Problem, limits: Limits) -> None:
+        """Go on with another radius, from the snapshot where there is one."""
+        self.problem, self.limits = problem, limits
+        kept = self.snapshot
+        if kept is not None:
+            self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
+            self.cone = kept.cone
+            self.engine.load(kept.samples)
+        self._reset()
 
-    def _cost_of_dual_residual(self) -> float:
-        """Return what the dual residual costs in the lower bound (l2 = 0); every dual step shrinks it in proportion."""
-        residual, residual_level = self._dual_residual()
-        d = self.problem.n_features
-        size = self.problem.norm.dual_value(residual[:d]) + abs(float(residual[d:].sum())) * self.level
-        return (size + abs(residual_level)) / max(self.problem.radius, 1e-12)
-
-    def restore_dual(self) -> None:
-        """Take the dual residual that rounding has left out of the multipliers."""
-        system = newton_system(self.engine.curvature(), self.cone.scaling(), self.ridge)
-        for _ in range(RESTORATIONS):
-            residual, residual_level = self._dual_residual()
-            direction, level = system.solve(-residual, -residual_level)
-            if not np.isfinite(direction).all():
-                return
-            step = self.engine.restore(direction, level)
-            self.cone.restore(direction[: self.problem.n_features], level, step)
-            self.point = self.point + step * direction
-            self.level += step * level
+    # --- one iteration ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
         """Do one predictor-corrector step; where arithmetic gives out, stay and say so."""
@@ -125,36 +154,39 @@ class InteriorPointState(State):
         samples = self.engine.curvature()
         system = newton_system(samples, self.cone.scaling(), self.ridge)
 
-        right, right_level = self._right_hand_side(samples.predictor, samples.predictor_level, 0.0, correct=False)
-        predictor, predictor_level = system.solve(right, right_level)
-        self.cone.set_direction(predictor[: self.problem.n_features], predictor_level)
-        ahead = self.engine.predict(predictor, predictor_level)
+        predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
+        ahead = self.engine.predict(*predictor)
         target = self._target(ahead)
 
-        right, right_level = self._right_hand_side(
-            samples.predictor + ahead.correction + target * ahead.targeted,
-            samples.predictor_level + ahead.correction_level + target * ahead.targeted_level,
-            target,
-            correct=True,
-        )
-        direction, level = system.solve(right, right_level)
-        self.cone.set_direction(direction[: self.problem.n_features], level)
-        rates = self.engine.longest_steps(direction, level, predictor_level, target)
-        primal, dual = self._clip_steps(*rates, self.settings.step_fraction)
-        self._move(direction, level, primal, dual)
+        self.cone.correct()
+        fixed = samples.predictor + target * ahead.targeted
+        fixed_level = samples.predictor_level + target * ahead.targeted_level
+        direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
+        steps = self._clip_steps(*self.engine.longest_steps(*direction, target), self.settings.step_fraction)
+
+        for _ in range(self.settings.correctors):
+            if min(steps) > LONG_STEP:
+                break
+            better = self._recorrect(system, fixed, fixed_level, target, steps)
+            if better is None:
+                break
+            direction, steps = better
+        self._move(*direction, *steps)
 
     @property
     def total_weight(self) -> float:
         """Sum of all complementarity targets, over μ."""
         return self.samples_weight + self.cone.weight
 
-    def _right_hand_side(self, samples, samples_level: float, target: float, correct: bool):
-        """Return minus the constants of the Newton equations: samples, ridge, norm and radius."""
-        norm, norm_level = self.cone.constant(target, correct)
+    def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
+        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and tell the cone."""
+        norm, norm_level = self.cone.constant(target)
         right = -samples - self.ridge * self.point
         right[: len(norm)] -= norm
-        constant = self.problem.radius if self.cone.weight > 0 else 0.0
-        return right, -(constant + samples_level + norm_level)
+        radius = self.problem.radius if self.cone.weight > 0 else 0.0
+        direction, level = system.solve(right, -(radius + samples_level + norm_level))
+        self.cone.set_direction(direction[: self.problem.n_features], level)
+        return direction, level
 
     def _target(self, ahead) -> float:
         """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
@@ -175,6 +207,20 @@ class InteriorPointState(State):
             raise FloatingPointError("no step is left")
         return primal, dual
 
+    def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
+        """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
+        primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
+        kept = copy(self.cone)
+        correction, correction_level = self.engine.recorrect(primal, dual)
+        self.cone.recorrect(target, primal, dual)
+        direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
+        new = self._clip_steps(*self.engine.longest_steps(*direction, target), self.settings.step_fraction)
+        if sum(new) >= sum(steps) + WORTHWHILE:
+            return direction, new
+        self.cone = kept
+        self.engine.swap()
+        return None
+
     def _move(self, direction, level: float, primal: float, dual: float) -> None:
         self.products = self.engine.move(primal, dual)
         self.cone.move(primal, dual)
@@ -182,6 +228,11 @@ class InteriorPointState(State):
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.dual_residual *= 1.0 - dual
+        if self.snapshot is None and self.mu <= self.snapshot_mu:
+            samples = self.engine.save()
+            self.snapshot = _Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
+
+    # --- proofs -----------------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
         """Say whether the gap may be small enough to be proven."""
@@ -190,14 +241,51 @@ class InteriorPointState(State):
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
-        if self.certificate_due():
-            if self.proofs_tried > 0:
-                self.restore_dual()
-            self.proofs_tried += 1
-            self.finished = self.proofs_tried >= MOST_PROOFS
+        if self.futile_proofs > 0 or (np.isfinite(self.last_gap) and self.certificate_due()):
+            self.restore_dual()
         alpha, beta = self.engine.multipliers()
         d = self.problem.n_features
-        return Candidate(self.point[:d], float(self.point[d]) if self.engine.intercept else 0.0, alpha, beta)
+        return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
+
+    def judged(self, gap: float) -> None:
+        """Take note of the proven gap: a method that no longer gains has finished."""
+        if self.certificate_due():
+            self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
+            self.finished |= self.futile_proofs >= FUTILE_PROOFS
+            self.last_gap = min(gap, self.last_gap)
+
+    def _dual_residual(self) -> tuple[np.ndarray, float]:
+        """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""
+        total, flipped = self.engine.dual_sum()
+        norm, norm_level = self.cone.multipliers()
+        residual = total + self.ridge * self.point
+        residual[: len(norm)] += norm
+        with_level = self.cone.weight > 0
+        return residual, (self.problem.radius - self.engine.kappa * flipped + norm_level if with_level else 0.0)
+
+    def _cost_of_dual_residual(self) -> float:
+        """Return what the dual residual costs in the lower bound (l2 = 0); every dual step shrinks it in proportion."""
+        residual, residual_level = self._dual_residual()
+        d = self.problem.n_features
+        size = self.problem.norm.dual_value(residual[:d]) + abs(float(residual[d:].sum())) * self.level
+        return (size + abs(residual_level)) / max(self.problem.radius, 1e-12)
+
+    def restore_dual(self) -> None:
+        """Take the dual residual that rounding has left out of the multipliers."""
+        with np.errstate(all="ignore"):
+            try:
+                system = newton_system(self.engine.curvature(), self.cone.scaling(), self.ridge)
+            except LinAlgError:
+                return
+            for _ in range(RESTORATIONS):
+                residual, residual_level = self._dual_residual()
+                direction, level = system.solve(-residual, -residual_level)
+                if not np.isfinite(direction).all():
+                    return
+                step = self.engine.restore(direction, level)
+                self.cone.restore(direction[: self.problem.n_features], level, step)
+                self.point = self.point + step * direction
+                self.level += step * level
 
     def close(self) -> None:
         """End the engine's threads."""

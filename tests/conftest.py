@@ -1,0 +1,87 @@
+"""Settings and fixtures shared by all tests.
+
+Environment variables: DRSVM_HYPOTHESIS_PROFILE chooses how many random examples are tried (dev, ci, long), DRSVM_DATA
+names the folder of the data sets (NAME.svm.xz), DRSVM_REFERENCE the folder of their proven optima (optima.csv).
+"""
+
+import csv
+import functools
+import lzma
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile(
+    "ci",
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
+
+
+class ProvenOptimum(NamedTuple):
+    """Parameters and optimum of one instance (uniform weights, no intercept), proven up to `certified_gap`."""
+
+    radius: float
+    flip_cost: float
+    optimum: float
+    certified_gap: float
+    radius_price: float
+
+
+def file_in_folder_of(variable, name):
+    """Return the path of a file in the folder that the environment variable names; skip the test if there is none."""
+    folder = os.environ.get(variable)
+    if not folder:
+        pytest.skip(f"{variable} is not set")
+    path = Path(folder) / name
+    if not path.exists():
+        pytest.skip(f"{variable} has no {name}")
+    return path
+
+
+@functools.cache
+def read_dataset(path):
+    """Return the CSR matrix and the labels of an xz-compressed svmlight file."""
+    from sklearn.datasets import load_svmlight_file
+
+    with lzma.open(path) as file:
+        return load_svmlight_file(file)
+
+
+@functools.cache
+def read_optima(path):
+    """Return the optima by data set, weight norm q and ridge c."""
+    with path.open(newline="") as file:
+        return {
+            (row["dataset"], float(row["q"]), float(row["c"])): ProvenOptimum(
+                *(float(row[key]) for key in ("epsilon", "kappa", "optimum", "certified_gap", "lambda"))
+            )
+            for row in csv.DictReader(file)
+        }
+
+
+@pytest.fixture
+def load_dataset():
+    """Return a function that gives (X, y) of a data set by name; its tests carry the marker `data`."""
+    return lambda name: read_dataset(file_in_folder_of("DRSVM_DATA", f"{name}.svm.xz"))
+
+
+@pytest.fixture
+def proven_optimum():
+    """Return a function that gives the proven optimum for (data set, weight norm q, ridge c)."""
+
+    def lookup(dataset, q, c):
+        return read_optima(file_in_folder_of("DRSVM_REFERENCE", "optima.csv"))[dataset, float(q), float(c)]
+
+    return lookup

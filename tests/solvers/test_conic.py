@@ -1,0 +1,315 @@
+"""The general-purpose solver: proven optima, two backends, and data at the ends of every scale."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from problems import NORMS, Plain, problems, random_rows
+from scipy import sparse
+
+from drsvm import Problem, Status, solve
+from drsvm.solvers.conic import build_model, cvxpy_model
+
+WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
+"""The norm of the shifts for each norm q of the weights."""
+
+
+# Proven optima
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("c", [0, 1])
+@pytest.mark.parametrize("q", [1, 2, math.inf])
+@pytest.mark.parametrize("dataset", ["a1a", "a2a"])
+def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
+    X, y = load_dataset(dataset)
+    known = proven_optimum(dataset, q, c)
+    problem = Problem(X, y, radius=known.radius, flip_cost=known.flip_cost, norm=WEIGHT_NORMS[q], l2=c)
+    result = solve(problem, "conic")
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(known.optimum, abs=1e-7)
+    assert known.optimum - 1e-7 <= result.lower_bound <= known.optimum + 1e-9
+    assert result.radius_price == pytest.approx(known.radius_price, rel=1e-3)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("q", [1, math.inf])
+def test_both_backends_agree_on_data(load_dataset, q):
+    X, y = load_dataset("a1a")
+    problem = Problem(X[:400], y[:400], norm=WEIGHT_NORMS[q], fit_intercept=True)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert clarabel.status is highs.status is Status.OPTIMAL
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-8)
+
+
+# Random problems
+
+
+@given(problems())
+def test_small_problems_are_solved_with_proof(problem):
+    result = solve(problem, "conic", tol=1e-6)
+    if problem.radius == problem.l2 == 0:  # no bound can be proven for all classifiers
+        assert 0 <= result.lower_bound <= result.objective + 1e-12
+        assert problem.norm.value(result.weights) <= result.weight_bound
+        return
+    assert result.status is Status.OPTIMAL
+    assert -1e-12 <= result.gap <= 1e-6
+    assert 0 <= result.objective <= 1 + 1e-12
+    assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
+
+
+@given(problems(l2=0.0, radius=0.1, max_rows=8))
+def test_both_backends_agree_on_linear_programs(problem):
+    problem = problem if problem.norm.p != 2 else problem.replace(norm=1)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert highs.gap <= 1e-7
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+
+
+PARAMETERS = list(itertools.product(NORMS, [0.0, 0.5], [0.0, 0.8, math.inf], [False, True]))
+
+
+@pytest.mark.parametrize(("norm", "l2", "flip_cost", "fit_intercept"), PARAMETERS)
+def test_the_cvxpy_model_has_the_same_optimum(norm, l2, flip_cost, fit_intercept):
+    X, y = random_rows(np.random.default_rng(7), 14, 3, "gaussian")
+    weights = np.linspace(1, 2, 14)
+    problem = Problem(X, y, 0.15, flip_cost, norm, l2, weights, fit_intercept)
+    model, variables = cvxpy_model(problem)
+    model.solve(solver="CLARABEL")
+    result = solve(problem, "conic")
+    assert model.value == pytest.approx(result.objective, abs=1e-7)
+    b = variables["intercept"].value if fit_intercept else 0.0
+    assert problem.objective(variables["weights"].value, float(b)) == pytest.approx(model.value, abs=1e-6)
+
+
+def test_the_cvxpy_model_takes_sparse_rows():
+    X, y = random_rows(np.random.default_rng(7), 14, 3, "binary")
+    optima = [cvxpy_model(Problem(rows, y, 0.15))[0].solve(solver="CLARABEL") for rows in (X, sparse.csr_array(X))]
+    assert optima[0] == pytest.approx(optima[1], abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32])
+def test_containers_make_no_difference(container, norm):
+    X, y = random_rows(np.random.default_rng(8), 20, 4, "integers")
+    reference = solve(Problem(X, y, norm=norm), "conic")
+    assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
+
+
+# Limits of the parameters
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_limits_of_the_parameters(norm, fit_intercept):
+    X, y = random_rows(np.random.default_rng(9), 12, 3, "gaussian")
+    problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
+    free = solve(problem.replace(flip_cost=0), "conic")
+    assert free.objective == pytest.approx(1.0, abs=1e-7) and free.gap <= 1e-7
+    everything = solve(problem.replace(radius=100.0, flip_cost=50.0), "conic")
+    assert everything.objective == pytest.approx(1.0, abs=1e-7) and everything.gap <= 1e-7
+    trusted, dear = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
+    assert dear.objective == pytest.approx(trusted.objective, abs=1e-6)
+    ridge = problem.replace(l2=0.1, radius=0)
+    assert solve(ridge, "conic").gap <= 1e-7
+    assert solve(ridge.replace(radius=1e-9), "conic").objective == pytest.approx(
+        solve(ridge, "conic").objective, abs=1e-6
+    )
+
+
+def test_an_intercept_alone_leaves_the_smaller_class_wrong():
+    result = solve(Problem(np.zeros((4, 2)), [1, 1, 1, -1], 0.1, math.inf, fit_intercept=True), "conic")
+    assert result.objective == pytest.approx(0.5, abs=1e-9)
+    assert result.intercept == pytest.approx(1.0, abs=1e-6)
+
+
+# Ends of every scale
+
+
+@pytest.mark.parametrize(("norm", "l2", "fit_intercept"), [*itertools.product(NORMS, [0.0, 0.5], [False, True])])
+def test_a_change_of_unit_changes_nothing(norm, l2, fit_intercept):
+    """Features, radius and flip cost times s, l2 times s²: the same optimum at weights over s."""
+    X, y = random_rows(np.random.default_rng(10), 25, 3, "gaussian")
+    reference = solve(Problem(X, y, 0.1, 0.8, norm, l2, fit_intercept=fit_intercept), "conic")
+    assert reference.status is Status.OPTIMAL
+    for s in (1e-6, 1e6):
+        result = solve(Problem(X * s, y, 0.1 * s, 0.8 * s, norm, l2 * s**2, fit_intercept=fit_intercept), "conic")
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(reference.objective, abs=1e-9)
+        assert result.radius_price * s == pytest.approx(reference.radius_price, rel=1e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_features_may_be_far_from_the_radius(norm):
+    X, y = random_rows(np.random.default_rng(11), 25, 3, "gaussian")
+    for s in (1e-6, 1e6):
+        result = solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+        assert result.status is Status.OPTIMAL and np.isfinite(result.weights).all()
+    # A shift of 0.1 is nothing to features of 1e6: only flips are left to the adversary.
+    huge = Problem(X * 1e6, y, radius=0.1, flip_cost=1.0, norm=norm)
+    assert solve(huge, "conic").objective < 1
+    tiny = Problem(X * 1e-6, y, radius=0.1, flip_cost=1.0, norm=norm)
+    assert solve(tiny, "conic").objective == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        (np.array([[1.0], [-1.0]]), [1, -1]),
+        (np.array([[0.0], [0.0]]), [1, -1]),
+        (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
+        (np.array([[5.0, 1.0, 1.0], [5.0, -1.0, 1.0], [0.0, 0.0, 0.0]]), [1, -1, 1]),
+        (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
+        (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
+    ],
+    ids=["two rows", "zeros", "contradiction", "constant column", "duplicates", "unequal columns"],
+)
+def test_strange_data_are_solved(norm, X, y):
+    for l2, flip_cost, fit_intercept in itertools.product([0.0, 1.0], [1.0, math.inf], [False, True]):
+        problem = Problem(X, y, 0.1, flip_cost, norm, l2, fit_intercept=fit_intercept)
+        result = solve(problem, "conic", tol=1e-6)
+        assert result.status is Status.OPTIMAL
+        assert np.isfinite(result.weights).all() and np.isfinite(result.intercept)
+        assert 0 <= result.lower_bound <= result.objective + 1e-12 <= 1 + 2e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_one_feature_at_one_is_solved_by_hand(norm):
+    """Rows ±1 with their own label: w = 1 has no loss and costs ε, w = 0 costs 1."""
+    for radius in (0.0, 0.25, 0.9, 1.5):
+        result = solve(Problem([[1.0], [-1.0]], [1, -1], radius, math.inf, norm), "conic")
+        assert result.objective == pytest.approx(min(radius, 1.0), abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_many_features_and_few_rows(norm):
+    X, y = random_rows(np.random.default_rng(12), 6, 5000, "gaussian")
+    result = solve(Problem(X, y, radius=0.1, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+    assert result.status is Status.OPTIMAL and result.weights.shape == (5000,)
+
+
+# The model and the backends
+
+
+def test_the_model_has_only_the_rows_it_needs():
+    X, y = random_rows(np.random.default_rng(13), 10, 3, "gaussian")
+    problem = Problem(X, y, radius=0.1, flip_cost=1.0, fit_intercept=True)
+    assert build_model(problem).A.shape == (3 * 10 + 4, 3 + 1 + 1 + 10)
+    assert build_model(problem.replace(flip_cost=math.inf)).A.shape == (2 * 10 + 4, 15)
+    assert build_model(problem.replace(norm=math.inf)).A.shape == (3 * 10 + 7, 15 + 3)
+    assert build_model(problem.replace(norm=1, fit_intercept=False)).A.shape == (3 * 10 + 6, 14)
+    assert build_model(problem.replace(radius=0)).n_cone == 0
+
+
+def test_what_the_backend_says_is_kept():
+    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
+    info = solve(problem, "conic").info
+    assert info["backend"] == "clarabel" and info["backend_status"] == "Solved" and info["backend_iterations"] > 0
+    assert solve(problem, "conic", backend="highs").info == {"backend": "highs", "backend_status": "Optimal"}
+
+
+def test_a_careless_backend_is_not_believed():
+    X, y = random_rows(np.random.default_rng(14), 30, 3, "gaussian")
+    problem = Problem(X, y)
+    careless = solve(problem, "conic", accuracy=1e-2)
+    assert careless.info["backend_status"] == "Solved"
+    assert careless.status is Status.STALLED and careless.gap > 1e-7
+    assert careless.lower_bound <= solve(problem, "conic").objective <= careless.objective
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "highs"])
+def test_a_time_limit_is_kept(backend):
+    X, y = random_rows(np.random.default_rng(15), 300, 30, "gaussian")
+    result = solve(Problem(X, y, norm=1), "conic", backend=backend, max_time=1e-6)
+    assert result.status is Status.TIME_LIMIT
+    assert 0 <= result.lower_bound <= result.objective <= 1
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "highs"])
+def test_the_number_of_threads_makes_no_difference(backend):
+    X, y = random_rows(np.random.default_rng(16), 30, 3, "gaussian")
+    problem = Problem(X, y, norm=1)
+    assert solve(problem, "conic", backend=backend, n_threads=1).gap <= 1e-7
+
+
+def test_unsuitable_backends_are_refused():
+    problem = Problem([[1.0], [-1.0]], [1, -1])
+    with pytest.raises(ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"):
+        solve(problem, "conic", backend="ecos")
+    for quadratic in (problem, problem.replace(norm=1, l2=1.0)):
+        with pytest.raises(ValueError, match="'highs' takes norm=1 or norm=inf with l2=0 only: use backend='clarabel'"):
+            solve(quadratic, "conic", backend="highs")
+
+
+@pytest.mark.parametrize("module", ["clarabel", "highspy", "cvxpy"])
+def test_a_missing_extra_is_named(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
+    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
+    with pytest.raises(ImportError, match=rf"needs {module}: pip install 'drsvm\[conic\]'"):
+        if module == "cvxpy":
+            cvxpy_model(problem)
+        else:
+            solve(problem, "conic", backend={"clarabel": "clarabel", "highspy": "highs"}[module])
+
+
+INTERRUPTED_SOLVE = """
+    import os, signal
+    import clarabel
+    import numpy as np
+    from drsvm import Problem, solve
+
+    given = clarabel.DefaultSolver
+
+    class Interrupted:
+        '''Clarabel, with a Ctrl-C in its third iteration.'''
+
+        def __init__(self, *arguments):
+            self.solver, self.calls = given(*arguments), 0
+
+        def set_termination_callback(self, should_stop):
+            def interrupt_then_ask(info):
+                self.calls += 1
+                if self.calls == 3:
+                    os.kill(os.getpid(), signal.SIGINT)
+                return should_stop(info)
+
+            self.solver.set_termination_callback(interrupt_then_ask)
+
+        def solve(self):
+            answer = self.solver.solve()
+            print("iterations", answer.iterations)
+            return answer
+
+    clarabel.DefaultSolver = Interrupted
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    result = solve(Problem(X, X[:, 0] + rng.normal(size=60) > 0), "conic")
+    print("status", result.status)
+    print("bounds", 0 <= result.lower_bound <= result.objective <= 1 + 1e-12)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+def test_control_c_ends_a_solve_with_a_result():
+    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SOLVE)]
+    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    said = dict(line.split() for line in run.stdout.splitlines())
+    assert said["status"] == "interrupted" and said["bounds"] == "True"
+    assert int(said["iterations"]) < 6  # it stopped soon, not at the end
+
+
+def test_a_solve_never_warns():
+    X, y = random_rows(np.random.default_rng(17), 12, 2, "degenerate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for norm, radius, flip_cost in itertools.product(NORMS, [0.0, 0.1], [0.0, 1.0, math.inf]):
+            solve(Problem(X, y, radius, flip_cost, norm), "conic")

@@ -1,0 +1,410 @@
+"""The worst case: its risk against linear programs, and its distribution recomputed atom by atom."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import NORMS, amounts, classifiers, problems
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from drsvm import worst_case_distribution, worst_case_risk
+
+X = np.array([[2.0, 1.0], [1.0, 1.5], [-1.0, 0.5], [-2.0, -1.0], [0.5, -0.5], [-0.25, 0.0]])
+Y = np.array([1, 1, -1, -1, 1, -1])
+MODEL = (np.array([0.8, -0.3]), 0.1)
+
+
+@st.composite
+def audits(draw, **fixed):
+    """Draw the arguments of an audit: a classifier, data and a ball."""
+    problem = draw(problems(l2=0.0, **fixed))
+    ball = {"radius": problem.radius, "flip_cost": problem.flip_cost, "norm": problem.norm.p}
+    return draw(classifiers(problem)), np.array(problem.X), problem.signs, {**ball, "sample_weight": problem.weights}
+
+
+def options(model, X, y, norm):
+    """Return margins and the norm of the weights."""
+    w, b = model
+    return y * (X @ w + b), float(np.linalg.norm(w, {1: math.inf, 2: 2, math.inf: 1}[norm]))
+
+
+def best_transport(gains, costs, weights, radius, ray_gain=0.0):
+    """Solve the adversary's linear program: each row spreads its weight over options with a gain and a cost.
+
+    `ray_gain` is gained per unit of the radius that is spent on moving a vanishing mass to infinity.
+    """
+    n, k = gains.shape
+    usable = np.isfinite(costs)
+    spread = np.kron(np.eye(n), np.ones(k))
+    answer = linprog(
+        -np.append(gains.ravel(), ray_gain),
+        A_ub=[np.append(np.where(usable, costs, 0).ravel(), 1.0)],
+        b_ub=[radius],
+        A_eq=np.hstack([spread, np.zeros((n, 1))]),
+        b_eq=weights,
+        bounds=[(0, None if use else 0) for use in usable.ravel()] + [(0, None)],
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status == 0
+    return -answer.fun
+
+
+# The risk
+
+
+@given(audits(scales=(1.0,), max_rows=7))
+def test_hinge_risk_is_that_of_the_linear_program(audit):
+    model, X, y, ball = audit
+    margins, size = options(model, X, y, ball["norm"])
+    # Stay, flip, and a few moves with and without a flip; the ray is the move that never ends.
+    choices = [(sign, step) for sign in (1, -1) for step in (0.0, 0.3, 1.0, 4.0)]
+    gains = np.column_stack([np.maximum(1 - sign * margins + size * step, 0) for sign, step in choices])
+    costs = np.tile([step + (ball["flip_cost"] if sign < 0 else 0.0) for sign, step in choices], (len(y), 1))
+    expected = best_transport(gains, costs, ball["sample_weight"], ball["radius"], ray_gain=size)
+    assert worst_case_risk(model, X, y, **ball) == pytest.approx(expected, rel=1e-8)
+
+
+@given(audits(scales=(1.0,), max_rows=7))
+def test_zero_one_risk_is_that_of_the_linear_program(audit):
+    model, X, y, ball = audit
+    margins, size = options(model, X, y, ball["norm"])
+    correct = margins > 0
+    to_boundary = margins / size if size > 0 else np.full(len(y), math.inf)
+    gains = np.column_stack([~correct, correct, correct]).astype(float)
+    costs = np.column_stack([np.zeros(len(y)), np.full(len(y), ball["flip_cost"]), np.where(correct, to_boundary, 0.0)])
+    expected = best_transport(gains, costs, ball["sample_weight"], ball["radius"])
+    assert worst_case_risk(model, X, y, loss="zero-one", **ball) == pytest.approx(expected, rel=1e-8, abs=1e-9)
+
+
+@given(audits(), st.lists(amounts(0.0, 0.1), min_size=1, max_size=5), st.sampled_from(["hinge", "zero-one"]))
+def test_an_array_of_radii_is_one_radius_at_a_time(audit, radii, loss):
+    model, X, y, ball = audit
+    radii = np.array(radii) * max(np.abs(X).max(), 1e-6)
+    together = worst_case_risk(model, X, y, loss=loss, **{**ball, "radius": radii})
+    one_by_one = [worst_case_risk(model, X, y, loss=loss, **{**ball, "radius": r}) for r in radii.tolist()]
+    assert together.shape == radii.shape
+    np.testing.assert_array_equal(together, one_by_one)
+
+
+@given(audits(), st.sampled_from(["hinge", "zero-one"]))
+def test_the_risk_grows_and_bends_down_with_the_radius(audit, loss):
+    model, X, y, ball = audit
+    radii = np.linspace(0, 2, 9) * max(np.abs(X).max(), 1e-6)
+    risks = worst_case_risk(model, X, y, loss=loss, **{**ball, "radius": radii})
+    slack = 1e-12 * (1 + risks.max())
+    assert (np.diff(risks) >= -slack).all()
+    assert (np.diff(risks, 2) <= slack).all()
+    if loss == "zero-one":
+        assert (risks >= 0).all() and (risks <= 1).all()
+
+
+def test_shapes_of_the_answer():
+    assert isinstance(worst_case_risk(MODEL, X, Y, radius=0.1), float)
+    assert worst_case_risk(MODEL, X, Y, radius=[[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
+    assert worst_case_risk(MODEL, X, Y, radius=[], loss="zero-one").shape == (0,)
+
+
+def test_radius_zero_is_the_loss_on_the_data():
+    margins, _ = options(MODEL, X, Y, 2)
+    assert worst_case_risk(MODEL, X, Y, radius=0) == pytest.approx(np.maximum(1 - margins, 0).mean(), rel=1e-14)
+    assert worst_case_risk(MODEL, X, Y, radius=0, loss="zero-one") == pytest.approx((margins <= 0).mean(), rel=1e-14)
+
+
+def test_free_flips_make_every_sample_wrong():
+    margins, _ = options(MODEL, X, Y, 2)
+    assert worst_case_risk(MODEL, X, Y, radius=0, flip_cost=0) == pytest.approx((1 + np.abs(margins)).mean(), rel=1e-14)
+    assert worst_case_risk(MODEL, X, Y, radius=0, flip_cost=0, loss="zero-one") == pytest.approx(1, rel=1e-14)
+
+
+def test_a_constant_classifier_is_hurt_by_flips_only():
+    constant = (np.zeros(2), 1.0)
+    assert worst_case_risk(constant, X, Y, radius=5.0, flip_cost=math.inf) == 1.0
+    assert worst_case_risk(constant, X, Y, radius=0.1, flip_cost=1.0) == pytest.approx(1.0 + 0.1 * 2)
+    assert worst_case_risk(constant, X, Y, radius=0.1, flip_cost=1.0, loss="zero-one") == pytest.approx(0.6)
+    assert worst_case_risk(constant, X, Y, radius=5.0, flip_cost=math.inf, loss="zero-one") == 0.5
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_sample_is_wrong_once_it_is_on_the_boundary(norm):
+    """One correct sample at distance 2 from the boundary and a quarter of the mass: an error costs 1/2."""
+    rows, labels = np.array([[2.0], [-9.0], [-9.0], [-9.0]]), [1, -1, -1, -1]
+    risks = worst_case_risk(([1.0], 0.0), rows, labels, radius=[0, 0.25, 0.5], flip_cost=99, norm=norm, loss="zero-one")
+    np.testing.assert_allclose(risks, [0, 0.125, 0.25], rtol=1e-14)
+
+
+# The distribution
+
+
+def as_dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+def check_distribution(distribution, model, X, y, slack=1e-3, *, radius, flip_cost, norm, sample_weight=None):
+    """Recompute from features and labels alone what the distribution claims of itself."""
+    w, b = model
+    n = len(y)
+    weights = np.full(n, 1 / n) if sample_weight is None else sample_weight / sample_weight.sum()
+    features, start = as_dense(distribution.features), as_dense(X)[distribution.rows]
+    sizes = 1 + np.abs(features) @ np.abs(w) + abs(b)
+
+    assert (distribution.mass >= 0).all()
+    np.testing.assert_allclose(
+        np.bincount(distribution.rows, distribution.mass, minlength=n), weights, rtol=1e-12, atol=1e-16
+    )
+    assert distribution.mass.sum() == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_array_equal(distribution.labels != np.asarray(y)[distribution.rows], distribution.flipped)
+
+    flips = distribution.mass[distribution.flipped].sum()
+    shifts = np.linalg.norm(features - start, norm, axis=1)
+    cost = distribution.mass @ shifts + (flip_cost * flips if flips > 0 else 0.0)
+    rounding = 1e-14 * np.abs(features).max() * features.shape[1]
+    assert cost <= radius * (1 + 1e-12) + rounding
+    assert distribution.transport_cost <= radius * (1 + 1e-12)
+    assert distribution.transport_cost == pytest.approx(cost, rel=1e-12, abs=rounding)
+
+    losses = np.maximum(1 - distribution.labels * (features @ w + b), 0)
+    expected_loss = distribution.mass @ losses
+    tolerance = 1e-10 * distribution.risk + 1e-14 * (distribution.mass @ sizes)
+    assert distribution.expected_loss == pytest.approx(expected_loss, abs=tolerance)
+    assert expected_loss <= distribution.risk + tolerance
+    assert expected_loss >= distribution.risk - tolerance - (0 if distribution.attained else slack)
+
+
+@given(audits())
+def test_the_distribution_is_what_it_says(audit):
+    model, X, y, ball = audit
+    distribution = worst_case_distribution(model, X, y, **ball)
+    check_distribution(distribution, model, X, y, **ball)
+    assert distribution.risk == worst_case_risk(model, X, y, **ball)
+
+
+@given(audits())
+def test_a_sparse_distribution_equals_the_dense_one(audit):
+    model, X, y, ball = audit
+    dense = worst_case_distribution(model, X, y, **ball)
+    compressed = worst_case_distribution(model, sparse.csr_array(X), y, **ball)
+    assert sparse.issparse(compressed.features)
+    check_distribution(compressed, model, sparse.csr_array(X), y, **ball)
+    assert compressed.risk == pytest.approx(dense.risk, rel=1e-11)
+
+
+@given(audits(scales=(1.0,)), st.sampled_from([1e-1, 1e-3, 1e-6]))
+def test_where_no_maximum_exists_the_slack_is_kept(audit, slack):
+    (w, _), X, _, ball = audit
+    if not w.any():
+        w = np.ones_like(w)
+    X[np.abs(X @ w) < 1e-3] += 10 * np.sign(w)  # far from the boundary, so that scaling makes all margins large
+    w = w * 2 / np.abs(X @ w).min()
+    y = np.sign(X @ w)
+    ball = {**ball, "radius": ball["radius"] + 0.01, "flip_cost": math.inf}
+    distribution = worst_case_distribution((w, 0.0), X, y, slack=slack, **ball)
+    assert not distribution.attained
+    check_distribution(distribution, (w, 0.0), X, y, slack=slack, **ball)
+    assert distribution.expected_loss < distribution.risk
+
+
+def test_a_flip_that_gains_as_much_as_a_move_attains_the_risk():
+    """All margins are 3 and a flip at κ = 4 gains 4: as much per unit as a move, which no margin above 1 can attain."""
+    rows, labels, model = np.array([[3.0], [-3.0]]), np.array([1, -1]), (np.array([1.0]), 0.0)
+    for radius in (0.5, 4.0, 7.0):
+        ball = {"radius": radius, "flip_cost": 4.0, "norm": 2}
+        distribution = worst_case_distribution(model, rows, labels, **ball)
+        assert distribution.attained
+        check_distribution(distribution, model, rows, labels, **ball)
+        assert distribution.expected_loss == pytest.approx(radius, rel=1e-12)
+
+
+def test_with_zero_weights_nothing_moves():
+    for flip_cost in (0.0, 1.0, math.inf):
+        ball = {"radius": 0.2, "flip_cost": flip_cost, "norm": 2}
+        distribution = worst_case_distribution((np.zeros(2), 0.5), X, Y, **ball)
+        assert distribution.attained and not distribution.shift.any()
+        np.testing.assert_array_equal(distribution.features, X[distribution.rows])
+        check_distribution(distribution, (np.zeros(2), 0.5), X, Y, **ball)
+
+
+def test_with_radius_zero_the_distribution_is_the_data():
+    distribution = worst_case_distribution(MODEL, X, Y, radius=0, flip_cost=1)
+    assert distribution.transport_cost == 0 and distribution.attained and not distribution.flipped.any()
+    np.testing.assert_array_equal(distribution.features, X)
+
+
+def test_a_row_of_weight_zero_has_no_atom():
+    weights = np.array([1.0, 0.0, 1.0, 2.0, 0.0, 1.0])
+    ball = {"radius": 0.3, "flip_cost": 0.5, "norm": 1, "sample_weight": weights}
+    distribution = worst_case_distribution(MODEL, X, Y, **ball)
+    assert not np.isin(distribution.rows, [1, 4]).any()
+    check_distribution(distribution, MODEL, X, Y, **ball)
+
+
+def test_labels_keep_their_names():
+    names = np.where(Y > 0, "yes", "no")
+    distribution = worst_case_distribution(MODEL, X, names, radius=0.3, flip_cost=0.5)
+    assert set(distribution.labels.tolist()) <= {"yes", "no"}
+    np.testing.assert_array_equal(distribution.labels != names[distribution.rows], distribution.flipped)
+    assert distribution.flipped.any()
+
+
+def test_a_distribution_prints_readably():
+    text = repr(worst_case_distribution(MODEL, X, Y, radius=0.3, flip_cost=0.5))
+    assert "atoms" in text and "flips" in text and "attained" in text
+
+
+def test_the_data_of_the_caller_stay_as_they_are():
+    rows = np.asfortranarray(X)
+    distribution = worst_case_distribution(MODEL, rows, Y, radius=3.0, flip_cost=2.0)
+    distribution.features[:] = 0.0
+    np.testing.assert_array_equal(rows, X)
+    assert rows.flags.writeable
+
+
+# Models
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(60, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, 0]
+    return rows, np.where(rows[:, 0] + 0.1 * rows[:, 1] + 0.3 * rng.normal(size=60) > 0.5, "up", "down")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(),
+        LogisticRegression(max_iter=10_000),
+        SGDClassifier(random_state=0),
+        RidgeClassifier(),
+        SVC(kernel="linear"),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_linear_models_of_scikit_learn_are_read(model, container, labelled):
+    rows, y = labelled
+    scaled = StandardScaler().fit_transform(rows)
+    fitted = model.fit(scaled, y)
+    values = np.where(y == fitted.classes_[1], 1, -1) * fitted.decision_function(scaled)
+    audit = {"radius": 0, "flip_cost": math.inf}
+    assert worst_case_risk(fitted, container(scaled), y, **audit) == pytest.approx(
+        np.maximum(1 - values, 0).mean(), rel=1e-10
+    )
+    error = worst_case_risk(fitted, container(scaled), y, loss="zero-one", **audit)
+    assert error == pytest.approx(1 - fitted.score(scaled, y), abs=1e-12)
+    by_hand = worst_case_risk((fitted.coef_, fitted.intercept_), container(scaled), y, radius=0.2)
+    assert worst_case_risk(fitted, container(scaled), y, radius=0.2) == by_hand
+    check = worst_case_distribution(fitted, scaled, y, radius=0.2)
+    assert check.expected_loss == pytest.approx(by_hand, rel=1e-10)
+
+
+def test_a_pipeline_is_judged_behind_its_transformers(labelled):
+    rows, y = labelled
+    pipeline = make_pipeline(StandardScaler(), LinearSVC()).fit(rows, y)
+    scaled = pipeline[0].transform(rows)
+    assert worst_case_risk(pipeline, rows, y, radius=0.2) == worst_case_risk(pipeline[-1], scaled, y, radius=0.2)
+    nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), LinearSVC())).fit(rows, y)
+    assert worst_case_risk(nested, rows, y, radius=0) == pytest.approx(
+        worst_case_risk(pipeline, rows, y, radius=0), rel=1e-6
+    )
+    alone = make_pipeline(LinearSVC()).fit(scaled, y)
+    assert worst_case_risk(alone, scaled, y, radius=0.2) == worst_case_risk(alone[-1], scaled, y, radius=0.2)
+
+
+def test_a_sparse_model_and_a_model_without_intercept_are_read(labelled):
+    rows, y = labelled
+    model = SGDClassifier(random_state=0, fit_intercept=False).fit(rows, y)
+    expected = worst_case_risk(model, rows, y, radius=0.1)
+    assert worst_case_risk(model.sparsify(), rows, y, radius=0.1) == expected
+
+
+def test_one_class_of_the_data_is_enough_for_a_model_that_knows_both(labelled):
+    rows, y = labelled
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(rows, y)
+    assert worst_case_risk(model, rows[y == "up"], y[y == "up"], radius=0.1) > 0
+    assert worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1) > 0
+
+
+def test_a_column_of_labels_is_as_good_as_a_row():
+    expected = worst_case_risk(MODEL, X, Y, radius=0.1)
+    assert worst_case_risk(MODEL, X, Y[:, None], radius=0.1) == expected
+    assert worst_case_risk(MODEL, X, Y > 0, radius=0.1) == expected
+    assert worst_case_risk(MODEL, X, (Y > 0).astype(int), radius=0.1) == expected
+    assert worst_case_risk(MODEL, X, np.where(Y > 0, "b", "a"), radius=0.1) == expected
+    assert worst_case_risk([MODEL[0].tolist(), 0.1], X.tolist(), Y.tolist(), radius=0.1) == expected
+
+
+def test_models_that_cannot_be_judged_are_refused(labelled):
+    rows, y = labelled
+    with pytest.raises(TypeError, match=r"LinearSVC has no coef_ \(is it fitted\?\)"):
+        worst_case_risk(LinearSVC(), rows, y, radius=0.1)
+    with pytest.raises(TypeError, match="model must be a fitted linear classifier"):
+        worst_case_risk(SVC().fit(rows, y), rows, y, radius=0.1)
+    with pytest.raises(ValueError, match="not fitted"):
+        worst_case_risk(make_pipeline(StandardScaler(), LinearSVC()), rows, y, radius=0.1)
+    three = LinearSVC().fit(StandardScaler().fit_transform(rows), np.arange(60) % 3)
+    with pytest.raises(ValueError, match=r"separates 3 classes; judge one class .*model.coef_\[k\]"):
+        worst_case_risk(three, rows, y, radius=0.1)
+    with pytest.raises(ValueError, match=r"y has the label 'sideways', but the model knows .*'down', 'up'"):
+        worst_case_risk(
+            LogisticRegression().fit(rows / 100, y), rows, np.where(y == "up", "up", "sideways"), radius=0.1
+        )
+    with pytest.raises(ValueError, match="y has the label 7, but the model knows"):
+        worst_case_risk(LogisticRegression().fit(rows / 100, y == "up"), rows, np.arange(60) % 2 * 7, radius=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"model": ([1.0], 0.0)}, ValueError, r"the model's coef must have one entry per feature \(2\)"),
+        ({"model": ([1.0, math.nan], 0.0)}, ValueError, "the model's coef has NaN"),
+        ({"model": ([1.0, 2.0], math.nan)}, ValueError, r"intercept must be one finite number, got \[nan\]"),
+        ({"model": ([1.0, 2.0], [0.0, 1.0])}, ValueError, "intercept must be one finite number"),
+        ({"model": (np.ones((3, 2)), np.ones(3))}, ValueError, "separates 3 classes"),
+        ({"model": None}, TypeError, "NoneType has no coef_"),
+        ({"radius": -1}, ValueError, "radius=-1"),
+        ({"radius": math.nan}, ValueError, "radius=nan"),
+        ({"radius": "wide"}, TypeError, "radius must be a number"),
+        ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
+        ({"flip_cost": 1e-300}, ValueError, "use 0"),
+        ({"norm": 3}, ValueError, "got norm=3"),
+        ({"sample_weight": [1, 1, 1, 1, 1, -1]}, ValueError, "sample_weight has -1.0 at row 5"),
+        ({"y": Y[:3]}, ValueError, "X has 6 rows, y has shape"),
+        ({"y": [1, 2, 3, 1, 2, 3]}, ValueError, "exactly two labels, got 3"),
+        ({"X": X * np.nan}, ValueError, "X has nan at row 0, column 0"),
+        ({"X": X[0]}, ValueError, "two dimensions"),
+    ],
+)
+@pytest.mark.parametrize("audit", [worst_case_risk, worst_case_distribution])
+def test_bad_input_is_refused(audit, arguments, error, message):
+    with pytest.raises(error, match=message):
+        audit(**{"model": MODEL, "X": X, "y": Y, "radius": 0.1, **arguments})
+
+
+def test_bad_loss_and_slack_are_refused():
+    with pytest.raises(ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"):
+        worst_case_risk(MODEL, X, Y, radius=0.1, loss="log")
+    with pytest.raises(ValueError, match="slack must be positive"):
+        worst_case_distribution(MODEL, X, Y, radius=0.1, slack=0)
+    with pytest.raises(ValueError, match="slack=-1"):
+        worst_case_distribution(MODEL, X, Y, radius=0.1, slack=-1)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "zero-one"])
+def test_the_risk_of_random_flips_and_shifts_stays_below(loss):
+    """No adversary picked at random within the budget does more harm."""
+    rng, (w, b) = np.random.default_rng(5), MODEL
+    for _ in range(200):
+        flips, norm = rng.random(6) < 0.3, NORMS[rng.integers(3)]
+        shifts = rng.normal(size=X.shape) * rng.choice([0.0, 0.3, 2.0], size=(6, 1))
+        cost = (np.linalg.norm(shifts, norm, axis=1) + 0.7 * flips).mean()
+        margins = np.where(flips, -Y, Y) * ((X + shifts) @ w + b)
+        harm = (np.maximum(1 - margins, 0) if loss == "hinge" else margins <= 0).mean()
+        assert harm <= worst_case_risk(MODEL, X, Y, radius=cost, flip_cost=0.7, norm=norm, loss=loss) * (1 + 1e-12)
