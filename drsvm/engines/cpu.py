@@ -18,6 +18,9 @@ BLOCK_BYTES = 1 << 20
 THREAD_WORK = 50_000
 """Stored entries a thread must have to be worth waking."""
 
+WIDE_FROM = 1000
+"""With fewer features the d-sized system is used even where there are fewer rows: it is the more accurate one."""
+
 
 class Curvature(NamedTuple):
     """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
@@ -66,7 +69,7 @@ class CpuEngine:
         self.kappa = problem.flip_cost if self.flips else 0.0
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
-        self.wide = n < d
+        self.wide = n < d and d > WIDE_FROM
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         size = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
         self.blocks = [
@@ -81,6 +84,7 @@ class CpuEngine:
             )
             for first in range(0, n, size)
         ]
+        self.small = stored < THREAD_WORK
         wanted = n_threads or os.cpu_count() or 1
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK, len(self.blocks)))
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None

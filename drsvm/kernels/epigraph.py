@@ -115,8 +115,6 @@ def nearest(q, a, s, rho):
     if q == ONE:
         if sizes.sum() <= s:
             return 0.0, s
-        if sizes.max() <= -s / rho:
-            return -s / rho, 0.0  # the origin
         theta = max(threshold(sizes, s, rho), 0.0)
         return theta, _sum_above(sizes, theta, theta)[0]
     if sizes.max() <= s:

@@ -236,8 +236,9 @@ class InteriorPointState(State):
 
     def certificate_due(self) -> bool:
         """Say whether the gap may be small enough to be proven."""
-        small_residual = self.problem.l2 > 0 or self.dual_residual <= 2.0 * self.limits.tol
-        return small_residual and self.mu * self.total_weight <= 2.0 * self.limits.tol
+        worth_trying = (100.0 if self.engine.small else 2.0) * self.limits.tol
+        small_residual = self.problem.l2 > 0 or self.dual_residual <= worth_trying
+        return small_residual and self.mu * self.total_weight <= worth_trying
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""

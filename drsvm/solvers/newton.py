@@ -14,7 +14,9 @@ from drsvm.solvers.cones import Scaling
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """What may be added to a diagonal of ones, the smallest that works."""
 
-MOST_REFINEMENTS = 3
+DAMPING = 1e-13
+"""Relative increase of the diagonal that is not taken out again: it keeps rounding noise out of flat directions."""
+
 ACCURATE = 1e-14
 
 
@@ -97,6 +99,7 @@ class TallSystem(NewtonSystem):
         self.matrix[n, n] = samples.square
         self.matrix[np.arange(n), np.arange(n)] += ridge
         cone.add_to(self.matrix)
+        self.matrix[np.arange(n + 1), np.arange(n + 1)] *= 1.0 + DAMPING
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
