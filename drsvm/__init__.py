@@ -15,6 +15,8 @@ _HOME = {
     "Status": "result",
     "certify": "certificate",
     "proximal_step": "proximal",
+    "radius_max": "path",
+    "radius_path": "path",
     "solve": "solvers",
     "worst_case_distribution": "worst_case",
     "worst_case_risk": "worst_case",
@@ -26,6 +28,8 @@ __all__ = [
     "Status",
     "certify",
     "proximal_step",
+    "radius_max",
+    "radius_path",
     "solve",
     "worst_case_distribution",
     "worst_case_risk",
@@ -33,6 +37,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drsvm.certificate import certify
+    from drsvm.path import radius_max, radius_path
     from drsvm.problem import Problem
     from drsvm.proximal import proximal_step
     from drsvm.result import Result, Status
@@ -49,4 +54,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted({*globals(), *_HOME})

@@ -127,6 +127,7 @@ class InteriorPointState(State):
     def _reset(self) -> None:
         self.dual_residual = self._cost_of_dual_residual()
         self.last_gap, self.futile_proofs = np.inf, 0
+        self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
         self.snapshot: _Snapshot | None = None
         self.finished = False
 
@@ -139,6 +140,7 @@ class InteriorPointState(State):
             self.cone = kept.cone
             self.engine.load(kept.samples)
         self._reset()
+        self.recentre = True
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -156,7 +158,8 @@ class InteriorPointState(State):
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
         ahead = self.engine.predict(*predictor)
-        target = self._target(ahead)
+        target = self.mu if self.recentre else self._target(ahead)
+        self.recentre = False
 
         self.cone.correct()
         fixed = samples.predictor + target * ahead.targeted
@@ -236,9 +239,10 @@ class InteriorPointState(State):
 
     def certificate_due(self) -> bool:
         """Say whether the gap may be small enough to be proven."""
-        worth_trying = (100.0 if self.engine.small else 2.0) * self.limits.tol
-        small_residual = self.problem.l2 > 0 or self.dual_residual <= worth_trying
-        return small_residual and self.mu * self.total_weight <= worth_trying
+        gap = self.mu * self.total_weight
+        if self.engine.small:  # proofs cost little, and the best one may come before rounding takes over
+            return gap <= 100.0 * self.limits.tol
+        return gap <= 2.0 * self.limits.tol and (self.problem.l2 > 0 or self.dual_residual <= 2.0 * self.limits.tol)
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
