@@ -78,7 +78,9 @@ def draw(problem, X, y, X_test, y_test, robust, plain) -> Path:
         risks = worst_case_risk(model, X, y, radius=radii, flip_cost=FLIP_COST, norm=NORM)
         left.plot(radii, risks, style, color=color, label=name, linewidth=2)
     left.axvline(RADIUS, color="0.6", linewidth=1)
-    left.annotate("trained for", (RADIUS, 0.02), xycoords=("data", "axes fraction"), color="0.4", rotation=90, ha="right")
+    left.annotate(
+        "trained for", (RADIUS, 0.02), xycoords=("data", "axes fraction"), color="0.4", rotation=90, ha="right"
+    )
     left.set(xlabel="radius of the ball", ylabel="worst-case risk (hinge)", title="What an adversary can do")
     left.legend(frameon=False)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     if math.isinf(problem.flip_cost):
         share = float(problem.weights[problem.signs > 0].sum())
         ceiling = 2.0 * min(share, 1.0 - share)
-    # At a radius of the right size the first tangent is already a good one; a radius beyond the answer shows f = ceiling.
+    # A start of the right size makes the first tangent a good one; beyond the answer f stays at the ceiling.
     climbing, radius = False, 0.5 * min(problem.norm.dual_value(total), problem.flip_cost)
     if radius == 0.0:
         radius = 0.01 * problem.typical_row_norm()
@@ -155,7 +156,7 @@ def radius_path(
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
-    chosen = make_solver(solver, **settings)
+    chosen = make_solver(solver, problem, **settings)
     chained = _Chained(chosen, problems) if isinstance(chosen, InteriorPoint) and radii.min() > 0 else chosen
     results: list[Result] = []
     try:
@@ -193,7 +194,7 @@ class _Chained(Solver):
     def __init__(self, solver: InteriorPoint, problems: list[Problem]):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
         self.solver = solver
-        self.next_radius = {id(a): b.radius for a, b in zip(problems[:-1], problems[1:], strict=True)}
+        self.next_radius = {id(a): b.radius for a, b in pairwise(problems)}
         self.state: InteriorPointState | None = None
 
     def start(self, problem: Problem, limits: Limits) -> "State":

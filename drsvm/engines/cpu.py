@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +61,11 @@ class _Block:
     changes: list[np.ndarray]  # margin changes without the labels' signs: the ones in use and spares
 
 
+def _add(parts) -> np.ndarray:
+    """Add the threads' arrays, in the order of the rows."""
+    return reduce(np.add, parts)
+
+
 class CpuEngine:
     """Rows and per-sample state of one interior-point run."""
 
@@ -99,7 +106,7 @@ class CpuEngine:
         if self._pool is None:
             return [work(self.blocks)]
         bounds = np.linspace(0, len(self.blocks), self.n_threads + 1).astype(int)
-        shares = [self.blocks[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        shares = [self.blocks[a:b] for a, b in pairwise(bounds)]
         return list(self._pool.map(work, shares))
 
     def _margin_changes(self, block: _Block, direction, out) -> None:
@@ -151,11 +158,11 @@ class CpuEngine:
             return matrix, totals, border, sums, curvatures
 
         matrix, totals, border, sums, curvatures = zip(*self._over_blocks(work), strict=True)
-        totals, border, sums = sum(totals), sum(border)[:, 0], sum(sums)
+        totals, border, sums = _add(totals), _add(border)[:, 0], _add(sums)
         parts = totals[:, 0], sums[0], totals[:, 1], sums[1], border
         if self.wide:
-            return Curvature(None, *parts, rows=(self.rows.X, np.concatenate(sum(curvatures, []))))
-        return Curvature(self._bordered(sum(matrix), border), *parts)
+            return Curvature(None, *parts, rows=(self.rows.X, np.concatenate(list(chain(*curvatures)))))
+        return Curvature(self._bordered(_add(matrix), border), *parts)
 
     def _bordered(self, upper, border) -> np.ndarray:
         """Return the symmetric matrix in (w, b) from the upper triangle in w and the column of b."""
@@ -192,10 +199,11 @@ class CpuEngine:
             return totals, sums, slowest
 
         totals, sums, slowest = zip(*self._over_blocks(work), strict=True)
-        totals, primal_dual = sum(totals), -np.min(slowest, axis=0)
-        slack, multiplier, both, corrected, targeted = sum(sums)
+        totals, (primal, dual) = _add(totals), -np.min(slowest, axis=0)
+        slack, multiplier, both, corrected, targeted = _add(sums)
         return Prediction(
-            *primal_dual,
+            float(primal),
+            float(dual),
             slack,
             multiplier,
             both,
@@ -214,14 +222,14 @@ class CpuEngine:
             for block in blocks:
                 rates = np.empty((2, block.last - block.first))
                 self._margin_changes(block, direction, block.changes[0])
-                kernel.longest_steps(*self._direction_of(block), rates)
+                kernel.longest_steps(*self._direction_of(block), rates=rates)
                 np.minimum(slowest, rates.min(axis=1), out=slowest)
             return slowest
 
         primal, dual = -np.min(self._over_blocks(work), axis=0)
         return float(primal), float(dual)
 
-    def _direction_of(self, block: _Block) -> tuple:
+    def _direction_of(self, block: _Block) -> Any:
         return (
             block.state,
             block.weights,
@@ -244,7 +252,12 @@ class CpuEngine:
             for block in blocks:
                 coefficients = np.empty((2, block.last - block.first))
                 level += kernel.recorrect(
-                    *self._direction_of(block), self.kappa, primal, dual, block.corrections[1], coefficients
+                    *self._direction_of(block),
+                    kappa=self.kappa,
+                    primal=primal,
+                    dual=dual,
+                    new_correction=block.corrections[1],
+                    coefficients=coefficients,
                 )
                 self._collect(block, coefficients, totals)
             return totals[:, 0], level
@@ -252,7 +265,7 @@ class CpuEngine:
         totals, levels = zip(*self._over_blocks(work), strict=True)
         self._spare_level_change = self._level_change
         self.swap()
-        return sum(totals), float(sum(levels))
+        return _add(totals), float(sum(levels))
 
     def swap(self) -> None:
         """Exchange the direction in use with the one set aside."""
@@ -265,7 +278,7 @@ class CpuEngine:
         """Go the given steps along the corrected direction and return Σ multiplier · slack."""
 
         def work(blocks):
-            return sum(kernel.move(*self._direction_of(block), primal, dual) for block in blocks)
+            return sum(kernel.move(*self._direction_of(block), primal=primal, dual=dual) for block in blocks)
 
         return float(sum(self._over_blocks(work)))
 
@@ -304,7 +317,7 @@ class CpuEngine:
             return totals[:, 0], flipped
 
         totals, flipped = zip(*self._over_blocks(work), strict=True)
-        return sum(totals), float(sum(flipped))
+        return _add(totals), float(sum(flipped))
 
     def save(self) -> list[np.ndarray]:
         """Return a copy of the state of all samples."""

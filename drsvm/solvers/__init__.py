@@ -1,7 +1,9 @@
 """The solvers by name, and `solve`."""
 
+import os
 from importlib import import_module
 
+from drsvm.engines.cpu import WIDE_FROM
 from drsvm.problem import Problem
 from drsvm.result import Result
 from drsvm.solvers.base import Solver, run
@@ -17,22 +19,49 @@ def solver_names() -> list[str]:
     return ["auto", *_REGISTRY]
 
 
-def make_solver(solver, **settings) -> Solver:
+def choose(problem: Problem) -> str:
+    """Return the name of the solver that `auto` stands for: the interior point, as long as its matrix fits.
+
+    It factorises a matrix of the size of the features or, for more than a thousand of them, of the rows where these
+    are fewer. See ``benchmarks/`` for what it takes; nothing measured so far is quicker where it runs.
+    """
+    n, d = problem.X.shape
+    size = min(n, d) if d > WIDE_FROM else d
+    needed = 3 * 8 * size**2
+    available = memory_size()
+    if needed > 0.8 * available:
+        raise ValueError(
+            f"X has {d:,} features and {n:,} rows: a dense {size:,} × {size:,} matrix would take "
+            f"{8 * size**2 / 1e9:,.1f} GB, and the interior point needs three of its size; this machine has "
+            f"{available / 1e9:,.1f} GB. Select or combine features, for instance with "
+            "sklearn.feature_selection.SelectKBest or sklearn.decomposition.TruncatedSVD."
+        )
+    return "interior-point"
+
+
+def memory_size() -> float:
+    """Return the bytes of main memory (8 GB where the system does not tell)."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 8e9
+
+
+def make_solver(solver, problem: Problem, **settings) -> Solver:
     """Return the solver object for a name and its settings; an object passes through."""
     if isinstance(solver, Solver):
         if settings:
             raise TypeError(f"settings {sorted(settings)} go into the {type(solver).__name__} object, not into solve.")
         return solver
-    if solver == "auto":
-        solver = "interior-point"
-    if solver not in _REGISTRY:
+    name = choose(problem) if isinstance(solver, str) and solver == "auto" else solver
+    if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={solver!r}.")
-    module, name = _REGISTRY[solver]
-    chosen = getattr(import_module(module), name)
+    module, class_name = _REGISTRY[name]
+    chosen = getattr(import_module(module), class_name)
     unknown = set(settings) - set(chosen.__dataclass_fields__)
     if unknown:
         known = ", ".join(chosen.__dataclass_fields__) or "none"
-        raise TypeError(f"solver {solver!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
+        raise TypeError(f"solver {name!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
     return chosen(**settings)
 
 
@@ -78,8 +107,9 @@ def solve(
         Never a warning: the status says how the run ended. Ctrl-C ends it with the best point so far.
     """
     if not isinstance(problem, Problem):
-        raise TypeError(f"solve takes a drsvm.Problem, got {type(problem).__name__}: build one with Problem(X, y, ...).")
-    chosen = make_solver(solver, **settings)
+        given = type(problem).__name__
+        raise TypeError(f"solve takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
+    chosen = make_solver(solver, problem, **settings)
     return run(
         problem,
         chosen,

@@ -13,7 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -81,9 +81,9 @@ class State(ABC):
 class Solver(ABC):
     """Settings of a method, and the maker of its runs."""
 
-    name: ClassVar[str]
-    default_tol: ClassVar[float]
-    default_max_iter: ClassVar[int]
+    name: str
+    default_tol: float
+    default_max_iter: int
 
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:

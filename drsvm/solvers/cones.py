@@ -9,6 +9,7 @@ a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -136,7 +137,6 @@ class PolyhedralCone(Cone):
     def move(self, primal: float, dual: float) -> None:
         self.slacks = self.slacks + primal * self.d_slacks
         self.duals = self.duals + dual * self.d_duals
-
 
     def restore(self, dw, dlevel: float, step: float) -> None:
         self.pushes = self.duals
@@ -358,9 +358,9 @@ def _cone_rate(x, dx) -> float:
     return (math.sqrt(float(tail @ tail)) - head) / root
 
 
-_CONES: dict[type[Norm], type[Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
+_CONES: dict[type[Norm], Callable[..., Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
 
 
-def cone_for(norm: Norm, radius: float) -> type[Cone]:
-    """Return the class of the cone for a norm."""
+def cone_for(norm: Norm, radius: float) -> Callable[..., Cone]:
+    """Return the maker of the cone for a norm, a function of w, λ and μ."""
     return _CONES[type(norm)] if radius > 0 else NoCone

@@ -120,6 +120,7 @@ class WideSystem(NewtonSystem):
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
         self.samples, self.cone = samples, cone
+        assert samples.rows is not None
         self.X, self.h = samples.rows
         self.d = len(cone.diagonal)
         self.diagonal = cone.diagonal + ridge[: self.d]
@@ -173,7 +174,9 @@ class WideSystem(NewtonSystem):
         if self.intercept:
             product[self.d] = curved.sum()
         product[:-1] += self.samples.column * level
-        product[-1] = self.samples.column @ x[:-1] + self.cone.column @ w + (self.samples.square + self.cone.square) * level
+        product[-1] = (
+            self.samples.column @ x[:-1] + self.cone.column @ w + (self.samples.square + self.cone.square) * level
+        )
         if self.cone.vector is not None:
             along = self.cone.coefficient * (float(self.cone.vector @ w) + self.cone.vector_level * level)
             product[: self.d] += along * self.cone.vector

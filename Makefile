@@ -1,0 +1,63 @@
+# Every target sets up what it needs in .venv, once; it installs again only when pyproject.toml changes.
+# Choose an interpreter with `make PYTHON=python3.13 …`; otherwise the first suitable one is taken.
+
+PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
+VENV := .venv
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PY := $(BIN)/python
+PYTEST := $(PY) -m pytest -q -n auto
+
+# A stamp stands for the extra of the same name, unless it is listed here.
+EXTRAS-demo := plot,conic
+EXTRAS-docs := docs,plot,conic
+
+BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long lint docs bench clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier
+	@$(PY) -m drsvm.demo
+
+test: $(VENV)/.stamp-test ## run the tests (pass options with ARGS="-k norms")
+	DRSVM_HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
+
+test-long: $(VENV)/.stamp-test ## run the tests with many more random examples
+	DRSVM_HYPOTHESIS_PROFILE=long $(PYTEST) $(ARGS)
+
+lint: $(VENV)/.stamp-dev ## check style, formatting and types
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m pyright --pythonpath $(PY)
+
+docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html
+	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.stamp-bench ## run every script in benchmarks/
+	@test -n "$(BENCHMARKS)" || echo "There is nothing to run yet: benchmarks/ has no scripts."
+	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(PY) "$$script"; done
+
+clean: ## remove .venv and everything generated
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
+	  docs/sg_execution_times.rst
+	find drsvm tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/.stamp-venv:
+	@for python in $(PYTHON); do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "Creating $(VENV) with $$($$python --version)"; \
+	    $$python -m venv $(VENV) && touch $@; \
+	    exit; \
+	  fi; \
+	done; \
+	echo "drsvm needs Python 3.11 or newer, and none of these is: $(PYTHON)." >&2; \
+	echo "Install one, or name it: make PYTHON=/path/to/python3 ..." >&2; \
+	exit 1
+
+$(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
+	@echo "Installing drsvm[$(or $(EXTRAS-$*),$*)] into $(VENV)"
+	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[$(or $(EXTRAS-$*),$*)]'
+	@touch $@

@@ -1,0 +1,109 @@
+"""Random instances over the whole range of the parameters, by seed: from two rows to 300, from one feature to 400."""
+
+import math
+
+import numpy as np
+from problems import NORMS
+from scipy import sparse
+
+from drsvm import Problem
+
+RADII = (0.0, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 10.0)
+FLIP_COSTS = (0.0, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, math.inf)
+RIDGES = (0.0, 0.0, 0.0, 1e-4, 0.01, 1.0, 10.0)
+
+
+def random_instance(seed, max_rows=300, max_features=400):
+    """Return a problem whose radius and l2 are not both 0."""
+    rng = np.random.default_rng(seed)
+    X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
+    radius, l2 = random_radius(rng, X), float(rng.choice(RIDGES))
+    return finish(rng, X, y, radius=radius, l2=0.1 if radius == l2 == 0.0 else l2)
+
+
+def unbounded_instance(seed, max_rows=300, max_features=400):
+    """Return a problem with radius = l2 = 0, where no bound holds for all classifiers."""
+    rng = np.random.default_rng((seed, 1))
+    X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
+    return finish(rng, X, y, radius=0.0, l2=0.0)
+
+
+def well_conditioned_instance(seed, n, d, **parameters):
+    """Return a problem on Gaussian rows with a few wrong labels; parameters that are not given are moderate."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1, -1)
+    y[:2] = 1, -1
+    return Problem(X, y, **{"radius": 0.1, "flip_cost": 1.0, **parameters})
+
+
+def log_uniform_integer(rng, largest):
+    return int(math.exp(rng.uniform(0.0, math.log(largest + 0.99))))
+
+
+def random_radius(rng, X):
+    """Return a radius from 0 to 10, in every second case of the size that the features call for."""
+    radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
+    return float(min(10.0, radius * np.abs(X).mean()) if rng.random() < 0.5 else radius)
+
+
+def finish(rng, X, y, **parameters):
+    return Problem(
+        sparse.csr_array(X) if rng.random() < 0.3 else X,
+        y,
+        flip_cost=float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)])),
+        norm=rng.choice(NORMS),
+        sample_weight=random_weights(rng, y) if rng.random() < 0.4 else None,
+        fit_intercept=rng.random() < 0.5,
+        **parameters,
+    )
+
+
+def random_weights(rng, y):
+    weights = rng.uniform(0.01, 1.0, size=len(y))
+    if rng.random() < 0.2:
+        weights[rng.random(len(y)) < 0.3] = 0.0
+        weights[[np.argmax(y), np.argmin(y)]] = 0.5
+    return weights
+
+
+def random_data(rng, n, d):
+    """Return rows and labels: of full rank or not, binary, separable, repeated, with an odd row or column, ill scaled."""
+    kind = rng.choice(["gaussian", "binary", "low rank", "separable", "repeated"])
+    X = random_rows_of(rng, kind, n, d)
+    y = random_labels(rng, X, separable=kind == "separable")
+    if kind == "repeated" and n > 4:
+        X[n // 2 :] = X[: n - n // 2]  # with labels that may contradict each other
+    if rng.random() < 0.2:
+        X[rng.integers(n)] = 0.0
+    if rng.random() < 0.15:
+        X[:, rng.integers(d)] = 1.0
+    return X * random_scales(rng, d), y
+
+
+def random_rows_of(rng, kind, n, d):
+    if kind == "binary":
+        return (rng.random((n, d)) < rng.uniform(0.05, 0.6)).astype(float)
+    if kind == "low rank":
+        rank = max(1, d // 3)
+        return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d))
+    return rng.normal(size=(n, d))
+
+
+def random_labels(rng, X, separable):
+    n, d = X.shape
+    direction = rng.normal(size=d)
+    scores = X @ direction
+    if not separable:
+        scores += rng.uniform() * np.linalg.norm(direction) * rng.normal(size=n)
+        scores[rng.random(n) < rng.uniform(0.0, 0.4)] *= -1.0
+    y = np.where(scores >= 0, 1, -1)
+    if len(set(y.tolist())) == 1:
+        y[0] *= -1
+    return y
+
+
+def random_scales(rng, d):
+    """Return factors of the columns: a common one in every second case, separate ones in every fifth."""
+    common = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0
+    return common * (10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d))
