@@ -137,8 +137,10 @@ class Problem:
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
+        if self.X.dtype == np.float64:
+            return self.X @ w + b
         values = np.empty(self.n_rows)
-        for block in row_blocks(self.X):
+        for block in row_blocks(self.X):  # float32: a few rows at a time are widened
             values[block] = self.X[block] @ w
         return values + b
 
@@ -149,6 +151,8 @@ class Problem:
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
         signed = coefficients * self.signs
+        if self.X.dtype == np.float64:
+            return self.X.T @ signed, float(signed.sum())
         total = np.zeros(self.n_features)
         for block in row_blocks(self.X):
             total += self.X[block].T @ signed[block]

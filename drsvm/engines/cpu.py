@@ -1,11 +1,12 @@
 """The engine on the cores of one machine: blocks of rows, threads over groups of blocks."""
 
+import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,13 +74,25 @@ class CpuEngine:
         self.n_features = problem.n_features
         self.intercept = problem.fit_intercept
         self.flips = problem.flips_possible
+        self.flip_factor = float(self.flips)
         self.kappa = problem.flip_cost if self.flips else 0.0
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
         self.wide = n < d and d > WIDE_FROM
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
-        size = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
-        self.blocks = [
+        self.small = stored < THREAD_WORK
+        wanted = n_threads or os.cpu_count() or 1
+        self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
+        self.blocks = self._cut(problem, stored)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def _cut(self, problem: Problem, stored: int) -> list[_Block]:
+        """Cut the rows into blocks of one size, equally many for every thread."""
+        n = problem.n_rows
+        largest = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
+        rounds = max(1, math.ceil(n / (largest * self.n_threads)))
+        size = math.ceil(n / (rounds * self.n_threads))
+        return [
             _Block(
                 first,
                 last := min(first + size, n),
@@ -91,10 +104,6 @@ class CpuEngine:
             )
             for first in range(0, n, size)
         ]
-        self.small = stored < THREAD_WORK
-        wanted = n_threads or os.cpu_count() or 1
-        self.n_threads = max(1, min(wanted, stored // THREAD_WORK, len(self.blocks)))
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
 
     def close(self) -> None:
         """End the threads."""
@@ -105,8 +114,8 @@ class CpuEngine:
         """Call work on each thread's share of the blocks; the answers come in the order of the rows."""
         if self._pool is None:
             return [work(self.blocks)]
-        bounds = np.linspace(0, len(self.blocks), self.n_threads + 1).astype(int)
-        shares = [self.blocks[a:b] for a, b in pairwise(bounds)]
+        share = math.ceil(len(self.blocks) / self.n_threads)
+        shares = [self.blocks[k : k + share] for k in range(0, len(self.blocks), share)]
         return list(self._pool.map(work, shares))
 
     def _margin_changes(self, block: _Block, direction, out) -> None:
@@ -133,7 +142,7 @@ class CpuEngine:
                 margins = block.changes[0]
                 self._margin_changes(block, point, margins)
                 margins *= block.signs
-                kernel.center(block.state, block.weights, margins, self.kappa * level, mu, self.flips)
+                kernel.center(block.state, block.weights, margins, self.kappa * level, mu, self.flip_factor)
 
         self._over_blocks(work)
 
@@ -186,7 +195,7 @@ class CpuEngine:
                     block.state,
                     block.weights,
                     block.signs,
-                    self.flips,
+                    self.flip_factor,
                     self.kappa,
                     block.changes[0],
                     self.kappa * level_change,
@@ -234,7 +243,7 @@ class CpuEngine:
             block.state,
             block.weights,
             block.signs,
-            self.flips,
+            self.flip_factor,
             self._target,
             block.corrections[0],
             block.changes[0],
@@ -291,7 +300,7 @@ class CpuEngine:
             for block in blocks:
                 rates = np.empty(block.last - block.first)
                 self._margin_changes(block, direction, block.changes[0])
-                kernel.restoring_rates(block.state, block.signs, self.flips, block.changes[0], kdl, rates)
+                kernel.restoring_rates(block.state, block.signs, self.flip_factor, block.changes[0], kdl, rates)
                 largest = max(largest, float(rates.max()))
             return largest
 
@@ -299,7 +308,7 @@ class CpuEngine:
 
         def move(blocks):
             for block in blocks:
-                kernel.restore(block.state, block.signs, self.flips, block.changes[0], kdl, step)
+                kernel.restore(block.state, block.signs, self.flip_factor, block.changes[0], kdl, step)
 
         self._over_blocks(move)
         return step

@@ -11,11 +11,12 @@ D = ΣD_k and P_k = (target·π − correction_k)/g_k, elimination of the slack 
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
 and what a sample adds to the equations for (w, λ) is a number times its row. The correction is the product of the
-predictor's changes, and what further centrality correctors add to it. Where labels cannot be flipped (`flips` false),
+predictor's changes, and what further centrality correctors add to it. `flips` is 1 or 0: where labels cannot be flipped,
 β stays 0 and g₂ stays 1.
 
 The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
-divisions must not raise (error_model) and rates of change go into arrays: it vectorises sums, but no maximum.
+divisions must not raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change go into
+arrays: it vectorises sums, but no maximum.
 """
 
 from numba import njit
@@ -34,7 +35,7 @@ def _ratios(state, i):
 def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
-    g1, g2 = ds + dm, (ds - dm + kdl if flips else 0.0)
+    g1, g2 = ds + dm, flips * (ds - dm + kdl)
     return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
 
 
@@ -60,7 +61,7 @@ def center(state, weights, margins, kl, mu, flips):
                 break
         pi = weights[i]
         state[3, i], state[4, i], state[5, i] = s - hinge, s - flipped, s
-        if not flips:
+        if flips == 0.0:
             state[4, i] = 1.0
         alpha = mu * pi / (s - hinge)
         beta = mu * pi / (s - flipped) if flips else 0.0
@@ -118,10 +119,8 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
         share = (p1 + p2 + p3) * inverse
         coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
         corrected -= kappa * (p2 - d2 * share)
-        if not flips:
-            i2 = 0.0
-        share = pi * (i1 + i2 + i3) * inverse
-        coefficients[1, i] = signs[i] * (pi * (i2 - i1) + (d1 - d2) * share)
+        share = pi * (i1 + flips * i2 + i3) * inverse
+        coefficients[1, i] = signs[i] * (pi * (flips * i2 - i1) + (d1 - d2) * share)
         targeted -= kappa * (pi * i2 - d2 * share)
     return slack, multiplier, both, corrected, targeted
 
@@ -132,7 +131,7 @@ def _corrected(state, i, pi, flips, target, correction, dm, kdl):
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = target * pi
     p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
-    p2 = (goal - correction[1, i]) * i2 if flips else 0.0
+    p2 = flips * (goal - correction[1, i]) * i2
     da, db, dc, e1, e2, e3 = _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
@@ -145,7 +144,7 @@ def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rat
             state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
         )
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        flip_rate = db / state[1, i] if flips else 0.0
+        flip_rate = db / (state[1, i] + (1.0 - flips))
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
@@ -172,9 +171,7 @@ def recorrect(
         goal = target * weights[i]
         c1 = correction[0, i] + _outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
         c3 = correction[2, i] + _outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
-        c2 = correction[1, i]
-        if flips:
-            c2 += _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
+        c2 = correction[1, i] + flips * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
         new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
         p1, p2, p3 = -c1 * i1, -c2 * i2, -c3 * i3
@@ -218,7 +215,7 @@ def _restoring(state, i, flips, dm, kdl):
     """
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     ds = -((d1 - d2) * dm + d2 * kdl) * inverse
-    e1, e2 = ds + dm, (ds - dm + kdl if flips else 0.0)
+    e1, e2 = ds + dm, flips * (ds - dm + kdl)
     return i1, i2, i3, -d1 * e1, -d2 * e2, -d3 * ds, e1, e2, ds
 
 

@@ -95,8 +95,10 @@ class _Best:
 
     def __init__(self, problem: Problem):
         self.problem = problem
-        self.primal: PrimalPoint = primal_point(problem, np.zeros(problem.n_features))
-        self.dual: DualPoint = dual_point(problem)
+        # w = 0 without multipliers: the objective is 1 whatever the parameters, the bound is 0.
+        nothing = np.zeros(problem.n_rows)
+        self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
+        self.dual = DualPoint(nothing, nothing, 0.0)
 
     @property
     def gap(self) -> float:

@@ -9,6 +9,7 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.threads import limited_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
@@ -79,7 +81,10 @@ class InteriorPointState(State):
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
+        self.resources = ExitStack()
+        self.resources.enter_context(limited_blas())
         self.engine = CpuEngine(problem, limits.n_threads)
+        self.resources.callback(self.engine.close)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
@@ -293,5 +298,5 @@ class InteriorPointState(State):
                 self.level += step * level
 
     def close(self) -> None:
-        """End the engine's threads."""
-        self.engine.close()
+        """End the engine's threads and give BLAS its own back."""
+        self.resources.close()
