@@ -103,9 +103,9 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
     """
     alpha, beta = _clip(problem, _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual"))
     if problem.fit_intercept:
-        alpha, beta = _balance(problem, alpha, beta)
+        _balance(problem, alpha, beta)
     v, _ = problem.weighted_sum(alpha - beta)
-    mass = float((alpha + beta).sum())
+    mass = float(alpha.sum() + beta.sum())
     cost = problem.flip_cost * float(beta.sum()) if problem.flips_possible else 0.0
     if problem.l2 > 0:
         scale, bound = _best_scale_with_ridge(problem, mass, cost, v)
@@ -115,7 +115,9 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
         needed = problem.norm.dual_value(v) + cost
         scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
         bound = scale * mass
-    return DualPoint(scale * alpha, scale * beta, bound)
+    alpha *= scale
+    beta *= scale
+    return DualPoint(alpha, beta, bound)
 
 
 def _check(problem, values, name) -> np.ndarray:
@@ -130,25 +132,26 @@ def _check(problem, values, name) -> np.ndarray:
 
 
 def _clip(problem, alpha, beta):
+    """Return copies within their bounds; from here on they are changed in place, for the sake of memory."""
     alpha = np.clip(alpha, 0.0, problem.weights)
     beta = np.clip(beta, 0.0, problem.weights) if problem.flips_possible else np.zeros_like(alpha)
-    total = alpha + beta
-    too_large = total > problem.weights
-    shrink = np.divide(problem.weights, total, out=np.ones_like(total), where=too_large)
-    return alpha * shrink, beta * shrink
+    shrink = alpha + beta
+    np.divide(problem.weights, np.maximum(shrink, problem.weights, out=shrink), out=shrink)
+    alpha *= shrink
+    beta *= shrink
+    return alpha, beta
 
 
-def _balance(problem, alpha, beta):
+def _balance(problem, alpha, beta) -> None:
     """Shrink the heavier of {α of label +, β of label −} and {α of label −, β of label +} to the other's total."""
     positive = problem.signs > 0
-    one = alpha[positive].sum() + beta[~positive].sum()
-    other = alpha[~positive].sum() + beta[positive].sum()
+    one = alpha.sum(where=positive) + beta.sum(where=~positive)
+    other = alpha.sum(where=~positive) + beta.sum(where=positive)
     light = min(one, other)
     factor_one = light / one if one > light else 1.0
     factor_other = light / other if other > light else 1.0
-    alpha = alpha * np.where(positive, factor_one, factor_other)
-    beta = beta * np.where(positive, factor_other, factor_one)
-    return alpha, beta
+    alpha *= np.where(positive, factor_one, factor_other)
+    beta *= np.where(positive, factor_other, factor_one)
 
 
 def _best_scale_with_ridge(problem, mass, cost, v) -> tuple[float, float]:

@@ -11,8 +11,8 @@ D = ΣD_k and P_k = (target·π − correction_k)/g_k, elimination of the slack 
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
 and what a sample adds to the equations for (w, λ) is a number times its row. The correction is the product of the
-predictor's changes, and what further centrality correctors add to it. `flips` is 1 or 0: where labels cannot be flipped,
-β stays 0 and g₂ stays 1.
+predictor's changes, and what further centrality correctors add to it. `flips` is 1 or 0: where labels cannot be
+flipped, β stays 0 and g₂ stays 1.
 
 The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
 divisions must not raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change go into

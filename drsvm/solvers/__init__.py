@@ -93,7 +93,8 @@ def solve(
     start : Result or (weights, intercept), optional
         Where to start.
     callback : callable, optional
-        Called with a `Progress` after every certificate; a true return value stops the run.
+        Called with a `Progress` after every certificate; a true return value stops the run. The interior point proves
+        its gap in every iteration when there is a callback, otherwise only towards the end.
     random_state : int or Generator, optional
         Seed of solvers that draw at random.
     n_threads : int, optional

@@ -43,6 +43,7 @@ class Limits:
     n_threads: int | None
     random_state: Any
     start: Candidate | None
+    watched: bool = False  # somebody wants to see the progress of every iteration
 
     def time_left(self) -> float:
         """Return the seconds left."""
@@ -96,7 +97,7 @@ class _Best:
     def __init__(self, problem: Problem):
         self.problem = problem
         # w = 0 without multipliers: the objective is 1 whatever the parameters, the bound is 0.
-        nothing = np.zeros(problem.n_rows)
+        nothing = np.broadcast_to(0.0, problem.n_rows)
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         self.dual = DualPoint(nothing, nothing, 0.0)
 
@@ -145,6 +146,7 @@ def run(
         n_threads=_check_threads(n_threads),
         random_state=random_state,
         start=_check_start(problem, start),
+        watched=callback is not None,
     )
     best, history = _Best(problem), History()
     iteration, info = 0, {}

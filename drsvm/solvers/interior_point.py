@@ -243,7 +243,10 @@ class InteriorPointState(State):
     # --- proofs -----------------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
-        """Say whether the gap may be small enough to be proven."""
+        """Say whether a proof is worth its price, about that of an iteration."""
+        return self.limits.watched or self._gap_may_be_small()
+
+    def _gap_may_be_small(self) -> bool:
         gap = self.mu * self.total_weight
         if self.engine.small:  # proofs cost little, and the best one may come before rounding takes over
             return gap <= 100.0 * self.limits.tol
@@ -251,7 +254,7 @@ class InteriorPointState(State):
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
-        if self.futile_proofs > 0 or (np.isfinite(self.last_gap) and self.certificate_due()):
+        if self.futile_proofs > 0 or (np.isfinite(self.last_gap) and self._gap_may_be_small()):
             self.restore_dual()
         alpha, beta = self.engine.multipliers()
         d = self.problem.n_features
@@ -259,7 +262,7 @@ class InteriorPointState(State):
 
     def judged(self, gap: float) -> None:
         """Take note of the proven gap: a method that no longer gains has finished."""
-        if self.certificate_due():
+        if self._gap_may_be_small():
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs >= FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)

@@ -360,10 +360,10 @@ def test_only_a_problem_can_be_solved(wrong):
         solve(wrong)
 
 
-def test_every_registered_solver_can_be_made():
+def test_every_registered_solver_can_be_made(problem):
     for name in solver_names():
-        solver = make_solver(name)
-        assert isinstance(solver, Solver) and make_solver(solver) is solver
+        solver = make_solver(name, problem)
+        assert isinstance(solver, Solver) and make_solver(solver, problem) is solver
         assert name in ("auto", solver.name) and solver.default_tol > 0 and solver.default_max_iter >= 1
 
 
