@@ -148,57 +148,79 @@ def run(
         start=_check_start(problem, start),
         watched=callback is not None,
     )
-    best, history = _Best(problem), History()
-    iteration, info = 0, {}
-    try:
-        if limits.start is not None:
-            best.judge(limits.start)
-        state = solver.start(problem, limits)
+    return _Run(problem, solver, limits, callback, began).to_the_end()
+
+
+class _Run:
+    """The loop: steps, certificates, callbacks and the reason to stop."""
+
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, began: float):
+        self.problem, self.solver, self.limits, self.callback, self.began = problem, solver, limits, callback, began
+        self.best, self.history = _Best(problem), History()
+        self.iteration = 0
+        self.info: dict[str, Any] = {}
+
+    def to_the_end(self) -> Result:
+        """Run until there is a reason to stop; Ctrl-C is one."""
         try:
-            status = Status.OPTIMAL if best.gap <= limits.tol else None
-            while status is None:
-                if iteration >= limits.max_iter:
-                    status = Status.ITERATION_LIMIT
-                    break
-                state.step()
-                iteration += 1
-                late = limits.time_left() <= 0
-                if state.certificate_due() or state.finished or late or iteration >= limits.max_iter:
-                    best.judge(state.candidate())
-                    state.judged(best.gap)
-                    progress = best.progress(iteration, time.perf_counter() - began)
-                    history.append(progress)
-                    stop = callback is not None and callback(progress)
-                    if best.gap <= limits.tol:
-                        status = Status.OPTIMAL
-                    elif stop:
-                        status = Status.STOPPED
-                    elif late:
-                        status = Status.TIME_LIMIT
-                    elif state.finished:
-                        status = Status.STALLED
-            info = state.info()
-        finally:
-            state.close()
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    return Result(
-        weights=best.primal.weights,
-        intercept=best.primal.intercept,
-        radius_price=best.primal.radius_price,
-        objective=best.primal.objective,
-        lower_bound=best.dual.lower_bound,
-        hinge_dual=problem.to_given_rows(best.dual.hinge_dual),
-        flip_dual=problem.to_given_rows(best.dual.flip_dual),
-        status=status,
-        solver=solver.name,
-        n_iter=iteration,
-        time=time.perf_counter() - began,
-        tol=limits.tol,
-        history=history,
-        weight_bound=best.dual.weight_bound,
-        info=info,
-    )
+            if self.limits.start is not None:
+                self.best.judge(self.limits.start)
+            state = self.solver.start(self.problem, self.limits)
+            try:
+                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else self._iterate(state)
+                self.info = state.info()
+            finally:
+                state.close()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return self._result(status)
+
+    def _iterate(self, state: State) -> Status:
+        while self.iteration < self.limits.max_iter:
+            state.step()
+            self.iteration += 1
+            late = self.limits.time_left() <= 0
+            last = state.finished or late or self.iteration >= self.limits.max_iter
+            if last or state.certificate_due():
+                status = self._judge(state, late)
+                if status is not None:
+                    return status
+        return Status.ITERATION_LIMIT
+
+    def _judge(self, state: State, late: bool) -> Status | None:
+        """Take a certificate, tell state and callback, and return the reason to stop, where there is one."""
+        self.best.judge(state.candidate())
+        state.judged(self.best.gap)
+        progress = self.best.progress(self.iteration, time.perf_counter() - self.began)
+        self.history.append(progress)
+        stop = self.callback is not None and self.callback(progress)
+        reasons = {
+            Status.OPTIMAL: self.best.gap <= self.limits.tol,
+            Status.STOPPED: stop,
+            Status.TIME_LIMIT: late,
+            Status.STALLED: state.finished,
+        }
+        return next((status for status, holds in reasons.items() if holds), None)
+
+    def _result(self, status: Status) -> Result:
+        primal, dual = self.best.primal, self.best.dual
+        return Result(
+            weights=primal.weights,
+            intercept=primal.intercept,
+            radius_price=primal.radius_price,
+            objective=primal.objective,
+            lower_bound=dual.lower_bound,
+            hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
+            flip_dual=self.problem.to_given_rows(dual.flip_dual),
+            status=status,
+            solver=self.solver.name,
+            n_iter=self.iteration,
+            time=time.perf_counter() - self.began,
+            tol=self.limits.tol,
+            history=self.history,
+            weight_bound=dual.weight_bound,
+            info=self.info,
+        )
 
 
 @contextmanager
