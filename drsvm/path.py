@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from drsvm.problem import Problem
-from drsvm.result import Result
+from drsvm.result import Result, Status
 from drsvm.solvers import make_solver, solve
-from drsvm.solvers.base import Limits, Solver, State, run
+from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 
 SNAPSHOT = 3.0
@@ -124,7 +124,7 @@ def radius_path(
     *,
     n_radii: int = 30,
     smallest: float = 1e-3,
-    solver="auto",
+    solver: str | Solver = "auto",
     tol: float | None = None,
     max_iter: int | None = None,
     max_time: float | None = None,
@@ -140,7 +140,7 @@ def radius_path(
         Its own radius is ignored.
     radii : sequence of floats, optional
         The radii; by default `n_radii` of them, log-spaced from `radius_max(problem)` down to `smallest` times it.
-        Decreasing order is quickest.
+        They are solved from the largest down and returned in the order given.
     n_radii, smallest : int, float
         The default grid.
     solver, tol, max_iter, max_time, n_threads, **settings
@@ -156,29 +156,43 @@ def radius_path(
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
-    chosen = make_solver(solver, problem, **settings)
-    chained = _Chained(chosen, problems) if isinstance(chosen, InteriorPoint) and radii.min() > 0 else chosen
-    results: list[Result] = []
-    try:
-        for index, current in enumerate(problems):
-            result = run(
-                current,
-                chained,
-                tol=tol,
-                max_iter=max_iter,
-                max_time=max_time,
-                start=results[-1] if results and chained is chosen else None,
-                callback=None,
-                random_state=None,
-                n_threads=n_threads,
-            )
-            results.append(result)
-            if callback is not None and callback(index, result):
+    order = np.argsort(-radii, kind="stable")
+    limits = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "n_threads": n_threads}
+    results: dict[int, Result] = {}
+    with _Walk(make_solver(solver, problem, **settings), [problems[index] for index in order], limits) as walk:
+        for index in order:
+            results[int(index)] = walk.solve(problems[index])
+            if callback is not None and callback(int(index), results[int(index)]):
                 break
-    finally:
-        if isinstance(chained, _Chained):
-            chained.close()
-    return RadiusPath(radii[: len(results)], results)
+    solved = sorted(results)
+    return RadiusPath(radii[solved], [results[index] for index in solved])
+
+
+class _Walk:
+    """Solves one problem after another, with decreasing radii."""
+
+    def __init__(self, solver: Solver, problems: list[Problem], limits: dict[str, Any]):
+        self.solver, self.limits = solver, limits
+        self.chained = _Chained(solver, problems) if isinstance(solver, InteriorPoint) else None
+        self.last: Result | None = None
+
+    def __enter__(self) -> "_Walk":
+        return self
+
+    def __exit__(self, *error) -> None:
+        if self.chained is not None:
+            self.chained.close()
+
+    def solve(self, problem: Problem) -> Result:
+        """Go on from the problem before; where that does not lead to the end, start afresh."""
+        if self.chained is None:
+            self.last = solve(problem, self.solver, start=self.last, **self.limits)
+            return self.last
+        if problem.radius > 0:
+            result = solve(problem, self.chained, **self.limits)
+            if result.status is not Status.STALLED:
+                return result
+        return solve(problem, self.solver, **self.limits)
 
 
 def _grid(problem: Problem, n_radii: int, smallest: float, n_threads) -> np.ndarray:

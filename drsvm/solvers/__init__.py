@@ -2,6 +2,7 @@
 
 import os
 from importlib import import_module
+from typing import Any
 
 from drsvm.engines.cpu import WIDE_FROM
 from drsvm.problem import Problem
@@ -47,7 +48,7 @@ def memory_size() -> float:
         return 8e9
 
 
-def make_solver(solver, problem: Problem, **settings) -> Solver:
+def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
     """Return the solver object for a name and its settings; an object passes through."""
     if isinstance(solver, Solver):
         if settings:
@@ -67,7 +68,7 @@ def make_solver(solver, problem: Problem, **settings) -> Solver:
 
 def solve(
     problem: Problem,
-    solver="auto",
+    solver: str | Solver = "auto",
     *,
     tol: float | None = None,
     max_iter: int | None = None,
