@@ -291,8 +291,8 @@ class CpuEngine:
 
         return float(sum(self._over_blocks(work)))
 
-    def restore(self, direction, level_change: float) -> float:
-        """Go along a direction that changes no product, as far as it is safe; return the share of it that was gone."""
+    def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β after a change that keeps all products, as far along it as is safe; the state stays."""
         kdl = self.kappa * level_change
 
         def rates_of(blocks):
@@ -305,13 +305,13 @@ class CpuEngine:
             return largest
 
         step = min(1.0, 0.5 / max(*self._over_blocks(rates_of), 1e-300))
-
-        def move(blocks):
-            for block in blocks:
-                kernel.restore(block.state, block.signs, self.flip_factor, block.changes[0], kdl, step)
-
-        self._over_blocks(move)
-        return step
+        alpha, beta = np.empty((2, self.blocks[-1].last))
+        for block in self.blocks:
+            part = slice(block.first, block.last)
+            kernel.restored(
+                block.state, block.signs, self.flip_factor, block.changes[0], kdl, step, alpha[part], beta[part]
+            )
+        return alpha, beta
 
     def dual_sum(self) -> tuple[np.ndarray, float]:
         """Return Σ (β_i − α_i) y_i (x_i, 1) and Σ β_i."""

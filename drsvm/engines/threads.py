@@ -1,6 +1,12 @@
 """How many threads BLAS may use: small vectors are quicker with one, and blocks of rows have threads of their own."""
 
+import threading
+from contextlib import contextmanager
 from functools import cache
+
+_lock = threading.Lock()
+_users = 0
+_limit = None
 
 
 @cache
@@ -10,6 +16,22 @@ def _controller():
     return ThreadpoolController()
 
 
-def limited_blas(n_threads: int = 1):
-    """Return a context in which BLAS uses at most the given number of threads."""
-    return _controller().limit(limits=n_threads, user_api="blas")
+@contextmanager
+def single_threaded_blas():
+    """Hold BLAS to one thread.
+
+    The setting belongs to the process: the first of several runs side by side makes it, the last one takes it back.
+    """
+    global _users, _limit
+    with _lock:
+        if _users == 0:
+            _limit = _controller().limit(limits=1, user_api="blas")
+            _limit.__enter__()
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _limit.__exit__(None, None, None)

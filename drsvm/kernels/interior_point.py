@@ -209,32 +209,27 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
 def _restoring(state, i, flips, dm, kdl):
-    """Return the changes of slacks and multipliers that keep their products, to first order.
+    """Return relative changes of the slacks that keep the products, to first order; multipliers change by minus that.
 
     Every change is a product of small numbers: no cancellation, so a small dual residual can be taken out exactly.
     """
-    i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
+    i1, i2, i3, d1, d2, _, inverse = _ratios(state, i)
     ds = -((d1 - d2) * dm + d2 * kdl) * inverse
-    e1, e2 = ds + dm, flips * (ds - dm + kdl)
-    return i1, i2, i3, -d1 * e1, -d2 * e2, -d3 * ds, e1, e2, ds
+    return (ds + dm) * i1, flips * (ds - dm + kdl) * i2, ds * i3
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def restoring_rates(state, signs, flips, dm, kdl, rates):
-    """Write the largest |dg/g| of each sample into `rates`; multipliers change at the same relative rates."""
+    """Write the largest relative change of each sample into `rates`."""
     for i in range(signs.size):
-        i1, i2, i3, _, _, _, e1, e2, e3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
-        rates[i] = max(abs(e1 * i1), max(abs(e2 * i2), abs(e3 * i3)))
+        r1, r2, r3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def restore(state, signs, flips, dm, kdl, step):
-    """Go a step along the restoring direction."""
+def restored(state, signs, flips, dm, kdl, step, alpha, beta):
+    """Write α and β after a step along the restoring direction; the state stays as it is."""
     for i in range(signs.size):
-        _, _, _, da, db, dc, e1, e2, e3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
-        state[0, i] += step * da
-        state[1, i] += step * db
-        state[2, i] += step * dc
-        state[3, i] += step * e1
-        state[4, i] += step * e2
-        state[5, i] += step * e3
+        r1, r2, _ = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        alpha[i] = state[0, i] - step * (state[0, i] * r1)
+        beta[i] = state[1, i] - step * (state[1, i] * r2)

@@ -87,10 +87,6 @@ class Cone(ABC):
     def move(self, primal: float, dual: float) -> None:
         """Go the given steps."""
 
-    @abstractmethod
-    def restore(self, dw, dlevel: float, step: float) -> None:
-        """Go a step along (dw, dλ) with multipliers that keep the products, where that stays inside."""
-
 
 class PolyhedralCone(Cone):
     """Cones of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
@@ -137,16 +133,6 @@ class PolyhedralCone(Cone):
     def move(self, primal: float, dual: float) -> None:
         self.slacks = self.slacks + primal * self.d_slacks
         self.duals = self.duals + dual * self.d_duals
-
-    def restore(self, dw, dlevel: float, step: float) -> None:
-        self.pushes = self.duals
-        self._prepare_restoring()
-        self.set_direction(dw, dlevel)
-        if step * max(self.rates()) < 1.0:
-            self.move(step, step)
-
-    def _prepare_restoring(self) -> None:
-        """Set what else `set_direction` needs when the products are to stay."""
 
 
 class BoxCone(PolyhedralCone):
@@ -203,16 +189,8 @@ class CrossCone(PolyhedralCone):
         upper, lower, budget = self._halves(self._pushes(target))
         self.both = upper + lower
         # The multiplier of the budget after the step, but for its part in (dw, dλ): it also equals upper + lower.
-        self._set_budget(budget)
+        self.budget = self.coefficient * (budget / float(self.ratios[-1]) + float((self.both / self.total).sum()))
         return upper - lower - self.tilt * (self.both - self.budget), -self.budget
-
-    def _set_budget(self, push: float) -> None:
-        self.budget = self.coefficient * (push / float(self.ratios[-1]) + float((self.both / self.total).sum()))
-
-    def _prepare_restoring(self) -> None:
-        upper, lower, budget = self._halves(self.duals)
-        self.both = upper + lower
-        self._set_budget(budget)
 
     def set_direction(self, dw, dlevel):
         budget = self.budget + self.coefficient * (float(self.tilt @ dw) - dlevel)
@@ -281,12 +259,6 @@ class SecondOrderCone(Cone):
         self.x = self.x + primal * self.dx
         self.z = self.z + dual * self.dz
 
-    def restore(self, dw, dlevel: float, step: float) -> None:
-        self.push = self.z
-        self.set_direction(dw, dlevel)
-        if step * max(self.rates()) < 1.0:
-            self.move(step, step)
-
 
 class NoCone(Cone):
     """radius = 0: the norm costs nothing, λ is out of the game."""
@@ -321,9 +293,6 @@ class NoCone(Cone):
         return 0.0
 
     def move(self, primal, dual):
-        pass
-
-    def restore(self, dw, dlevel, step):
         pass
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.threads import limited_blas
+from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
@@ -30,10 +30,20 @@ SHORTEST_STEP = 1e-10
 LONG_STEP, LONGER, WORTHWHILE = 0.9, 1.08, 0.05
 """A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
 
-RESTORATIONS = 2
+MANY_FEATURES = 500
+"""From here on the factorisation is worth several threads of BLAS."""
+
+BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
+"""What arithmetic raises when it gives out: no number, no square root, no factorisation."""
+
+FINEST_TOL = 1e-10
+"""Proofs are tried for gaps of this size even where the tolerance asks for less."""
 
 FUTILE_PROOFS = 3
 """A gap that should be small enough, but is no smaller this many times in a row, is a matter of rounding."""
+
+COLD_LEVEL = 3.0
+"""λ at the start, in units of 1 / row norm."""
 
 SUBSET, SUBSET_MU = 2000, 0.1
 """Size of the subset of rows that shows where to start, and how far it is followed down the central path."""
@@ -82,7 +92,8 @@ class InteriorPointState(State):
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
-        self.resources.enter_context(limited_blas())
+        if problem.n_features < MANY_FEATURES:
+            self.resources.enter_context(single_threaded_blas())
         self.engine = CpuEngine(problem, limits.n_threads)
         self.resources.callback(self.engine.close)
         self.ridge = np.zeros(self.engine.n_linear)
@@ -98,18 +109,29 @@ class InteriorPointState(State):
             return self._from_given_start(self.limits.start)
         if self.problem.n_rows >= 5 * max(SUBSET, 10 * self.problem.n_features):
             return self._from_few_rows()
-        return np.zeros(self.engine.n_linear), 1.0, 1.0
+        return self._cold_start()
+
+    def _cold_start(self) -> tuple[np.ndarray, float, float]:
+        """Return the origin with a λ in the units of the data, rather too large than too small.
+
+        Margins of about 1 need weights of 1 / row norm; where flips bind, λ is about 2 / flip_cost; and as the optimum
+        is at most 1, λ is at most 1 / radius.
+        """
+        level = COLD_LEVEL / self.problem.typical_row_norm()
+        if self.engine.kappa > 0:
+            level = max(level, 2.0 / self.engine.kappa)
+        if self.problem.radius > 0:
+            level = min(level, 1.0 / self.problem.radius)
+        return np.zeros(self.engine.n_linear), level, 1.0
 
     def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
-        point = np.zeros(self.engine.n_linear)
-        point[: self.problem.n_features] = start.weights
-        point[self.problem.n_features :] = start.intercept
         margins = self.problem.margins(start.weights, start.intercept)
         price = self.problem.radius_price(start.weights, margins)
+        objective = self.problem.objective_at(start.weights, margins, price)
         level = max(price, 1.1 * self.problem.norm.value(start.weights))
-        if level == 0.0:
-            return point, 1.0, 1.0
-        return point, level, 0.1 * min(1.0, self.problem.objective_at(start.weights, margins, price))
+        if level == 0.0 or not objective < 1.0:  # no better than w = 0
+            return self._cold_start()
+        return np.append(start.weights, [start.intercept] * self.engine.intercept), level, 0.1 * max(objective, 0.1)
 
     def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
         size = max(SUBSET, 10 * self.problem.n_features)
@@ -127,6 +149,7 @@ class InteriorPointState(State):
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.samples_weight
+        self.cold = not point.any()
         self._reset()
 
     def _reset(self) -> None:
@@ -140,10 +163,13 @@ class InteriorPointState(State):
         """Go on with another radius, from the snapshot where there is one."""
         self.problem, self.limits = problem, limits
         kept = self.snapshot
-        if kept is not None:
-            self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
-            self.cone = kept.cone
-            self.engine.load(kept.samples)
+        if kept is None:
+            self.begin(*self._first_point())
+            return
+        self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
+        self.cone = kept.cone
+        self.engine.load(kept.samples)
+        self.cold = False
         self._reset()
         self.recentre = True
 
@@ -154,7 +180,7 @@ class InteriorPointState(State):
         try:
             with np.errstate(all="ignore"):
                 self._step()
-        except (ArithmeticError, LinAlgError):
+        except BREAKDOWNS:
             self.finished = True
 
     def _step(self) -> None:
@@ -247,25 +273,26 @@ class InteriorPointState(State):
         return self.limits.watched or self._gap_may_be_small()
 
     def _gap_may_be_small(self) -> bool:
-        gap = self.mu * self.total_weight
+        gap, tol = self.mu * self.total_weight, max(self.limits.tol, FINEST_TOL)
         if self.engine.small:  # proofs cost little, and the best one may come before rounding takes over
-            return gap <= 100.0 * self.limits.tol
-        return gap <= 2.0 * self.limits.tol and (self.problem.l2 > 0 or self.dual_residual <= 2.0 * self.limits.tol)
+            return gap <= 100.0 * tol
+        return gap <= 2.0 * tol and (self.problem.l2 > 0 or self.dual_residual <= 2.0 * tol)
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
-        if self.futile_proofs > 0 or (np.isfinite(self.last_gap) and self._gap_may_be_small()):
-            self.restore_dual()
-        alpha, beta = self.engine.multipliers()
+        again = self._gap_may_be_small() and np.isfinite(self.last_gap)
+        alpha, beta = self._restored_multipliers() if again else self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
     def judged(self, gap: float) -> None:
-        """Take note of the proven gap: a method that no longer gains has finished."""
+        """Take note of the proven gap: a method that no longer gains has finished, or begins anew from the origin."""
         if self._gap_may_be_small():
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs >= FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
+        if self.finished and not self.cold and gap > self.limits.tol:
+            self.begin(*self._cold_start())
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""
@@ -278,27 +305,25 @@ class InteriorPointState(State):
 
     def _cost_of_dual_residual(self) -> float:
         """Return what the dual residual costs in the lower bound (l2 = 0); every dual step shrinks it in proportion."""
+        if self.problem.radius == 0:
+            return 0.0
         residual, residual_level = self._dual_residual()
         d = self.problem.n_features
-        size = self.problem.norm.dual_value(residual[:d]) + abs(float(residual[d:].sum())) * self.level
-        return (size + abs(residual_level)) / max(self.problem.radius, 1e-12)
+        size = self.problem.norm.dual_value(residual[:d]) + abs(residual_level)
+        return size / self.problem.radius + abs(float(residual[d:].sum()))
 
-    def restore_dual(self) -> None:
-        """Take the dual residual that rounding has left out of the multipliers."""
-        with np.errstate(all="ignore"):
-            try:
+    def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers without the dual residual that rounding has left in them."""
+        try:
+            with np.errstate(all="ignore"):
                 system = newton_system(self.engine.curvature(), self.cone.scaling(), self.ridge)
-            except LinAlgError:
-                return
-            for _ in range(RESTORATIONS):
                 residual, residual_level = self._dual_residual()
                 direction, level = system.solve(-residual, -residual_level)
-                if not np.isfinite(direction).all():
-                    return
-                step = self.engine.restore(direction, level)
-                self.cone.restore(direction[: self.problem.n_features], level, step)
-                self.point = self.point + step * direction
-                self.level += step * level
+                if np.isfinite(direction).all():
+                    return self.engine.restored_multipliers(direction, level)
+        except BREAKDOWNS:
+            pass
+        return self.engine.multipliers()
 
     def close(self) -> None:
         """End the engine's threads and give BLAS its own back."""

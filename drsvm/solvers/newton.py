@@ -3,15 +3,12 @@
 Two forms of the same system: `TallSystem` factorises the d-sized matrix, `WideSystem` an n-sized one, for n < d.
 """
 
-import os
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 
 import numpy as np
 from scipy import linalg
 
 from drsvm.engines.cpu import Curvature
-from drsvm.engines.threads import limited_blas
 from drsvm.solvers.cones import Scaling
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -21,9 +18,6 @@ DAMPING = 1e-13
 """Relative increase of the diagonal that is not taken out again: it keeps rounding noise out of flat directions."""
 
 ACCURATE = 1e-14
-
-MANY = 400
-"""Size from which a factorisation is worth several threads."""
 
 
 class NewtonSystem(ABC):
@@ -82,8 +76,7 @@ def _factorise(matrix):
     for added in REGULARISATIONS:
         np.fill_diagonal(scaled, 1.0 + added)
         try:
-            with limited_blas(os.cpu_count() or 1) if len(scaled) >= MANY else nullcontext():
-                return linalg.cho_factor(scaled, lower=True, check_finite=False), scale
+            return linalg.cho_factor(scaled, lower=True, check_finite=False), scale
         except linalg.LinAlgError:
             continue
     raise linalg.LinAlgError("the Newton matrix has lost its meaning")
