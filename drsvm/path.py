@@ -14,17 +14,22 @@ from drsvm.solvers import make_solver, solve
 from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 
+MOST_SOLVES = 60
+
 SNAPSHOT = 3.0
 """A snapshot is taken where the gap is this many times what the next change of the radius costs."""
 
 
 def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
-    """Return the radius from which on w = 0 is optimal: the natural scale of a radius.
+    """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
 
     It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p. In general the
-    optimum f is a concave function of the radius ε with slope λ, and w = 0 has the objective 1 (flip_cost finite) or
-    twice the share of the smaller class (flip_cost infinite, with an intercept): Newton's method for f(ε) = that value
-    climbs to the answer from below, in a few solves.
+    optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
+    V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
+    f = V climbs to the answer from below, in a few solves.
+
+    With an intercept and classes of unequal size, w = 0 may be optimal for some radii, and a larger one may again call
+    for another classifier; the answer is the smallest of all.
 
     Parameters
     ----------
@@ -36,34 +41,42 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     Returns
     -------
     float
-        The smallest such radius, to a relative accuracy of about 1e-7.
+        The radius, to a relative accuracy of about 1e-7.
     """
     total, _ = problem.weighted_sum(problem.weights)
     if math.isinf(problem.flip_cost) and not problem.fit_intercept:
         return problem.norm.dual_value(total)
     if problem.flip_cost == 0:
         return 0.0
-    ceiling = 1.0
-    if math.isinf(problem.flip_cost):
-        share = float(problem.weights[problem.signs > 0].sum())
-        ceiling = 2.0 * min(share, 1.0 - share)
-    # A start of the right size makes the first tangent a good one; beyond the answer f stays at the ceiling.
-    climbing, radius = False, 0.5 * min(problem.norm.dual_value(total), problem.flip_cost)
-    if radius == 0.0:
-        radius = 0.01 * problem.typical_row_norm()
-    for _ in range(60):
+    lines = _constant_classifiers(problem)
+    unit = problem.typical_row_norm()
+    # With one line the first tangent should be a good one; with two, the lower of them must not be missed.
+    radius = 0.5 * min(problem.norm.dual_value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
+    radius, climbing = radius or 1e-2 * unit, False
+    for _ in range(MOST_SOLVES):
         result = solve(problem.replace(radius=radius, l2=0.0), "interior-point", tol=1e-9, n_threads=n_threads)
-        missing = ceiling - result.objective
-        if missing > max(2.0 * result.gap, 1e-9):
-            climbing = True
-            radius += missing / result.radius_price
-        elif climbing:  # a tangent never leads beyond the answer
+        missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]
+        if min(missing)[0] > max(2.0 * result.gap, 1e-9):
+            # A line that is less steep than f is never reached; and a tangent never leads beyond the answer.
+            steps = [gap / (result.radius_price - slope) for gap, slope in missing if result.radius_price > slope]
+            radius, climbing = radius + min(steps), True
+        elif climbing:
             return radius
         else:
-            radius *= 0.3
-            if radius <= 1e-12 * problem.typical_row_norm():
+            radius *= 0.1
+            if radius <= 1e-12 * unit:
                 return 0.0
     return radius
+
+
+def _constant_classifiers(problem: Problem) -> list[tuple[float, float]]:
+    """Return the objectives of the best constant classifiers as lines (height, slope) in the radius."""
+    share = float(problem.weights[problem.signs > 0].sum())
+    smaller = 2.0 * min(share, 1.0 - share)
+    if math.isinf(problem.flip_cost):
+        return [(smaller, 0.0)]
+    undecided = (1.0, 0.0)
+    return [undecided, (smaller, 2.0 / problem.flip_cost)] if problem.fit_intercept else [undecided]
 
 
 @dataclass(frozen=True)
@@ -146,7 +159,8 @@ def radius_path(
     solver, tol, max_iter, max_time, n_threads, **settings
         As in `drsvm.solve`, for every radius.
     callback : callable, optional
-        Called with the index and the Result after every radius; a true return value ends the path there.
+        Called with the index and the Result after every radius; a true return value ends the path there, as does
+        Ctrl-C.
 
     Returns
     -------
@@ -161,8 +175,9 @@ def radius_path(
     results: dict[int, Result] = {}
     with _Walk(make_solver(solver, problem, **settings), [problems[index] for index in order], limits) as walk:
         for index in order:
-            results[int(index)] = walk.solve(problems[index])
-            if callback is not None and callback(int(index), results[int(index)]):
+            result = results[int(index)] = walk.solve(problems[index])
+            stopped = callback is not None and callback(int(index), result)
+            if stopped or result.status is Status.INTERRUPTED:
                 break
     solved = sorted(results)
     return RadiusPath(radii[solved], [results[index] for index in solved])

@@ -8,8 +8,8 @@ from scipy import sparse
 
 from drsvm import Problem
 
-RADII = (0.0, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 10.0)
-FLIP_COSTS = (0.0, 0.1, 0.5, 1.0, 2.0, 10.0, 100.0, math.inf)
+RADII = (0.0, 1e-4, 1e-3, 0.01, 0.01, 0.1, 0.1, 0.3, 1.0, 10.0)
+FLIP_COSTS = (0.1, 0.5, 1.0, 1.0, 2.0, 10.0, 100.0, math.inf, math.inf)
 RIDGES = (0.0, 0.0, 0.0, 1e-4, 0.01, 1.0, 10.0)
 
 
@@ -17,15 +17,16 @@ def random_instance(seed, max_rows=300, max_features=400):
     """Return a problem whose radius and l2 are not both 0."""
     rng = np.random.default_rng(seed)
     X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
-    radius, l2 = random_radius(rng, X), float(rng.choice(RIDGES))
-    return finish(rng, X, y, radius=radius, l2=0.1 if radius == l2 == 0.0 else l2)
+    flip_cost, l2 = random_flip_cost(rng), float(rng.choice(RIDGES))
+    radius = random_radius(rng, X, flip_cost)
+    return finish(rng, X, y, radius=radius, flip_cost=flip_cost, l2=0.1 if radius == l2 == 0.0 else l2)
 
 
 def unbounded_instance(seed, max_rows=300, max_features=400):
     """Return a problem with radius = l2 = 0, where no bound holds for all classifiers."""
     rng = np.random.default_rng((seed, 1))
     X, y = random_data(rng, int(rng.integers(2, max_rows + 1)), log_uniform_integer(rng, max_features))
-    return finish(rng, X, y, radius=0.0, l2=0.0)
+    return finish(rng, X, y, radius=0.0, flip_cost=random_flip_cost(rng), l2=0.0)
 
 
 def well_conditioned_instance(seed, n, d, **parameters):
@@ -41,17 +42,21 @@ def log_uniform_integer(rng, largest):
     return int(math.exp(rng.uniform(0.0, math.log(largest + 0.99))))
 
 
-def random_radius(rng, X):
-    """Return a radius from 0 to 10, in every second case of the size that the features call for."""
+def random_flip_cost(rng):
+    return 0.0 if rng.random() < 0.03 else float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)]))
+
+
+def random_radius(rng, X, flip_cost):
+    """Return a radius from 0 to 10, in two of three cases of the size that features and flip cost call for."""
     radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
-    return float(min(10.0, radius * np.abs(X).mean()) if rng.random() < 0.5 else radius)
+    unit = min(np.abs(X).mean(), 0.3 * flip_cost or 1.0)
+    return float(min(10.0, radius * unit) if rng.random() < 2 / 3 else radius)
 
 
 def finish(rng, X, y, **parameters):
     return Problem(
         sparse.csr_array(X) if rng.random() < 0.3 else X,
         y,
-        flip_cost=float(rng.choice([*FLIP_COSTS, 10.0 ** rng.uniform(-2, 3)])),
         norm=rng.choice(NORMS),
         sample_weight=random_weights(rng, y) if rng.random() < 0.4 else None,
         fit_intercept=rng.random() < 0.5,
@@ -68,7 +73,7 @@ def random_weights(rng, y):
 
 
 def random_data(rng, n, d):
-    """Return rows and labels: of full rank or not, binary, separable, repeated, with an odd row or column, ill scaled."""
+    """Return rows and labels: of full rank or not, binary, separable, repeated, with odd rows or columns, scaled."""
     kind = rng.choice(["gaussian", "binary", "low rank", "separable", "repeated"])
     X = random_rows_of(rng, kind, n, d)
     y = random_labels(rng, X, separable=kind == "separable")
@@ -106,4 +111,5 @@ def random_labels(rng, X, separable):
 def random_scales(rng, d):
     """Return factors of the columns: a common one in every second case, separate ones in every fifth."""
     common = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0
-    return common * (10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d))
+    separate = 10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d)
+    return np.maximum(common * separate, 1e-3)

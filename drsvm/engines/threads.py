@@ -3,10 +3,11 @@
 import threading
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 _lock = threading.Lock()
 _users = 0
-_limit = None
+_limit: Any = None
 
 
 @cache

@@ -9,6 +9,7 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
@@ -44,6 +45,9 @@ FUTILE_PROOFS = 3
 
 COLD_LEVEL = 3.0
 """λ at the start, in units of 1 / row norm."""
+
+LOST = 1e-6
+"""A run that ends with a larger gap has lost its way, rather than its digits, and deserves another start."""
 
 SUBSET, SUBSET_MU = 2000, 0.1
 """Size of the subset of rows that shows where to start, and how far it is followed down the central path."""
@@ -99,6 +103,7 @@ class InteriorPointState(State):
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
+        self.cold_starts = self._cold_starts()
         self.begin(*self._first_point())
 
     # --- where to start ---------------------------------------------------------------------------------------------
@@ -109,20 +114,21 @@ class InteriorPointState(State):
             return self._from_given_start(self.limits.start)
         if self.problem.n_rows >= 5 * max(SUBSET, 10 * self.problem.n_features):
             return self._from_few_rows()
-        return self._cold_start()
+        return next(self.cold_starts)
 
-    def _cold_start(self) -> tuple[np.ndarray, float, float]:
-        """Return the origin with a λ in the units of the data, rather too large than too small.
+    def _cold_starts(self) -> Iterator[tuple[np.ndarray, float, float]]:
+        """Yield the origin with values of λ in the units of the data, most promising first.
 
-        Margins of about 1 need weights of 1 / row norm; where flips bind, λ is about 2 / flip_cost; and as the optimum
-        is at most 1, λ is at most 1 / radius.
+        Margins of about 1 need weights of 1 / row norm; where flips bind, λ is near 2 / flip_cost; and as the optimum
+        is at most 1, λ is at most 1 / radius. Columns of very unequal size make the first estimate much too small.
         """
+        origin = np.zeros(self.engine.n_linear)
         level = COLD_LEVEL / self.problem.typical_row_norm()
+        largest = 1.0 / self.problem.radius if self.problem.radius > 0 else 1e6 * level
         if self.engine.kappa > 0:
-            level = max(level, 2.0 / self.engine.kappa)
-        if self.problem.radius > 0:
-            level = min(level, 1.0 / self.problem.radius)
-        return np.zeros(self.engine.n_linear), level, 1.0
+            level = max(level, 1.0 / self.engine.kappa)
+        yield origin, min(level, largest), 1.0
+        yield origin, largest, 1.0
 
     def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
         margins = self.problem.margins(start.weights, start.intercept)
@@ -130,7 +136,7 @@ class InteriorPointState(State):
         objective = self.problem.objective_at(start.weights, margins, price)
         level = max(price, 1.1 * self.problem.norm.value(start.weights))
         if level == 0.0 or not objective < 1.0:  # no better than w = 0
-            return self._cold_start()
+            return next(self.cold_starts)
         return np.append(start.weights, [start.intercept] * self.engine.intercept), level, 0.1 * max(objective, 0.1)
 
     def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
@@ -149,7 +155,6 @@ class InteriorPointState(State):
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.samples_weight
-        self.cold = not point.any()
         self._reset()
 
     def _reset(self) -> None:
@@ -162,6 +167,7 @@ class InteriorPointState(State):
     def go_on_with(self, problem: Problem, limits: Limits) -> None:
         """Go on with another radius, from the snapshot where there is one."""
         self.problem, self.limits = problem, limits
+        self.cold_starts = self._cold_starts()
         kept = self.snapshot
         if kept is None:
             self.begin(*self._first_point())
@@ -169,7 +175,6 @@ class InteriorPointState(State):
         self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
         self.cone = kept.cone
         self.engine.load(kept.samples)
-        self.cold = False
         self._reset()
         self.recentre = True
 
@@ -291,8 +296,10 @@ class InteriorPointState(State):
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs >= FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
-        if self.finished and not self.cold and gap > self.limits.tol:
-            self.begin(*self._cold_start())
+        if self.finished and gap > max(self.limits.tol, LOST):
+            for start in self.cold_starts:
+                self.begin(*start)
+                break
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""

@@ -1,0 +1,321 @@
+"""The engine against its formulas: every sample's Newton equations, solved one by one with numpy."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import well_conditioned_instance
+from scipy import sparse
+
+import drsvm.engines.cpu as cpu
+from drsvm import Problem
+from drsvm.engines.cpu import CpuEngine
+
+TARGET = 0.004
+
+KINDS = {
+    "plain": {},
+    "no flips": {"flip_cost": math.inf},
+    "intercept": {"fit_intercept": True},
+    "weights": {"sample_weight": np.random.default_rng(1).random(N := 300) + 0.1},
+    "free flips": {"flip_cost": 0.0},
+    "no radius": {"radius": 0.0, "l2": 0.1, "fit_intercept": True},
+}
+THREADS = {"one block": None, "one thread": 1, "three threads": 3}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
+def problem(request):
+    return well_conditioned_instance(0, N, 5, **request.param)
+
+
+@pytest.fixture(params=THREADS.values(), ids=THREADS.keys())
+def engine(request, problem, monkeypatch):
+    """An engine whose state is off the central path, with one block, several of them, or several threads."""
+    engine = make_engine(problem, request.param, monkeypatch)
+    leave_the_path(engine)
+    yield engine
+    engine.close()
+
+
+def make_engine(problem, n_threads, monkeypatch):
+    if n_threads is not None:
+        monkeypatch.setattr(cpu, "BLOCK_BYTES", 1)
+        monkeypatch.setattr(cpu, "THREAD_WORK", 1)
+    engine = CpuEngine(problem, n_threads)
+    assert engine.n_threads == (n_threads or 1)
+    assert (len(engine.blocks) > 3) is (n_threads is not None)
+    return engine
+
+
+def leave_the_path(engine, seed=3):
+    """Go a few short steps in random directions from the central path."""
+    rng = np.random.default_rng(seed)
+    engine.center(rng.normal(size=engine.n_linear), 1.7, 0.3)
+    for _ in range(3):
+        direction = rng.normal(size=engine.n_linear), float(rng.normal())
+        engine.predict(*direction)
+        primal, dual = engine.longest_steps(*direction, 0.1)
+        engine.move(0.5 / max(primal, 1.0), 0.4 / max(dual, 1.0))
+
+
+class Samples:
+    """The samples of an engine in plain arrays, and their Newton equations in plain linear algebra."""
+
+    def __init__(self, engine, problem):
+        self.multipliers, self.slacks = np.split(np.concatenate(engine.save(), axis=1), 2)
+        self.rows = np.asarray(problem.X.toarray() if sparse.issparse(problem.X) else problem.X, dtype=float)
+        if problem.fit_intercept:
+            self.rows = np.column_stack([self.rows, np.ones(len(self.rows))])
+        self.signs, self.weights = problem.signs, problem.weights
+        self.kappa = engine.kappa
+        self.used = [0, 1, 2] if engine.flips else [0, 2]
+
+    def direction(self, direction, level, target=0.0, correction=None):
+        """Return the changes of multipliers and slacks, sample by sample."""
+        correction = np.zeros_like(self.slacks) if correction is None else correction
+        margins = self.signs * (self.rows @ direction)
+        slopes = np.array([margins, self.kappa * level - margins, np.zeros_like(margins)])
+        d_multipliers, d_slacks = np.zeros_like(self.slacks), np.zeros_like(self.slacks)
+        for i in range(len(margins)):
+            used, m, g = self.used, self.multipliers[self.used, i], self.slacks[self.used, i]
+            k = len(used)
+            # m·(ds + slope) + g·dm = target·π − m·g − correction, Σ dm = π − Σ m; unknowns: dm and ds
+            matrix = np.zeros((k + 1, k + 1))
+            matrix[:k, :k], matrix[:k, k], matrix[k, :k] = np.diag(g), m, 1.0
+            right = target * self.weights[i] - m * g - correction[used, i] - m * slopes[used, i]
+            solution = np.linalg.solve(matrix, np.append(right, self.weights[i] - m.sum()))
+            d_multipliers[used, i] = solution[:k]
+            d_slacks[used, i] = solution[k] + slopes[used, i]
+        return d_multipliers, d_slacks
+
+    def dual_sum(self, multipliers):
+        """Return what multipliers add to the optimality conditions in (w, b) and in λ."""
+        alpha, beta, _ = multipliers
+        return self.rows.T @ (self.signs * (beta - alpha)), -self.kappa * beta.sum()
+
+    def rates(self, d_multipliers, d_slacks):
+        return (
+            -min(0.0, (d_slacks / self.slacks)[self.used].min()),
+            -min(0.0, (d_multipliers / np.where(self.multipliers > 0, self.multipliers, 1.0))[self.used].min()),
+        )
+
+
+def random_direction(engine, seed=4):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=engine.n_linear), float(rng.normal())
+
+
+def assert_close(actual, expected, relative=1e-9):
+    size = max(float(np.abs(expected).max()), 1e-12)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=relative * size)
+
+
+# The central path
+
+
+@pytest.mark.parametrize("level", [0.5, 2.0, 1e3])
+@pytest.mark.parametrize("mu", [1.0, 1e-3, 1e-9])
+def test_samples_are_put_on_the_central_path(problem, mu, level):
+    engine = CpuEngine(problem)
+    point = np.random.default_rng(5).normal(size=engine.n_linear)
+    engine.center(point, level, mu)
+    samples = Samples(engine, problem)
+    margins = samples.signs * (samples.rows @ point)
+    s = samples.slacks[2]
+    assert samples.slacks.min() > 0
+    assert_close(samples.slacks[0], s - (1 - margins))
+    used = samples.used
+    np.testing.assert_allclose((samples.multipliers * samples.slacks / samples.weights)[used], mu, rtol=1e-6)
+    np.testing.assert_allclose(samples.multipliers[used].sum(axis=0), samples.weights, rtol=1e-14)
+    if engine.flips:
+        assert_close(samples.slacks[1], s - (1 + margins - samples.kappa * level))
+    else:
+        assert not samples.multipliers[1].any() and (samples.slacks[1] == 1.0).all()
+
+
+# Newton equations
+
+
+def test_curvature_is_the_derivative_of_the_dual_sums(engine, problem):
+    """Predictor: the sums after a full step are the matrix times the direction, plus a constant."""
+    samples = Samples(engine, problem)
+    curvature = engine.curvature()
+    direction, level = random_direction(engine)
+    d_multipliers, _ = samples.direction(direction, level)
+    sums, sums_level = samples.dual_sum(samples.multipliers + d_multipliers)
+    assert_close(curvature.gram @ direction + curvature.column * level + curvature.predictor, sums)
+    level_sum = curvature.column @ direction + curvature.square * level + curvature.predictor_level
+    assert level_sum == pytest.approx(sums_level, rel=1e-9, abs=1e-12)
+    np.testing.assert_array_equal(curvature.gram, curvature.gram.T)
+    if problem.fit_intercept:
+        np.testing.assert_array_equal(curvature.border, curvature.gram[:, -1])
+
+
+def test_the_wide_form_holds_the_same_curvature(problem, monkeypatch):
+    tall = CpuEngine(problem)
+    leave_the_path(tall)
+    monkeypatch.setattr(cpu, "WIDE_FROM", 0)
+    few = problem.subset(np.r_[np.flatnonzero(problem.signs > 0)[:2], np.flatnonzero(problem.signs < 0)[:2]])
+    assert CpuEngine(few).wide and not CpuEngine(problem).wide
+    wide = CpuEngine(problem)
+    wide.wide = True
+    wide.load(tall.save())
+    expected, curvature = tall.curvature(), wide.curvature()
+    X, h = curvature.rows
+    d = problem.n_features
+    assert curvature.gram is None and expected.rows is None
+    assert_close(X.T @ (h[:, None] * X), expected.gram[:d, :d])
+    for name in ("column", "square", "predictor", "predictor_level", "border"):
+        assert_close(getattr(curvature, name), getattr(expected, name), 1e-14)
+
+
+def test_a_prediction_tells_what_the_predictor_would_do(engine, problem):
+    samples = Samples(engine, problem)
+    direction, level = random_direction(engine)
+    ahead = engine.predict(direction, level)
+    d_multipliers, d_slacks = samples.direction(direction, level)
+    primal, dual = samples.rates(d_multipliers, d_slacks)
+    assert (ahead.primal_rate, ahead.dual_rate) == pytest.approx((primal, dual), rel=1e-8)
+    used = samples.used
+    assert ahead.slack_change == pytest.approx((samples.multipliers * d_slacks)[used].sum(), rel=1e-8)
+    assert ahead.multiplier_change == pytest.approx((samples.slacks * d_multipliers)[used].sum(), rel=1e-8)
+    assert ahead.both_change == pytest.approx((d_multipliers * d_slacks).sum(), rel=1e-8)
+
+
+def corrected_direction(engine, problem, target=TARGET):
+    """Follow a predictor and then another direction; return its changes as the engine should have them."""
+    samples = Samples(engine, problem)
+    predictor = random_direction(engine, 5)
+    engine.predict(*predictor)
+    d_multipliers, d_slacks = samples.direction(*predictor)
+    correction = d_multipliers * d_slacks
+    direction = random_direction(engine, 6)
+    return samples, direction, correction, samples.direction(*direction, target, correction)
+
+
+def test_correction_and_target_change_the_dual_sums_as_told(engine, problem):
+    curvature = engine.curvature()
+    ahead = engine.predict(*random_direction(engine, 5))
+    samples, (direction, level), _, (d_multipliers, _) = corrected_direction(engine, problem)
+    sums, sums_level = samples.dual_sum(samples.multipliers + d_multipliers)
+    constant = curvature.predictor + ahead.correction + TARGET * ahead.targeted
+    constant_level = curvature.predictor_level + ahead.correction_level + TARGET * ahead.targeted_level
+    assert_close(curvature.gram @ direction + curvature.column * level + constant, sums)
+    level_sum = curvature.column @ direction + curvature.square * level + constant_level
+    assert level_sum == pytest.approx(sums_level, rel=1e-8, abs=1e-11)
+
+
+def test_steps_are_the_longest_that_stay_inside(engine, problem):
+    samples, direction, _, changes = corrected_direction(engine, problem)
+    rates = engine.longest_steps(*direction, TARGET)
+    assert rates == pytest.approx(samples.rates(*changes), rel=1e-8)
+
+
+def test_a_move_goes_the_given_steps(engine, problem):
+    samples, direction, _, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
+    primal, dual = engine.longest_steps(*direction, TARGET)
+    primal, dual = 0.9 / max(primal, 0.9), 0.7 / max(dual, 0.7)
+    products = engine.move(primal, dual)
+    after = Samples(engine, problem)
+    assert_close(after.slacks, samples.slacks + primal * d_slacks)
+    assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
+    np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
+    assert products == pytest.approx((after.multipliers * after.slacks).sum(), rel=1e-12)
+    if not engine.flips:
+        assert not after.multipliers[1].any() and (after.slacks[1] == 1.0).all()
+
+
+def test_recorrecting_aims_at_outliers(engine, problem):
+    curvature = engine.curvature()
+    samples, direction, correction, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
+    engine.longest_steps(*direction, TARGET)
+    right, right_level = engine.recorrect(0.4, 0.3)
+
+    trial = (samples.multipliers + 0.3 * d_multipliers) * (samples.slacks + 0.4 * d_slacks)
+    goal = TARGET * samples.weights
+    outside = np.minimum(trial - 0.1 * goal, 0.0) + np.minimum(np.maximum(trial - 10 * goal, 0.0), 10 * goal)
+    assert (outside != 0).any() and (outside == 0).any()
+    outside[[k for k in range(3) if k not in samples.used]] = 0.0
+    changes = samples.direction(*direction, 0.0, correction + outside)
+    sums, sums_level = samples.dual_sum(samples.multipliers + changes[0])
+    assert_close(right, sums - curvature.gram @ direction[0] - curvature.column * direction[1] - curvature.predictor)
+    expected_level = sums_level - curvature.column @ direction[0] - curvature.square * direction[1]
+    assert right_level == pytest.approx(expected_level - curvature.predictor_level, rel=1e-7, abs=1e-9)
+
+    # The new correction is in use from now on, and the old one is brought back by a swap.
+    expected = samples.rates(*samples.direction(*direction, TARGET, correction + outside))
+    assert engine.longest_steps(*direction, TARGET) == pytest.approx(expected, rel=1e-8)
+    engine.swap()
+    engine.move(0.2, 0.1)
+    after = Samples(engine, problem)
+    assert_close(after.slacks, samples.slacks + 0.2 * d_slacks)
+    assert_close(after.multipliers, samples.multipliers + 0.1 * d_multipliers)
+
+
+def test_restoring_takes_a_dual_residual_out_and_leaves_the_state(engine, problem):
+    samples, curvature = Samples(engine, problem), engine.curvature()
+    direction, level = random_direction(engine)
+    direction, level = 1e-7 * direction, 1e-7 * level
+    before = samples.dual_sum(samples.multipliers)
+    alpha, beta = engine.restored_multipliers(direction, level)
+    np.testing.assert_array_equal(Samples(engine, problem).multipliers, samples.multipliers)
+    sums = samples.dual_sum(np.array([alpha, beta, samples.weights - alpha - beta]))
+    assert_close(sums[0] - before[0], curvature.gram @ direction + curvature.column * level, 1e-6)
+    change = curvature.column @ direction + curvature.square * level
+    assert sums[1] - before[1] == pytest.approx(change, rel=1e-5, abs=1e-13)
+
+
+def test_restoring_changes_no_multiplier_by_more_than_half(engine, problem):
+    before = Samples(engine, problem).multipliers[:2]
+    direction, level = random_direction(engine)
+    after = np.array(engine.restored_multipliers(1e6 * direction, 1e6 * level))
+    assert (np.abs(after - before) <= 0.501 * before).all()
+
+
+# Sums and state
+
+
+def test_dual_sums_are_those_of_the_multipliers(engine, problem):
+    samples = Samples(engine, problem)
+    total, flipped = engine.dual_sum()
+    assert_close(total, samples.dual_sum(samples.multipliers)[0], 1e-12)
+    assert flipped == pytest.approx(samples.multipliers[1].sum(), rel=1e-12)
+    alpha, beta = engine.multipliers()
+    np.testing.assert_array_equal(np.array([alpha, beta]), samples.multipliers[:2])
+
+
+def test_a_saved_state_can_be_loaded(engine, problem):
+    saved = engine.save()
+    expected = Samples(engine, problem)
+    leave_the_path(engine, seed=8)
+    assert not np.array_equal(Samples(engine, problem).slacks, expected.slacks)
+    engine.load(saved)
+    np.testing.assert_array_equal(Samples(engine, problem).slacks, expected.slacks)
+    np.testing.assert_array_equal(Samples(engine, problem).multipliers, expected.multipliers)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, np.float32, lambda X: sparse.csr_array(X.astype(np.float32))])
+@pytest.mark.parametrize("n_threads", THREADS.values(), ids=THREADS.keys())
+def test_containers_and_threads_make_no_difference(container, n_threads, monkeypatch):
+    rng = np.random.default_rng(9)
+    X = np.round(rng.normal(size=(N, 7))) * (rng.random((N, 7)) < 0.3)
+    y = np.where(rng.random(N) < 0.5, 1, -1)
+    reference = CpuEngine(Problem(X, y, fit_intercept=True), 1)
+    leave_the_path(reference)
+    other = make_engine(Problem(container(X), y, fit_intercept=True), n_threads, monkeypatch)
+    leave_the_path(other)
+    assert_close(np.concatenate(other.save(), axis=1), np.concatenate(reference.save(), axis=1), 1e-10)
+    for one, two in zip(other.curvature()[:-1], reference.curvature()[:-1], strict=True):
+        assert_close(one, two, 1e-10)
+    other.close()
+
+
+def test_threads_are_woken_only_for_enough_work():
+    problem = well_conditioned_instance(0, 3000, 5)
+    assert CpuEngine(problem, 8).n_threads == 1
+    assert CpuEngine(problem, 8).small
+    large = well_conditioned_instance(0, 40_000, 5)
+    engine = CpuEngine(large, 8)
+    assert 1 < engine.n_threads <= 4 and not engine.small
+    engine.close()
