@@ -79,6 +79,8 @@ class CpuEngine:
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
         self.wide = n < d and d > WIDE_FROM
+        size = 0 if self.wide else d
+        self._is_upper = np.triu(np.ones((size, size), dtype=bool))
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
         wanted = n_threads or os.cpu_count() or 1
@@ -177,7 +179,7 @@ class CpuEngine:
         """Return the symmetric matrix in (w, b) from the upper triangle in w and the column of b."""
         d = self.n_features
         gram = np.empty((self.n_linear, self.n_linear))
-        gram[:d, :d] = np.triu(upper) + np.triu(upper, 1).T
+        gram[:d, :d] = np.where(self._is_upper, upper, upper.T)
         if self.intercept:
             gram[:, d] = gram[d, :] = border
         return gram

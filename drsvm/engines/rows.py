@@ -30,7 +30,7 @@ class Rows(ABC):
 
     @abstractmethod
     def gram(self, first: int, last: int, h, out) -> None:
-        """Add Σ_i h_i x_i x_iᵀ to out, at least to its upper triangle; h ≥ 0."""
+        """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of out is left as it comes. h ≥ 0."""
 
     @abstractmethod
     def block(self, first: int, last: int) -> np.ndarray:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy import linalg
+from scipy.linalg import blas, lapack
 
 from drsvm.engines.cpu import Curvature
 from drsvm.solvers.cones import Scaling
@@ -17,7 +18,7 @@ REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 DAMPING = 1e-13
 """Relative increase of the diagonal that is not taken out again: it keeps rounding noise out of flat directions."""
 
-ACCURATE = 1e-14
+ACCURATE = 1e-13
 
 
 class NewtonSystem(ABC):
@@ -69,21 +70,24 @@ def _size(v) -> float:
 
 
 def _factorise(matrix):
-    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale."""
+    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale.
+
+    The upper triangle of a C-ordered matrix is the lower triangle of LAPACK's transposed view of it.
+    """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     scaled = matrix * scale[:, None] * scale
     for added in REGULARISATIONS:
         np.fill_diagonal(scaled, 1.0 + added)
-        try:
-            return linalg.cho_factor(scaled, lower=True, check_finite=False), scale
-        except linalg.LinAlgError:
-            continue
+        factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)
+        if not failed:
+            return factor, scale
     raise linalg.LinAlgError("the Newton matrix has lost its meaning")
 
 
 def _apply_factor(factor, scale, right):
-    return (scale * linalg.cho_solve(factor, (scale * right.T).T, check_finite=False).T).T
+    solution, _ = lapack.dpotrs(factor, (scale * right.T).T, lower=1)
+    return (scale * solution.T).T
 
 
 class TallSystem(NewtonSystem):
@@ -103,7 +107,7 @@ class TallSystem(NewtonSystem):
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
-        return self.matrix @ x
+        return blas.dsymv(1.0, self.matrix.T, x, lower=1)
 
     def apply_inverse(self, right):
         return _apply_factor(self.factor, self.scale, right)

@@ -309,43 +309,11 @@ def inside(cone, p):
     return bool(min(cone.slacks.min(), cone.duals.min()) > 0)
 
 
-@for_each_cone
-def test_restoring_keeps_the_products_to_first_order(p):
-    cone = off_center(p, 4)
-    if p == math.inf:
-        make_bounds_stationary(cone)
-    matrix = explicit(cone.scaling())
-    before, product = joined(cone.multipliers()), cone.products()
-    rng = np.random.default_rng(6)
-    dw, dlevel = 1e-5 * rng.normal(size=4), 1e-5 * rng.normal()
-    cone.restore(dw, dlevel, 1.0)
-    expected = before + matrix @ np.append(dw, dlevel)
-    np.testing.assert_allclose(joined(cone.multipliers()), expected, rtol=1e-10, atol=1e-12)
-    assert cone.products() == pytest.approx(product, rel=1e-7)
-
-
-def make_bounds_stationary(cone):
-    """Give the two multipliers of every bound of the cross the sum they should have: that of the budget."""
-    d = cone.d
-    both = cone.duals[:d] + cone.duals[d : 2 * d]
-    cone.duals[: 2 * d] *= np.tile(cone.duals[-1] / both, 2)
-
-
 def test_a_full_dual_step_makes_the_bounds_of_the_cross_stationary():
     cone = off_center(math.inf, 4)
     follow(cone, np.linspace(-1, 1, 4), 0.5, TARGET)
     after = moved(cone, 0.0, 1.0).duals
     np.testing.assert_allclose(after[:4] + after[4:8], after[8], rtol=1e-10)
-
-
-@for_each_cone
-def test_restoring_never_leaves_the_cone(p):
-    cone = off_center(p, 4)
-    cone.scaling()
-    before = joined(cone.multipliers())
-    cone.restore(np.full(4, 1e3), -1e3, 1.0)
-    np.testing.assert_array_equal(joined(cone.multipliers()), before)
-    assert inside(cone, p)
 
 
 # Without a norm
@@ -361,7 +329,6 @@ def test_a_radius_of_zero_leaves_the_norm_out():
     cone.recorrect(0.1, 1.0, 1.0)
     cone.set_direction(np.ones(3), 0.0)
     cone.move(1.0, 1.0)
-    cone.restore(np.ones(3), 0.0, 1.0)
     for w, level in (cone.multipliers(), cone.constant(0.1)):
         assert not w.any() and level == 0.0
     assert cone.rates() == (0.0, 0.0)
