@@ -8,7 +8,7 @@ PY := $(BIN)/python
 PYTEST := $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless it is listed here.
-EXTRAS-demo := plot,conic
+EXTRAS-demo := plot
 EXTRAS-docs := docs,plot,conic
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
