@@ -1,0 +1,210 @@
+"""What all benchmarks share: data, timing, a description of the machine, and a report."""
+
+import csv
+import gc
+import lzma
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+BESIDE_THE_CHECKOUT = HERE.parent.parent / "shared"
+
+NORM_OF_Q = {1: np.inf, 2: 2, np.inf: 1}
+"""The norm p of the shifts for each norm q of the weights."""
+
+ENOUGH = 20.0
+"""A call that has had this many seconds is not repeated further."""
+
+
+# --- data ---------------------------------------------------------------------------------------------------------
+
+
+def _folder(variable: str, default: str) -> Path | None:
+    given = os.environ.get(variable)
+    folder = Path(given) if given else BESIDE_THE_CHECKOUT / default
+    return folder if folder.is_dir() else None
+
+
+@lru_cache
+def load(name: str):
+    """Return X (CSR with 32-bit indices) and y of a data set stored as NAME.svm.xz."""
+    from sklearn.datasets import load_svmlight_file
+
+    folder = _folder("DRSVM_DATA", "data")
+    file = folder / f"{name}.svm.xz" if folder else None
+    if file is None or not file.exists():
+        sys.exit(
+            f"There is no {name}.svm.xz: set DRSVM_DATA to a folder with LIBSVM data sets in svmlight text, "
+            f"compressed with xz (NAME.svm.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
+        )
+    with lzma.open(file) as stream:
+        X, y = load_svmlight_file(stream)
+    X = sparse.csr_array(X)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, y
+
+
+@lru_cache
+def _optima() -> dict[tuple[str, float, float], float]:
+    folder = _folder("DRSVM_REFERENCE", "reference")
+    if folder is None or not (folder / "optima.csv").exists():
+        return {}
+    with open(folder / "optima.csv", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return {
+        (row["dataset"], float(row["q"]), float(row["c"])): float(row["optimum"])
+        for row in rows
+        if (float(row["kappa"]), float(row["epsilon"])) == (1.0, 0.1)
+    }
+
+
+def optimum(problem, name: str) -> tuple[float, str]:
+    """Return the optimum of radius 0.1 and flip cost 1 from the reference; else what drsvm proves; and which it is."""
+    known = _optima().get((name, float(problem.norm.q), float(problem.l2)))
+    if known is not None:
+        return known, "reference"
+    from drsvm import solve
+
+    result = solve(problem, "interior-point", tol=1e-9)
+    return result.lower_bound, f"proven by drsvm to {result.gap:.0e}"
+
+
+# --- timing -------------------------------------------------------------------------------------------------------
+
+
+def use_threads(n_threads: int) -> None:
+    """Limit every thread pool, also those of libraries that are loaded later."""
+    from threadpoolctl import threadpool_limits
+
+    for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ[variable] = str(n_threads)
+    threadpool_limits(n_threads)
+
+
+def usable_cores() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def seconds(call: Callable[[], object]) -> tuple[float, object]:
+    """Return how long a call takes, without garbage collection, and its answer."""
+    gc.collect()
+    gc.disable()
+    try:
+        began = time.perf_counter()
+        answer = call()
+        return time.perf_counter() - began, answer
+    finally:
+        gc.enable()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """The median time of a call and what it returned last."""
+
+    seconds: float
+    answer: Any
+
+
+def median_seconds(call: Callable[[], object], repeats: int) -> float:
+    """Return the median time of several calls after one that does not count."""
+    return interleaved({"": call}, repeats)[""].seconds
+
+
+def interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
+    """Time several calls; they take turns, so that a busy machine hits all of them alike.
+
+    A first round does not count.
+    """
+    answers = {name: call() for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            if sum(times[name]) < ENOUGH:
+                duration, answers[name] = seconds(call)
+                times[name].append(duration)
+    return {name: Timing(statistics.median(times[name]), answers[name]) for name in calls}
+
+
+# --- reports ------------------------------------------------------------------------------------------------------
+
+
+def machine(packages: Iterable[str] = ()) -> str:
+    """Describe processor, Python and the versions of packages in one line."""
+    import drsvm
+
+    names = ["numpy", "scipy", "numba", "scikit-learn", *packages]
+    versions = [f"{name} {found}" for name in names if (found := version_of(name))]
+    system = f"{platform.system()} {platform.machine()}"
+    return (
+        f"{_processor()}, {usable_cores()} cores, {system}; Python {platform.python_version()}, "
+        f"drsvm {drsvm.__version__}, {', '.join(versions)}"
+    )
+
+
+def version_of(package: str) -> str | None:
+    """Return the version of an installed package, None where it is missing."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    return next(
+        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
+    )
+
+
+def _load() -> str:
+    if not hasattr(os, "getloadavg"):
+        return "unknown"
+    minute, _, quarter = os.getloadavg()
+    return f"{minute:.1f}, {quarter:.1f} (the benchmark itself included)"
+
+
+def table(header: list[str], rows: list[list[object]]) -> str:
+    """Return a Markdown table; the first column is text, the others are numbers."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def report(name: str, title: str, sections: list[str], packages: Iterable[str] = ()) -> None:
+    """Print a report and save it as results/NAME.md."""
+    head = [
+        f"# {title}",
+        f"- date: {datetime.now().astimezone():%Y-%m-%d %H:%M %z}\n"
+        f"- command: `python {' '.join([f'benchmarks/{Path(sys.argv[0]).name}', *sys.argv[1:]])}`\n"
+        f"- machine: {machine(packages)}\n"
+        f"- load of the machine in the last minute and quarter of an hour: {_load()}",
+    ]
+    text = "\n\n".join([*head, *sections]) + "\n"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
+    print(text)
+
+
+def short(value: float) -> str:
+    """Return seconds or ratios with three significant digits, without exponents where these are not needed."""
+    if value == 0 or not np.isfinite(value):
+        return str(value)
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:.{digits}f}" if digits <= 6 else f"{value:.2e}"

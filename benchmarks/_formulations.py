@@ -1,0 +1,171 @@
+"""The training problem as matrices, in several ways, for solvers that know nothing of it.
+
+    minimise over w, λ    ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
+    subject to            ‖w‖_q ≤ λ,   m_i = y_i w·x_i
+
+They have the same answer, but a solver may be several times quicker on one than on another.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+
+@dataclass(frozen=True)
+class Program:
+    """minimise ½ xᵀ diag(curvature) x + costᵀx over x, under linear constraints and at most one cone.
+
+    equal·x = equal_to,   below·x ≤ below_at,   lower ≤ x ≤ upper,   x[cone[0]] ≥ ‖x[cone[1:]]‖₂
+    """
+
+    curvature: np.ndarray
+    cost: np.ndarray
+    equal: sparse.csc_matrix
+    equal_to: np.ndarray
+    below: sparse.csc_matrix
+    below_at: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    cone: np.ndarray
+    weights: slice
+    weights_are_multipliers: bool = False
+
+    def read(self, x, equality_multipliers) -> np.ndarray:
+        """Return the weights of the classifier."""
+        return np.array(equality_multipliers if self.weights_are_multipliers else x)[self.weights]
+
+
+class _Builder:
+    """Collects a program block by block: variables have names, constraints are dicts from name to matrix."""
+
+    def __init__(self, **sizes: int):
+        ends = np.cumsum(list(sizes.values()))
+        self.at = {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+        self.size = int(ends[-1])
+        self.curvature, self.cost = np.zeros(self.size), np.zeros(self.size)
+        self.lower, self.upper = np.full(self.size, -np.inf), np.full(self.size, np.inf)
+        self.cone = np.zeros(0, dtype=int)
+        self.rows = {"equal": [], "below": []}
+        self.sides = {"equal": [], "below": []}
+
+    def add(self, kind: str, blocks: dict, side) -> None:
+        """Add the constraints Σ block·variable (= or ≤) side."""
+        height = next(iter(blocks.values())).shape[0]
+        self.rows[kind].append([blocks.get(name, self._nothing(height, name)) for name in self.at])
+        self.sides[kind].append(np.broadcast_to(np.asarray(side, dtype=float), height))
+
+    def _nothing(self, height: int, name: str):
+        return sparse.csr_array((height, self.at[name].stop - self.at[name].start))
+
+    def norm_below(self, q: float, w: str, level: str) -> None:
+        """Add ‖w‖_q ≤ level; the 1-norm needs variables named `absolute`."""
+        d = self.at[w].stop - self.at[w].start
+        eye, ones = sparse.eye_array(d), np.ones((d, 1))
+        if q == 2:
+            self.cone = np.r_[self.at[level], self.at[w]]
+        elif q == 1:
+            self.add("below", {w: eye, "absolute": -eye}, 0.0)
+            self.add("below", {w: -eye, "absolute": -eye}, 0.0)
+            self.add("below", {"absolute": ones.T, level: -np.ones((1, 1))}, 0.0)
+        else:
+            self.add("below", {w: eye, level: -ones}, 0.0)
+            self.add("below", {w: -eye, level: -ones}, 0.0)
+
+    def program(self, **answer) -> Program:
+        """Return what has been collected; `answer` says where the weights are."""
+        return Program(
+            self.curvature, self.cost, *self._stack("equal"), *self._stack("below"), self.lower, self.upper, self.cone,
+            **answer,
+        )  # fmt: skip
+
+    def _stack(self, kind: str):
+        if not self.rows[kind]:
+            return sparse.csc_matrix((0, self.size)), np.zeros(0)
+        matrix = sparse.csc_matrix(sparse.block_array(self.rows[kind], format="csc"))
+        matrix.sort_indices()
+        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+        return matrix, np.concatenate(self.sides[kind])
+
+
+def signed_rows(problem) -> sparse.csr_array:
+    """Return the rows y_i x_i, so that margins are a product with w."""
+    return sparse.csr_array(sparse.csr_array(problem.X) * problem.signs[:, None])
+
+
+def _primal(problem, **more: int) -> _Builder:
+    """Return a builder with w, λ, one loss per row and what else a formulation needs; objective and norm are in."""
+    n, d = problem.n_rows, problem.n_features
+    build = _Builder(w=d, level=1, loss=n, **more, absolute=d if problem.norm.q == 1 else 0)
+    build.curvature[build.at["w"]] = problem.l2
+    build.cost[build.at["level"]] = problem.radius
+    build.cost[build.at["loss"]] = problem.weights
+    build.lower[build.at["loss"]] = 0.0
+    build.norm_below(problem.norm.q, "w", "level")
+    return build
+
+
+def pieces(problem) -> Program:
+    """Each loss lies above its two linear pieces: the textbook way, which holds the data twice."""
+    n = problem.n_rows
+    build, Z, eye = _primal(problem), signed_rows(problem), sparse.eye_array(n)
+    build.add("below", {"w": -Z, "loss": -eye}, -1.0)
+    build.add("below", {"w": Z, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
+    return build.program(weights=build.at["w"])
+
+
+def margins(problem) -> Program:
+    """The margins are variables of their own, m = Zw: the data appear once."""
+    n = problem.n_rows
+    build, Z, eye = _primal(problem, margin=n), signed_rows(problem), sparse.eye_array(n)
+    build.add("equal", {"w": Z, "margin": -eye}, 0.0)
+    build.add("below", {"margin": -eye, "loss": -eye}, -1.0)
+    build.add("below", {"margin": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
+    return build.program(weights=build.at["w"])
+
+
+def excess(problem) -> Program:
+    """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, two of three pieces are simple bounds."""
+    n = problem.n_rows
+    build, Z, eye = _primal(problem, excess=n), signed_rows(problem), sparse.eye_array(n)
+    build.lower[build.at["excess"]] = 0.0
+    build.add("equal", {"w": Z, "loss": eye, "excess": -eye}, 1.0)
+    build.add("below", {"excess": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -2.0 * eye}, -2.0)
+    return build.program(weights=build.at["w"])
+
+
+def dual(problem) -> Program:
+    """The dual in g = α − β and β: the weights are the multipliers of Zᵀg = force (+ pull, with a ridge)."""
+    n, d = problem.n_rows, problem.n_features
+    ridge = d if problem.l2 > 0 else 0
+    build = _Builder(net=n, flip=n, force=d, pull=ridge, budget=1, absolute=d if problem.norm.p == 1 else 0)
+    Z, eye = signed_rows(problem), sparse.eye_array(n)
+    build.cost[build.at["net"]], build.cost[build.at["flip"]] = -1.0, -2.0
+    build.lower[build.at["flip"]], build.lower[build.at["budget"]] = 0.0, 0.0
+    build.curvature[build.at["pull"]] = 1.0 / problem.l2 if ridge else 0.0
+    pull = {"pull": -sparse.eye_array(d)} if ridge else {}
+    build.add("equal", {"net": Z.T, "force": -sparse.eye_array(d), **pull}, 0.0)
+    build.add("equal", {"flip": np.full((1, n), problem.flip_cost), "budget": np.ones((1, 1))}, problem.radius)
+    build.add("below", {"net": eye, "flip": 2.0 * eye}, problem.weights)
+    build.add("below", {"net": -eye, "flip": -eye}, 0.0)
+    build.norm_below(problem.norm.p, "force", "budget")
+    return build.program(weights=slice(0, d), weights_are_multipliers=True)
+
+
+FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": dual}
+
+
+def cvxpy_margins(problem):
+    """Return the CVXPY model in which the margins are variables of their own, and its variables by name."""
+    import cvxpy as cp
+
+    w, level, margin = cp.Variable(problem.n_features), cp.Variable(), cp.Variable(problem.n_rows)
+    loss = cp.Variable(problem.n_rows, bounds=[0, None])
+    constraints = [
+        signed_rows(problem) @ w == margin,
+        1 - margin <= loss,
+        1 + margin - problem.flip_cost * level <= loss,
+        cp.norm(w, problem.norm.q) <= level,
+    ]
+    risk = problem.radius * level + problem.weights @ loss
+    return cp.Problem(cp.Minimize(risk + 0.5 * problem.l2 * cp.sum_squares(w)), constraints), {"weights": w}
