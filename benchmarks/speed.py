@@ -48,7 +48,7 @@ def parse_options():
     )
     parser.add_argument("--rivals", type=lambda text: text.split(","), help="only these, by name")
     parser.add_argument("--norms", type=lambda text: [float(q) for q in text.split(",")], help="only these q")
-    parser.add_argument("--like", help="try only the variants that came first on this (smaller) data set")
+    parser.add_argument("--like", help="try only what was best on this data set: quick, but no fair ratio (see README)")
     parser.add_argument("--name", help="name of the file with the results (default: speed)")
     parser.add_argument("--quick", action="store_true", help="a1a with 3 repeats")
     options = parser.parse_args()
