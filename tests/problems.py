@@ -179,3 +179,14 @@ def distance_to_ball(v, p, radius):
         middle = (low + high) / 2
         low, high = (middle, high) if np.maximum(sizes - middle, 0).sum() > radius else (low, middle)
     return np.linalg.norm(np.minimum(sizes, high))
+
+
+STRANGE_DATA = {
+    "two rows": (np.array([[1.0], [-1.0]]), [1, -1]),
+    "zeros": (np.array([[0.0], [0.0]]), [1, -1]),
+    "contradiction": (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
+    "constant column": (np.array([[5.0, 1.0, 1.0], [5.0, -1.0, 1.0], [0.0, 0.0, 0.0]]), [1, -1, 1]),
+    "duplicates": (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
+    "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
+}
+"""Small data that every solver must take without a fuss."""

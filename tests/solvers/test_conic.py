@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given
-from problems import NORMS, Plain, problems, random_rows
+from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
@@ -160,18 +160,7 @@ def test_features_may_be_far_from_the_radius(norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize(
-    ("X", "y"),
-    [
-        (np.array([[1.0], [-1.0]]), [1, -1]),
-        (np.array([[0.0], [0.0]]), [1, -1]),
-        (np.array([[1.0, 2.0], [1.0, 2.0]]), [1, -1]),
-        (np.array([[5.0, 1.0, 1.0], [5.0, -1.0, 1.0], [0.0, 0.0, 0.0]]), [1, -1, 1]),
-        (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
-        (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
-    ],
-    ids=["two rows", "zeros", "contradiction", "constant column", "duplicates", "unequal columns"],
-)
+@pytest.mark.parametrize(("X", "y"), STRANGE_DATA.values(), ids=STRANGE_DATA.keys())
 def test_strange_data_are_solved(norm, X, y):
     for l2, flip_cost, fit_intercept in itertools.product([0.0, 1.0], [1.0, math.inf], [False, True]):
         problem = Problem(X, y, 0.1, flip_cost, norm, l2, fit_intercept=fit_intercept)
