@@ -1,6 +1,7 @@
 """The engine on the cores of one machine: blocks of rows, threads over groups of blocks."""
 
 import math
+import operator
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -62,9 +63,40 @@ class _Block:
     changes: list[np.ndarray]  # margin changes without the labels' signs: the ones in use and spares
 
 
-def _add(parts) -> np.ndarray:
-    """Add the threads' arrays, in the order of the rows."""
-    return reduce(np.add, parts)
+class _Rates:
+    """How fast the samples run into their boundaries: the largest rates, and the weight of the samples behind each.
+
+    A rate is 1 / the longest step, in the slacks (0) and in the multipliers (1).
+    """
+
+    def __init__(self):
+        self.smallest_change = np.zeros(2)
+        self.bins = np.zeros((2, kernel.BINS))
+
+    def add(self, rates, weights) -> None:
+        np.minimum(self.smallest_change, rates.min(axis=1), out=self.smallest_change)
+        kernel.count_rates(rates, weights, self.bins)
+
+    def __add__(self, other: "_Rates") -> "_Rates":
+        total = _Rates()
+        total.smallest_change = np.minimum(self.smallest_change, other.smallest_change)
+        total.bins = self.bins + other.bins
+        return total
+
+    def tolerating(self, share: float) -> tuple[float, float]:
+        """Return the primal and dual rate that only samples of the given share of the weight exceed."""
+        largest = -self.smallest_change
+        heavier = np.cumsum(self.bins[:, ::-1], axis=1)[:, ::-1]  # weight in a bin and in those above it
+        for k in range(2):
+            last = np.searchsorted(-heavier[k], -share, side="left")  # the first bin that may be left behind
+            if last < kernel.BINS and heavier[k, last] > 0.0:
+                largest[k] = min(largest[k], 2.0 ** (last / kernel.BINS_PER_OCTAVE))
+        return float(largest[0]), float(largest[1])
+
+
+def _add(parts) -> Any:
+    """Add what the threads return, in the order of the rows."""
+    return reduce(operator.add, parts)
 
 
 class CpuEngine:
@@ -184,12 +216,12 @@ class CpuEngine:
             gram[:, d] = gram[d, :] = border
         return gram
 
-    def predict(self, direction, level_change: float) -> Prediction:
-        """Follow the predictor's direction (dw, db) and dλ."""
+    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+        """Follow the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
 
         def work(blocks):
             totals = np.zeros((self.n_linear, 2))
-            sums, slowest = np.zeros(5), np.zeros(2)
+            sums, found = np.zeros(5), _Rates()
             for block in blocks:
                 coefficients, rates = np.empty((2, 2, block.last - block.first))
                 self._margin_changes(block, direction, block.changes[0])
@@ -205,16 +237,15 @@ class CpuEngine:
                     coefficients,
                     rates,
                 )
-                np.minimum(slowest, rates.min(axis=1), out=slowest)
+                found.add(rates, block.weights)
                 self._collect(block, coefficients, totals)
-            return totals, sums, slowest
+            return totals, sums, found
 
-        totals, sums, slowest = zip(*self._over_blocks(work), strict=True)
-        totals, (primal, dual) = _add(totals), -np.min(slowest, axis=0)
+        totals, sums, found = zip(*self._over_blocks(work), strict=True)
+        totals = _add(totals)
         slack, multiplier, both, corrected, targeted = _add(sums)
         return Prediction(
-            float(primal),
-            float(dual),
+            *_add(found).tolerating(left_behind),
             slack,
             multiplier,
             both,
@@ -224,21 +255,22 @@ class CpuEngine:
             targeted,
         )
 
-    def longest_steps(self, direction, level_change: float, target: float) -> tuple[float, float]:
+    def longest_steps(
+        self, direction, level_change: float, target: float, left_behind: float = 0.0
+    ) -> tuple[float, float]:
         """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
         self._target, self._level_change = target, level_change
 
         def work(blocks):
-            slowest = np.zeros(2)
+            found = _Rates()
             for block in blocks:
                 rates = np.empty((2, block.last - block.first))
                 self._margin_changes(block, direction, block.changes[0])
                 kernel.longest_steps(*self._direction_of(block), rates=rates)
-                np.minimum(slowest, rates.min(axis=1), out=slowest)
-            return slowest
+                found.add(rates, block.weights)
+            return found
 
-        primal, dual = -np.min(self._over_blocks(work), axis=0)
-        return float(primal), float(dual)
+        return _add(self._over_blocks(work)).tolerating(left_behind)
 
     def _direction_of(self, block: _Block) -> Any:
         return (
@@ -285,11 +317,14 @@ class CpuEngine:
             block.changes.reverse()
         self._level_change, self._spare_level_change = self._spare_level_change, self._level_change
 
-    def move(self, primal: float, dual: float) -> float:
-        """Go the given steps along the corrected direction and return Σ multiplier · slack."""
+    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
+        """Go the given steps along the corrected direction and return Σ multiplier · slack.
+
+        Samples that cannot follow keep the share `left` of what they would use up.
+        """
 
         def work(blocks):
-            return sum(kernel.move(*self._direction_of(block), primal=primal, dual=dual) for block in blocks)
+            return sum(kernel.move(*self._direction_of(block), primal=primal, dual=dual, left=left) for block in blocks)
 
         return float(sum(self._over_blocks(work)))
 

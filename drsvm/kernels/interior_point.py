@@ -14,14 +14,27 @@ and what a sample adds to the equations for (w, λ) is a number times its row. T
 predictor's changes, and what further centrality correctors add to it. `flips` is 1 or 0: where labels cannot be
 flipped, β stays 0 and g₂ stays 1.
 
+Among many samples there are always some whose linearised change says nothing: their margin crosses a kink. Two rules
+keep them from ruling the step of all others. No correction is larger than MOST_CORRECTION times the sample's own
+product; and a sample that cannot follow the common step stops short of its boundary on its own, which leaves a dual
+residual of its weight for the next step to take out.
+
 The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
 divisions must not raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change go into
 arrays: it vectorises sums, but no maximum.
 """
 
+import math
+
 from numba import njit
 
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
+
+MOST_CORRECTION = 2.0
+"""Largest second-order correction, in products of multiplier and slack."""
+
+BINS, BINS_PER_OCTAVE = 640, 32
+"""The rates 1 to 2^20 are counted in bins of equal ratio."""
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
@@ -89,6 +102,12 @@ def curvature(state, weights, signs, kappa, h, coefficients):
     return square, linear
 
 
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+def _moderate(correction, product):
+    most = MOST_CORRECTION * product
+    return min(max(correction, -most), most)
+
+
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
 def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
     """Follow the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
@@ -113,9 +132,12 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
         rates[1, i] = -1.0 - max(r1, max(r2, r3))
         slack += state[0, i] * e1 + state[1, i] * e2 + state[2, i] * e3
         multiplier += state[3, i] * da + state[4, i] * db + state[5, i] * dc
-        correction[0, i], correction[1, i], correction[2, i] = da * e1, db * e2, dc * e3
         both += da * e1 + db * e2 + dc * e3
-        p1, p2, p3 = -da * r1, -db * r2, -dc * r3
+        c1 = _moderate(da * e1, state[0, i] * state[3, i])
+        c2 = _moderate(db * e2, state[1, i] * state[4, i])
+        c3 = _moderate(dc * e3, state[2, i] * state[5, i])
+        correction[0, i], correction[1, i], correction[2, i] = c1, c2, c3
+        p1, p2, p3 = -c1 * i1, -c2 * i2, -c3 * i3
         share = (p1 + p2 + p3) * inverse
         coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
         corrected -= kappa * (p2 - d2 * share)
@@ -182,18 +204,30 @@ def recorrect(
     return level
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def count_rates(rates, weights, bins):
+    """Add the weights of samples that allow no full step to the bin of their rate, for both rows of `rates`."""
+    for k in range(2):
+        for i in range(weights.size):
+            if rates[k, i] < -1.0:
+                bins[k, min(int(BINS_PER_OCTAVE * math.log2(-rates[k, i])), BINS - 1)] += weights[i]
+
+
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual):
+def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual, left):
     """Go the given steps along the corrected direction; return Σ multiplier · slack.
 
-    Rounding must not move α + β + γ away from π: what it adds is taken from the largest of the three.
+    A sample that would leave less than the share `left` of a slack or multiplier stops there: its slack s is raised,
+    or its multipliers are clipped. α + β + γ = π stays exact: what is missing is taken from the largest of the three.
     """
     products = 0.0
     for i in range(weights.size):
         _, _, _, da, db, dc, e1, e2, e3 = _corrected(
             state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
         )
-        alpha, beta, gamma = state[0, i] + dual * da, state[1, i] + dual * db, state[2, i] + dual * dc
+        alpha = max(state[0, i] + dual * da, left * state[0, i])
+        beta = max(state[1, i] + dual * db, left * state[1, i])
+        gamma = max(state[2, i] + dual * dc, left * state[2, i])
         excess = (alpha - weights[i]) + beta + gamma
         alpha_is_largest = alpha >= max(beta, gamma)
         beta_is_largest = beta > alpha and beta >= gamma
@@ -201,6 +235,9 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
         beta -= excess if beta_is_largest else 0.0
         gamma -= 0.0 if alpha_is_largest or beta_is_largest else excess
         g1, g2, g3 = state[3, i] + primal * e1, state[4, i] + primal * e2, state[5, i] + primal * e3
+        missing = max(left * state[3, i] - g1, max(left * state[4, i] - g2, left * state[5, i] - g3))
+        lift = max(missing, 0.0)
+        g1, g2, g3 = g1 + lift, g2 + flips * lift, g3 + lift
         state[0, i], state[1, i], state[2, i] = alpha, beta, gamma
         state[3, i], state[4, i], state[5, i] = g1, g2, g3
         products += alpha * g1 + beta * g2 + gamma * g3

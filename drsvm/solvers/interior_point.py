@@ -28,8 +28,14 @@ from drsvm.solvers.newton import newton_system
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
 
-LONG_STEP, LONGER, WORTHWHILE = 0.9, 1.08, 0.05
+LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
 """A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
+
+LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
+"""Share of the weight that may stop short of a step, over μ: what it adds to the dual residual shrinks with μ."""
+
+SHARE_LEFT = 0.99
+"""Samples that stop short keep a little less than those that set the step, so that rounding stops none of these."""
 
 MANY_FEATURES = 500
 """From here on the factorisation is worth several threads of BLAS."""
@@ -158,8 +164,8 @@ class InteriorPointState(State):
         self._reset()
 
     def _reset(self) -> None:
-        self.dual_residual = self._cost_of_dual_residual()
         self.last_gap, self.futile_proofs = np.inf, 0
+        self.dual_residual, self.near_the_end = np.inf, False
         self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
         self.snapshot: _Snapshot | None = None
         self.finished = False
@@ -193,7 +199,7 @@ class InteriorPointState(State):
         system = newton_system(samples, self.cone.scaling(), self.ridge)
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
-        ahead = self.engine.predict(*predictor)
+        ahead = self.engine.predict(*predictor, self._left_behind)
         target = self.mu if self.recentre else self._target(ahead)
         self.recentre = False
 
@@ -201,7 +207,9 @@ class InteriorPointState(State):
         fixed = samples.predictor + target * ahead.targeted
         fixed_level = samples.predictor_level + target * ahead.targeted_level
         direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
-        steps = self._clip_steps(*self.engine.longest_steps(*direction, target), self.settings.step_fraction)
+        steps = self._clip_steps(
+            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
+        )
 
         for _ in range(self.settings.correctors):
             if min(steps) > LONG_STEP:
@@ -211,6 +219,10 @@ class InteriorPointState(State):
                 break
             direction, steps = better
         self._move(*direction, *steps)
+
+    @property
+    def _left_behind(self) -> float:
+        return min(LEFT_BEHIND * self.mu, MOST_LEFT_BEHIND)
 
     @property
     def total_weight(self) -> float:
@@ -246,6 +258,11 @@ class InteriorPointState(State):
             raise FloatingPointError("no step is left")
         return primal, dual
 
+    def _longest_steps(self, direction, target: float) -> tuple[float, float]:
+        """Return how far the corrected direction may be followed."""
+        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        return self._clip_steps(*rates, self.settings.step_fraction)
+
     def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
         """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
         primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
@@ -253,7 +270,9 @@ class InteriorPointState(State):
         correction, correction_level = self.engine.recorrect(primal, dual)
         self.cone.recorrect(target, primal, dual)
         direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
-        new = self._clip_steps(*self.engine.longest_steps(*direction, target), self.settings.step_fraction)
+        new = self._clip_steps(
+            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
+        )
         if sum(new) >= sum(steps) + WORTHWHILE:
             return direction, new
         self.cone = kept
@@ -261,12 +280,12 @@ class InteriorPointState(State):
         return None
 
     def _move(self, direction, level: float, primal: float, dual: float) -> None:
-        self.products = self.engine.move(primal, dual)
+        self.products = self.engine.move(primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction))
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
-        self.dual_residual *= 1.0 - dual
+        self.near_the_end = self._gap_may_be_small()
         if self.snapshot is None and self.mu <= self.snapshot_mu:
             samples = self.engine.save()
             self.snapshot = _Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
@@ -275,24 +294,27 @@ class InteriorPointState(State):
 
     def certificate_due(self) -> bool:
         """Say whether a proof is worth its price, about that of an iteration."""
-        return self.limits.watched or self._gap_may_be_small()
+        return self.limits.watched or self.near_the_end
 
     def _gap_may_be_small(self) -> bool:
         gap, tol = self.mu * self.total_weight, max(self.limits.tol, FINEST_TOL)
         if self.engine.small:  # proofs cost little, and the best one may come before rounding takes over
             return gap <= 100.0 * tol
-        return gap <= 2.0 * tol and (self.problem.l2 > 0 or self.dual_residual <= 2.0 * tol)
+        if gap > 2.0 * tol or self.problem.l2 > 0:
+            return gap <= 2.0 * tol
+        last, self.dual_residual = self.dual_residual, self._cost_of_dual_residual()
+        return self.dual_residual <= 2.0 * tol or self.dual_residual > 0.5 * last  # rounding lets it shrink no more
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
-        again = self._gap_may_be_small() and np.isfinite(self.last_gap)
+        again = self.near_the_end and np.isfinite(self.last_gap)
         alpha, beta = self._restored_multipliers() if again else self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
     def judged(self, gap: float) -> None:
         """Take note of the proven gap: a method that no longer gains has finished, or begins anew from the origin."""
-        if self._gap_may_be_small():
+        if self.near_the_end:
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs >= FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
@@ -311,7 +333,7 @@ class InteriorPointState(State):
         return residual, (self.problem.radius - self.engine.kappa * flipped + norm_level if with_level else 0.0)
 
     def _cost_of_dual_residual(self) -> float:
-        """Return what the dual residual costs in the lower bound (l2 = 0); every dual step shrinks it in proportion."""
+        """Return what the dual residual costs in the lower bound (l2 = 0)."""
         if self.problem.radius == 0:
             return 0.0
         residual, residual_level = self._dual_residual()

@@ -10,6 +10,7 @@ from scipy import sparse
 import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
+from drsvm.kernels import interior_point as kernel
 
 TARGET = 0.004
 
@@ -189,7 +190,8 @@ def corrected_direction(engine, problem, target=TARGET):
     predictor = random_direction(engine, 5)
     engine.predict(*predictor)
     d_multipliers, d_slacks = samples.direction(*predictor)
-    correction = d_multipliers * d_slacks
+    most = kernel.MOST_CORRECTION * samples.multipliers * samples.slacks
+    correction = np.clip(d_multipliers * d_slacks, -most, most)
     direction = random_direction(engine, 6)
     return samples, direction, correction, samples.direction(*direction, target, correction)
 
@@ -226,6 +228,37 @@ def test_a_move_goes_the_given_steps(engine, problem):
         assert not after.multipliers[1].any() and (after.slacks[1] == 1.0).all()
 
 
+@pytest.mark.parametrize("share", [0.003, 0.1, 0.6])
+def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, problem, share):
+    samples, direction, _, changes = corrected_direction(engine, problem)
+    exact = samples.rates(*changes)
+    relative = changes[1] / samples.slacks, changes[0] / np.where(samples.multipliers > 0, samples.multipliers, 1.0)
+    for k, rate in enumerate(engine.longest_steps(*direction, TARGET, share)):
+        worst = -relative[k][samples.used].min(axis=0)
+        assert samples.weights[worst > rate * (1 + 1e-9)].sum() <= share
+        # Bins of rates are 2 % wide: a step longer by more than that would leave too many behind.
+        shorter = rate * 2 ** (-1.01 / kernel.BINS_PER_OCTAVE)
+        assert rate <= exact[k] * (1 + 1e-8)
+        assert samples.weights[worst > shorter].sum() > share or rate <= 1.0
+
+
+def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem):
+    samples, direction, _, (_, d_slacks) = corrected_direction(engine, problem)
+    primal, dual = (2.0 / rate for rate in engine.longest_steps(*direction, TARGET))
+    engine.move(primal, dual, left=0.02)
+    after = Samples(engine, problem)
+    wanted = samples.slacks + primal * d_slacks
+    stopped = (wanted < 0.02 * samples.slacks).any(axis=0)
+    assert stopped.any() and not stopped.all()
+    assert_close(after.slacks[:, ~stopped], wanted[:, ~stopped])
+    assert (after.slacks[samples.used] >= 0.0199 * samples.slacks[samples.used]).all()
+    # A lift of the sample's own slack s moves all three alike, and no margin.
+    lifts = (after.slacks - wanted)[samples.used]
+    np.testing.assert_allclose(lifts, np.broadcast_to(lifts[0], lifts.shape), atol=1e-9 * np.abs(wanted).max())
+    assert (after.multipliers[samples.used] > 0).all()
+    np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
+
+
 def test_recorrecting_aims_at_outliers(engine, problem):
     curvature = engine.curvature()
     samples, direction, correction, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
@@ -247,10 +280,11 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     expected = samples.rates(*samples.direction(*direction, TARGET, correction + outside))
     assert engine.longest_steps(*direction, TARGET) == pytest.approx(expected, rel=1e-8)
     engine.swap()
-    engine.move(0.2, 0.1)
+    primal, dual = (0.5 / rate for rate in samples.rates(d_multipliers, d_slacks))
+    engine.move(primal, dual)
     after = Samples(engine, problem)
-    assert_close(after.slacks, samples.slacks + 0.2 * d_slacks)
-    assert_close(after.multipliers, samples.multipliers + 0.1 * d_multipliers)
+    assert_close(after.slacks, samples.slacks + primal * d_slacks)
+    assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
 
 
 def test_restoring_takes_a_dual_residual_out_and_leaves_the_state(engine, problem):
