@@ -64,18 +64,18 @@ class _Block:
 
 
 class _Rates:
-    """How fast the samples run into their boundaries: the largest rates, and the weight of the samples behind each.
+    """How soon the samples run into their boundaries: the largest rates, and the weight behind each length of step.
 
-    A rate is 1 / the longest step, in the slacks (0) and in the multipliers (1).
+    A rate is 1 / the longest step; row 0 is for the slacks, row 1 for the multipliers.
     """
 
     def __init__(self):
         self.smallest_change = np.zeros(2)
-        self.bins = np.zeros((2, kernel.BINS))
+        self.bins = np.zeros((2, kernel.BINS + 1))
 
     def add(self, rates, weights) -> None:
         np.minimum(self.smallest_change, rates.min(axis=1), out=self.smallest_change)
-        kernel.count_rates(rates, weights, self.bins)
+        kernel.count_short_steps(rates, weights, self.bins)
 
     def __add__(self, other: "_Rates") -> "_Rates":
         total = _Rates()
@@ -84,14 +84,13 @@ class _Rates:
         return total
 
     def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and dual rate that only samples of the given share of the weight exceed."""
-        largest = -self.smallest_change
-        heavier = np.cumsum(self.bins[:, ::-1], axis=1)[:, ::-1]  # weight in a bin and in those above it
-        for k in range(2):
-            last = np.searchsorted(-heavier[k], -share, side="left")  # the first bin that may be left behind
-            if last < kernel.BINS and heavier[k, last] > 0.0:
-                largest[k] = min(largest[k], 2.0 ** (last / kernel.BINS_PER_OCTAVE))
-        return float(largest[0]), float(largest[1])
+        """Return the primal and the dual rate that only samples of the given share of the weight exceed."""
+        rates = -self.smallest_change
+        for k, behind in enumerate(np.cumsum(self.bins, axis=1)):
+            steps = np.searchsorted(behind, share, side="right")  # the first bin that may not be left behind
+            if steps > 0:
+                rates[k] = min(rates[k], kernel.BINS / steps)
+        return float(rates[0]), float(rates[1])
 
 
 def _add(parts) -> Any:
@@ -118,7 +117,7 @@ class CpuEngine:
         wanted = n_threads or os.cpu_count() or 1
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
         self.blocks = self._cut(problem, stored)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
         """Cut the rows into blocks of one size, equally many for every thread."""
@@ -149,8 +148,9 @@ class CpuEngine:
         if self._pool is None:
             return [work(self.blocks)]
         share = math.ceil(len(self.blocks) / self.n_threads)
-        shares = [self.blocks[k : k + share] for k in range(0, len(self.blocks), share)]
-        return list(self._pool.map(work, shares))
+        first, *others = [self.blocks[k : k + share] for k in range(0, len(self.blocks), share)]
+        waiting = [self._pool.submit(work, blocks) for blocks in others]
+        return [work(first), *(future.result() for future in waiting)]
 
     def _margin_changes(self, block: _Block, direction, out) -> None:
         self.rows.dot(block.first, block.last, direction[: self.n_features], out)
