@@ -16,7 +16,7 @@ from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 
 MOST_SOLVES = 60
 
-SNAPSHOT = 3.0
+SNAPSHOT = 6.0
 """A snapshot is taken where the gap is this many times what the next change of the radius costs."""
 
 
