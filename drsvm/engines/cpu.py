@@ -16,7 +16,7 @@ from drsvm.engines.rows import rows_of
 from drsvm.kernels import interior_point as kernel
 from drsvm.problem import Problem
 
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 21
 """A block of rows and its state should stay in a core's cache while several products go over it."""
 
 THREAD_WORK = 50_000
