@@ -146,13 +146,20 @@ class InteriorPointState(State):
         return np.append(start.weights, [start.intercept] * self.engine.intercept), level, 0.1 * max(objective, 0.1)
 
     def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
-        size = max(SUBSET, 10 * self.problem.n_features)
-        rows = np.sort(np.random.default_rng(0).choice(self.problem.n_rows, size, replace=False))
+        rows = self._drawn_rows(max(SUBSET, 10 * self.problem.n_features))
         few = InteriorPointState(self.problem.subset(rows), self.settings, replace(self.limits, n_threads=1))
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
         return few.point, few.level, few.mu
+
+    def _drawn_rows(self, size: int) -> np.ndarray:
+        """Draw rows by what is in them, so that their order does not matter."""
+        lot = self.problem.margins(np.random.default_rng(0).normal(size=self.problem.n_features), 0.0)
+        lot = (1e6 / self.problem.typical_row_norm()) * lot
+        lot -= np.floor(lot)
+        drawn = np.flatnonzero(lot <= np.partition(lot, size)[size])
+        return drawn[:: max(1, len(drawn) // size)]  # of equal rows there may be too many
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point with every complementarity product on its target."""

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point import SUBSET, InteriorPoint
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
@@ -364,6 +364,25 @@ def test_order_and_repetition_of_rows_make_no_difference(kind, n, d, norm, flip_
         for one, two in pairs:
             values = [one.decision_values(r.weights, r.intercept) for r in (solve(p, tol=1e-9) for p in (one, two))]
             assert largest_change(*values) <= 1e-6
+
+
+@for_each_norm
+@pytest.mark.parametrize("kind", ["columns twice", "integers"])
+def test_the_order_of_many_rows_makes_no_difference(kind, norm):
+    """With so many rows a few of them show where to start: which ones depends on the rows, not on their order."""
+    X, y, rng = degenerate_data(kind, 5 * SUBSET, 12, 0)
+    order = rng.permutation(len(y))
+    one, two = (Problem(X[rows], y[rows], norm=norm, flip_cost=math.inf) for rows in (np.arange(len(y)), order))
+    first, second = decision_values(one, solve(one)), decision_values(two, solve(two))
+    assert largest_change(first[order], second) <= 1e-6
+
+
+def test_many_equal_rows_are_drawn_sparingly():
+    X, y, _ = degenerate_data("integers", 20, 3, 0)
+    problem = Problem(np.tile(X, (5 * SUBSET // 20, 1)), np.tile(y, 5 * SUBSET // 20))
+    result = solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(solve(Problem(X, y)).objective, abs=2e-8)
 
 
 @for_each_norm
