@@ -11,6 +11,7 @@ from drsvm.solvers.base import Solver, run
 
 _REGISTRY = {
     "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
+    "admm": ("drsvm.solvers.admm", "Admm"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
 

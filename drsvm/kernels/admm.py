@@ -1,0 +1,81 @@
+"""The part of an ADMM iteration that treats every sample on its own, in one pass without temporaries."""
+
+import numpy as np
+from numba import njit
+
+FAST = {"reassoc", "contract", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def nearest_split(v, reach, flip_level):
+    """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_level = κλ."""
+    if flip_level < 2.0:  # the two slopes meet above 0
+        first = last = 0.5 * flip_level
+    else:
+        first, last = 1.0, flip_level - 1.0
+    if v < first:
+        return min(v + reach, first)
+    if v > last:
+        return max(v - reach, last)
+    return v
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxation, split, slopes, coefficients):
+    """Move the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
+
+    `decision` holds w·x_i. Returns, as an array: the loss at the margins m; Σ (α + β) and Σ β of the multipliers
+    that g stands for; the squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
+    """
+    loss = mass = flipped = 0.0
+    apart = moved = margin_size = split_size = slope_size = 0.0
+    for i in range(decision.size):
+        margin = signs[i] * (decision[i] + intercept)
+        old = split[i]
+        v = relaxation * margin + (1.0 - relaxation) * old + slopes[i] / rho
+        new = nearest_split(v, 1.0 / rho, flip_level)
+        slope = min(max(rho * (v - new), -1.0), 1.0)
+        split[i], slopes[i] = new, slope
+        pi = weights[i]
+        coefficients[0, i] = pi * signs[i] * new
+        coefficients[1, i] = -pi * signs[i] * slope
+        loss += pi * max(1.0 - margin, 1.0 + margin - flip_level, 0.0)
+        if flip_level < 2.0:
+            mass += pi
+            flipped += pi * 0.5 * (1.0 + slope)
+        else:
+            mass += pi * abs(slope)
+            flipped += pi * max(slope, 0.0)
+        apart += pi * (margin - new) ** 2
+        moved += pi * (new - old) ** 2
+        margin_size += pi * margin**2
+        split_size += pi * new**2
+        slope_size += pi * slope**2
+    return np.array([loss, mass, flipped, apart, moved, margin_size, split_size, slope_size])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def masses(slopes, weights, flip_level):
+    """Return Σ (α + β) and Σ β of the multipliers that the slopes g stand for."""
+    mass = flipped = 0.0
+    for i in range(slopes.size):
+        if flip_level < 2.0:
+            mass += weights[i]
+            flipped += weights[i] * 0.5 * (1.0 + slopes[i])
+        else:
+            mass += weights[i] * abs(slopes[i])
+            flipped += weights[i] * max(slopes[i], 0.0)
+    return mass, flipped
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
+    """Add share · (α, β), the multipliers that the slopes g stand for at the given κλ."""
+    for i in range(slopes.size):
+        scale = share * weights[i]
+        if flip_level < 2.0:
+            hinge_dual[i] += scale * 0.5 * (1.0 - slopes[i])
+            flip_dual[i] += scale * 0.5 * (1.0 + slopes[i])
+        else:
+            hinge_dual[i] += scale * max(-slopes[i], 0.0)
+            flip_dual[i] += scale * max(slopes[i], 0.0)

@@ -1,0 +1,283 @@
+"""GS-ADMM: golden-section search over λ, and ADMM for the classifier at each λ.
+
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) + (c/2) ‖w‖²
+
+is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. ADMM encloses f at a given λ in an
+interval that shrinks; two values are compared as soon as their intervals are disjoint, so that the work at
+each λ grows as the bracket shrinks. ADMM's multipliers at any λ give a line below f. One that falls and one that rises
+bound the optimum, and a combination of their multipliers proves that bound.
+
+For ε = 0 the price λ costs nothing: there is one problem, without a ball and without flips, and no search. For κ = 0
+the optimum is 1.
+"""
+
+import math
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.problem import Problem
+from drsvm.solvers.admm_subproblem import Point, Subproblem
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+
+GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+"""Share of a bracket that a golden section cuts off."""
+
+ENOUGH, FINEST = 0.1, 1e-13
+"""Two values of f are compared as they are when both are known up to this share of the tolerance, or to rounding."""
+
+SHARE = 0.5
+"""An end of the bracket is improved first when it accounts for this share of the gap."""
+
+PRICED_AT = frozenset(10 * 2**k for k in range(30))
+"""Iterations at a point after which the best λ of its classifier is looked up: it costs as much as an iteration."""
+
+PROVE_EVERY = 20
+"""Iterations between certificates where there is no search that could say when one is due."""
+
+
+@dataclass(frozen=True)
+class Admm(Solver):
+    """Settings of GS-ADMM.
+
+    Attributes
+    ----------
+    trim : bool
+        Whether the bracket is also cut where ADMM's multipliers prove that f is above the best objective. It halves
+        the number of λ's that are tried; by default the search is the plain golden section.
+    update : {"auto", "exact", "accelerated"}
+        How the quadratic problem in w is solved: by factorisations (an eigenvalue decomposition for q = 2, active sets
+        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly up to 1000 features.
+    relaxation : float
+        Over-relaxation of ADMM, between 0 and 2.
+    rho : float
+        First penalty ρ; margins and losses have no unit, so 1 is the natural size. It adapts to the residuals.
+
+    Notes
+    -----
+    An iteration, as `max_iter` counts them, is one of ADMM, at any λ. Certificates are taken at every new λ and when
+    the gap is likely to be small enough. All work is done on one thread.
+    """
+
+    name = "admm"
+    default_tol = 1e-4
+    default_max_iter = 20_000
+
+    trim: bool = False
+    update: str = "auto"
+    relaxation: float = 1.7
+    rho: float = 1.0
+
+    def __post_init__(self):
+        if self.update not in ("auto", "exact", "accelerated"):
+            raise ValueError(f"update must be auto, exact or accelerated, got update={self.update!r}.")
+        if not 0 < self.relaxation < 2:
+            raise ValueError(f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}.")
+        if not 0 < self.rho < math.inf:
+            raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+        if problem.flip_cost == 0:
+            return FreeFlips(problem)
+        if problem.radius == 0:
+            return FreePrice(problem, self, limits)
+        return GoldenSection(problem, self, limits)
+
+
+class FreeFlips(State):
+    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+
+    def step(self) -> None:
+        self.finished = True
+
+    def candidate(self) -> Candidate:
+        half = 0.5 * self.problem.weights
+        return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
+
+
+class _AdmmState(State):
+    """What all runs of ADMM share."""
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        self.problem, self.settings, self.limits = problem, settings, limits
+        with ExitStack() as resources:
+            resources.enter_context(single_threaded_blas())
+            self.subproblem = Subproblem(problem, settings.relaxation, settings.update)
+            self.resources = resources.pop_all()  # nothing is left behind where the data do not fit into memory
+
+    def close(self) -> None:
+        self.resources.close()
+
+    def first_point(self, level: float) -> Point:
+        return self.subproblem.first_point(level, self.settings.rho, self.limits.start)
+
+    def offer(self, weights, intercept: float, proof: list[tuple[Point, float]]) -> Candidate:
+        """Return a classifier with the combined multipliers of some points."""
+        alpha, beta = np.zeros((2, self.problem.n_rows))
+        for point, share in proof:
+            self.subproblem.add_multipliers(point.line, share, alpha, beta)
+        return Candidate(weights, intercept, alpha, beta)
+
+
+class FreePrice(_AdmmState):
+    """ε = 0: an ordinary SVM."""
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        super().__init__(problem, settings, limits)
+        self.point = self.first_point(math.inf)
+
+    def step(self) -> None:
+        self.subproblem.iterate(self.point)
+
+    def certificate_due(self) -> bool:
+        return self.point.iteration % PROVE_EVERY == 0
+
+    def candidate(self) -> Candidate:
+        return self.offer(self.point.weights, self.point.intercept, [(self.point, 1.0)])
+
+
+class Best(NamedTuple):
+    """The best classifier so far, and its objective at some λ."""
+
+    weights: np.ndarray
+    intercept: float
+    objective: float
+
+
+class GoldenSection(_AdmmState):
+    """ε > 0: the search for λ.
+
+    The bracket is low … high, with up to four points where ADMM has been at work: two inside, and the last ones that
+    were left behind on either side.
+    """
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        super().__init__(problem, settings, limits)
+        self.low, self.high = 0.0, 1.0 / problem.radius
+        self.left: Point | None = None
+        self.right: Point | None = None
+        self.inside = [self.first_point(GOLDEN * self.high)]
+        self.best = Best(self.inside[0].weights, 0.0, 1.0)
+        self.proof: list[tuple[Point, float]] = []
+        self.bound, self.due_at, self.due = 0.0, limits.tol, False
+        self.evaluations = 1
+
+    # --- one step ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        self.due = False
+        point = self._weak_end() or self._inner_to_improve()
+        self.subproblem.iterate(point)
+        self._note(point)
+        self._cut_off()
+        if self.settings.trim:
+            self._trim()
+        self._combine()
+
+    @property
+    def gap(self) -> float:
+        """What the points say about the optimum, before the certificate looks at it."""
+        return self.best.objective - self.bound
+
+    def _points(self) -> list[Point]:
+        return [point for point in (self.left, *self.inside, self.right) if point is not None]
+
+    def _note(self, point: Point) -> None:
+        """Keep the best classifier; now and then at the λ that is best for it."""
+        value = point.upper
+        if point.iteration in PRICED_AT:
+            value = min(value, self.subproblem.best_objective(point))
+        if value < self.best.objective:
+            self.best = Best(point.weights, point.intercept, value)
+
+    def _weak_end(self) -> Point | None:
+        """Return an end of the bracket that accounts for most of the gap and is known less well than the inside."""
+        inside = max((point.gap for point in self.inside), default=0.0)
+        for point, share in self.proof:
+            if share * point.gap > SHARE * self.gap and point.gap >= inside:
+                return point
+        return None
+
+    def _inner_to_improve(self) -> Point:
+        """Return the inner point that is known less well, or a new one."""
+        if len(self.inside) == 2:
+            return max(self.inside, key=lambda point: point.gap)
+        width = self.high - self.low
+        sections = self.low + GOLDEN * width, self.high - GOLDEN * width
+        taken = self.inside[0].level if self.inside else self.high
+        level = max(sections, key=lambda section: abs(section - taken))
+        nearest = min(self._points(), key=lambda point: abs(point.level - level))
+        new = self.subproblem.moved(nearest, level)
+        self.inside = sorted([*self.inside, new], key=lambda point: point.level)
+        self.evaluations += 1
+        self.due = True
+        return new
+
+    def _cut_off(self) -> None:
+        """Cut off the end of the bracket where f is larger, if that is known."""
+        if len(self.inside) < 2:
+            return
+        first, second = self.inside
+        known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
+        if second.line.height >= first.upper or (known and first.upper <= second.upper):
+            self.high, self.right, self.inside = second.level, second, [first]
+        elif first.line.height >= second.upper or known:
+            self.low, self.left, self.inside = first.level, first, [second]
+
+    def _trim(self) -> None:
+        """Cut off where a line proves that f is above the best objective; f(λ) ≥ ελ is such a line, too."""
+        low, high = self.low, min(self.high, self.best.objective / self.problem.radius)
+        for line in (point.line for point in self._points()):
+            if line.tilt != 0.0:
+                crossing = line.level + (self.best.objective - line.height) / line.tilt
+                low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
+        if high - low > FINEST / self.problem.radius:  # else the optimum is known up to rounding
+            self.low, self.high = low, high
+            self.left = self._highest(low, self.left, *(p for p in self.inside if p.level <= low))
+            self.right = self._highest(high, self.right, *(p for p in self.inside if p.level >= high))
+            self.inside = [point for point in self.inside if low < point.level < high]
+
+    def _highest(self, level: float, *points: Point | None) -> Point | None:
+        """Return the point whose line is highest at some λ."""
+        given = [point for point in points if point is not None]
+        return max(given, key=lambda point: point.line.at(level), default=None)
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def _combine(self) -> None:
+        """Find the combination of points that bounds the optimum best: its line is level."""
+        lines = [(point, point.line.at(0.0), point.line.tilt) for point in self._points()]
+        rising = [(None, 0.0, self.problem.radius), *(line for line in lines if line[2] >= 0.0)]
+        falling = [line for line in lines if line[2] < 0.0]
+        self.bound, self.proof = 0.0, []
+        for point, height, _ in rising:
+            if point is not None and height > self.bound:
+                self.bound, self.proof = height, [(point, 1.0)]
+        for down, down_height, down_tilt in falling:
+            for up, up_height, up_tilt in rising:
+                share = up_tilt / (up_tilt - down_tilt)
+                height = share * down_height + (1.0 - share) * up_height
+                if height > self.bound:
+                    pair = [(down, share), (up, 1.0 - share)]
+                    self.bound, self.proof = height, [(point, part) for point, part in pair if point is not None]
+
+    def certificate_due(self) -> bool:
+        return self.due or self.gap <= self.due_at
+
+    def judged(self, gap: float) -> None:
+        # The certificate is stricter where there is an intercept: ask again only when there is more to show.
+        if self.gap <= self.due_at:
+            self.due_at = 0.7 * self.gap
+
+    def candidate(self) -> Candidate:
+        return self.offer(self.best.weights, self.best.intercept, self.proof)
+
+    def info(self) -> dict:
+        return {"evaluations": self.evaluations, "bracket": (self.low, self.high)}

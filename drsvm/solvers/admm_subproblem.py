@@ -1,0 +1,299 @@
+"""ADMM for the classifier at a fixed λ.
+
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,      φ(t) = max(1 − t, 1 + t − κλ, 0)
+
+The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by π_i, so that a doubled weight
+acts as a doubled row:
+
+    (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)  over  ‖w‖_q ≤ λ         (`ball_qp`)
+    t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²,     then  g_i += ρ (m_i − t_i)             (`kernels.admm`)
+
+Every g is a slope of φ and stands for multipliers α and β. By duality they bound f from below, not only at λ: they
+give a line below f everywhere.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+
+from drsvm.engines.rows import rows_of
+from drsvm.kernels import admm as kernel
+from drsvm.problem import Problem
+from drsvm.solvers.ball_qp import Accelerated, BallQP, Box, CrossPolytope, EuclideanBall, project_ball
+from drsvm.solvers.base import Candidate
+from drsvm.validation import row_blocks
+
+FACTORISED_TO = 1000
+"""Number of features up to which an update by factorisations is quicker than by gradient steps."""
+
+UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
+"""ρ changes where one residual is so many times the other; looked at after so many iterations, then ever
+later; and it changes by no more than this factor."""
+
+ROUNDING = 1e-14
+"""Rounding errors of the centred Gram matrix, relative to the trace before it is centred."""
+
+FIRST_AVERAGE = 10
+"""Iterations that are averaged at first; then twice as many, and so on."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line below f, proven by slopes g that were found at one λ."""
+
+    level: float
+    height: float  # at that λ
+    tilt: float
+    slopes: np.ndarray | None  # None: the line ελ, which needs no proof
+
+    def at(self, level: float) -> float:
+        """Return the height at another λ."""
+        return self.height + self.tilt * (level - self.level)
+
+
+class Average:
+    """The mean of slopes and their sums over recent iterations, where ADMM's circling about the solution cancels."""
+
+    def __init__(self, n_rows: int, size: int):
+        self.slopes, self.slope_sum = np.zeros(n_rows), np.zeros(size)
+        self.count, self.length = 0, FIRST_AVERAGE
+
+    def add(self, slopes, slope_sum) -> bool:
+        """Take in one iteration; say whether the mean is worth a look."""
+        if self.count == self.length:
+            self.slopes[:], self.slope_sum[:] = 0.0, 0.0
+            self.count, self.length = 0, 2 * self.length
+        self.slopes += slopes
+        self.slope_sum += slope_sum
+        self.count += 1
+        return self.count % FIRST_AVERAGE == 0
+
+
+@dataclass
+class Point:
+    """ADMM at one λ, as far as it has come: the iterates, and the interval in which f(λ) lies."""
+
+    level: float
+    rho: float
+    weights: np.ndarray
+    intercept: float
+    split: np.ndarray  # t
+    slopes: np.ndarray  # g
+    split_sum: np.ndarray  # Σ π t y (x, 1)
+    slope_sum: np.ndarray  # −Σ π g y (x, 1)
+    line: Line
+    average: Average
+    upper: float = math.inf
+    accuracy: float = 1.0  # distance of the margins from their split
+    iteration: int = 0
+    balance_at: int = FIRST_BALANCE
+
+    @property
+    def gap(self) -> float:
+        """What is not yet known about f(λ)."""
+        return self.upper - self.line.height
+
+
+class Subproblem:
+    """The data, prepared for ADMM iterations at any λ."""
+
+    def __init__(self, problem: Problem, relaxation: float, update: str):
+        self.problem, self.relaxation = problem, relaxation
+        self.rows = rows_of(problem.X)
+        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.weights)
+        n, d = problem.X.shape
+        whole = problem.X.dtype == np.float64  # else rows are widened, a few at a time
+        self.blocks = [slice(0, n)] if whole else list(row_blocks(problem.X))
+        self.decision, self.coefficients = np.empty(n), np.empty((2, n))
+        self.mean = np.zeros(d)
+        if problem.fit_intercept:
+            self.mean += problem.weighted_sum(self.sample_weights * self.signs)[0]
+        self.quadratic = self._quadratic(update)
+        self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
+
+    def _quadratic(self, update: str) -> BallQP:
+        norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
+        product = self._curvature
+        exact = update == "exact" or (update == "auto" and d <= FACTORISED_TO)
+        if exact or d * d <= self._stored():
+            matrix, noise = self._centred_gram()
+            if exact:
+                kind = {1: CrossPolytope, 2: EuclideanBall, math.inf: Box}[norm.q]
+                return kind(matrix, l2, noise)
+            product = matrix.__matmul__
+        return Accelerated(product, self._largest_eigenvalue(product), l2, norm)
+
+    def _stored(self) -> int:
+        return self.problem.X.nnz if hasattr(self.problem.X, "nnz") else self.problem.X.size
+
+    def _centred_gram(self) -> tuple[np.ndarray, float]:
+        """Return C = Σ π (x − x̄)(x − x̄)ᵀ, with x̄ = 0 where there is no intercept, and the size of its roundings."""
+        gram = np.zeros((self.problem.n_features,) * 2)
+        for block in row_blocks(self.problem.X):
+            rows, roots = self.problem.X[block], np.sqrt(self.sample_weights[block])
+            if sparse.issparse(rows):
+                scaled = sparse.diags_array(roots) @ rows
+                gram += (scaled.T @ scaled).toarray()
+            else:
+                scaled = rows * roots[:, None]
+                gram += scaled.T @ scaled
+        return gram - np.outer(self.mean, self.mean), ROUNDING * float(np.trace(gram)) or 1.0
+
+    def _curvature(self, w) -> np.ndarray:
+        """Return C w without C."""
+        inner = np.zeros((2, self.problem.n_rows))
+        self._dot(w, inner[0])
+        inner[0] *= self.sample_weights
+        return self._transposed_dot(inner)[:, 0] - (self.mean @ w) * self.mean
+
+    def _dot(self, w, out) -> None:
+        for block in self.blocks:
+            self.rows.dot(block.start, block.stop, w, out[block])
+
+    def _transposed_dot(self, coefficients) -> np.ndarray:
+        total = np.zeros((self.problem.n_features, 2))
+        for block in self.blocks:
+            self.rows.transposed_dot(block.start, block.stop, coefficients[:, block], total)
+        return total
+
+    def _largest_eigenvalue(self, product) -> float:
+        d = self.problem.n_features
+        if d < 3:
+            matrix, noise = self._centred_gram()
+            return max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
+        start = np.random.default_rng(0).normal(size=d)
+        operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
+        largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
+        return max(largest, 1e-280)
+
+    def first_point(self, level: float, rho: float, start: Candidate | None) -> Point:
+        """Return ADMM's start at λ: the origin, or a given classifier with its multipliers."""
+        n, d = self.problem.X.shape
+        weights, intercept = np.zeros(d), 0.0
+        split, slopes = np.zeros(n), np.zeros(n)
+        if start is not None:
+            weights = np.array(start.weights)
+            intercept = start.intercept
+            split = self.problem.margins(weights, intercept)
+            if start.hinge_dual is not None and start.flip_dual is not None:
+                slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
+        return self._begin(level, rho, weights, intercept, split, slopes)
+
+    def moved(self, point: Point, level: float) -> Point:
+        """Return a start at another λ from where a point has come to; in a smaller ball margins are smaller."""
+        rho = point.rho * max(point.level / (3.0 * level), 1.0)
+        return self._begin(level, rho, point.weights, point.intercept, point.split.copy(), point.slopes.copy())
+
+    def _begin(self, level, rho, weights, intercept, split, slopes) -> Point:
+        signed = self.sample_weights * self.signs
+        self.coefficients[:] = signed * split, -signed * slopes
+        split_sum, slope_sum = self._sums()
+        average = Average(len(split), len(split_sum))
+        line = Line(level, self._priced(level), self.problem.radius, None)
+        return Point(level, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
+
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ c_i (x_i, 1) for both rows of coefficients."""
+        total = self._transposed_dot(self.coefficients)
+        split_sum, slope_sum = np.vstack([total, self.coefficients.sum(axis=1)]).T
+        return split_sum, slope_sum
+
+    def iterate(self, point: Point) -> None:
+        """Do one ADMM iteration."""
+        right = point.rho * point.split_sum + point.slope_sum
+        balance = right[-1] if self.problem.fit_intercept else 0.0
+        point.weights = self.quadratic.solve(
+            right[:-1] - balance * self.mean, point.rho, point.level, point.weights, point.accuracy
+        )
+        if self.problem.fit_intercept:
+            point.intercept = float(balance / point.rho - self.mean @ point.weights)
+        self._dot(point.weights, self.decision)
+        sums = kernel.update_samples(
+            self.decision,
+            point.intercept,
+            self.signs,
+            self.sample_weights,
+            self._flip_level(point.level),
+            point.rho,
+            self.relaxation,
+            point.split,
+            point.slopes,
+            self.coefficients,
+        )
+        point.split_sum, point.slope_sum = self._sums()
+        point.iteration += 1
+        self._bound(point, *sums[:3])
+        if point.average.add(point.slopes, point.slope_sum):
+            self._bound_by_average(point)
+        self._balance(point, *np.sqrt(sums[3:]))
+
+    def best_objective(self, point: Point) -> float:
+        """Return the objective at the best λ for the classifier of the last iteration."""
+        margins = self.signs * (self.decision + point.intercept)
+        price = self.problem.radius_price(point.weights, margins)
+        return self.problem.objective_at(point.weights, margins, price)
+
+    def _priced(self, level: float) -> float:
+        return self.problem.radius * level if self.problem.radius > 0 else 0.0  # λ may be infinite
+
+    def _flip_level(self, level: float) -> float:
+        return self.problem.flip_cost * level if self.problem.flips_possible else math.inf
+
+    def _bound(self, point: Point, loss: float, mass: float, flipped: float) -> None:
+        """Update the interval of f(λ) and the line below f."""
+        problem, w = self.problem, point.weights
+        point.upper = min(point.upper, self._priced(point.level) + loss + 0.5 * problem.l2 * float(w @ w))
+        height, tilt = self._line(point, point.slope_sum, mass, flipped)
+        if height > point.line.height:
+            point.line = Line(point.level, height, tilt, point.slopes.copy())
+
+    def _bound_by_average(self, point: Point) -> None:
+        mean = point.average.slopes / point.average.count
+        masses = kernel.masses(mean, self.sample_weights, self._flip_level(point.level))
+        height, tilt = self._line(point, point.average.slope_sum / point.average.count, *masses)
+        if height > point.line.height:
+            point.line = Line(point.level, height, tilt, mean)
+
+    def _reach(self, point: Point) -> float:
+        """Return λ or, for radius = l2 = 0, the size of the weights for which a bound is sought."""
+        if math.isfinite(point.level) or self.problem.l2 > 0.0:
+            return point.level
+        return max(2.0 * self.problem.norm.value(point.weights), self.large_weights)
+
+    def _line(self, point: Point, slope_sum, mass: float, flipped: float) -> tuple[float, float]:
+        """Return the height at λ and the tilt of the line that given slopes prove."""
+        problem, level = self.problem, self._reach(point)
+        v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
+        rate = problem.radius - (problem.flip_cost * flipped if flipped > 0.0 else 0.0)
+        if problem.l2 > 0.0:
+            best = project_ball(problem.norm, v / problem.l2, level)
+            gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)
+            pressure = problem.norm.dual_value(v - problem.l2 * best)
+        else:
+            pressure = problem.norm.dual_value(v)
+            gained = level * pressure if pressure > 0.0 else 0.0
+        # Without balance no bound holds for all b: count on intercepts of the present size.
+        gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.mean @ point.weights))
+        return mass + (level * rate if rate != 0.0 else 0.0) - gained, rate - pressure
+
+    def _balance(self, point: Point, apart, moved, margin_size, split_size, slope_size) -> None:
+        """Change ρ, now and then, where primal and dual residual are too unequal."""
+        point.accuracy = max(min(apart, moved), 1e-12)
+        primal = apart / max(margin_size, split_size, 1e-300)
+        dual = point.rho * moved / max(slope_size, 1e-300)
+        if point.iteration < point.balance_at or primal == dual == 0.0:
+            return
+        point.balance_at = point.iteration + max(FIRST_BALANCE, point.iteration // 2)
+        ratio = min(primal / max(dual, 1e-300), 1e300)
+        if not 1.0 / UNBALANCED < ratio < UNBALANCED:
+            change = min(max(math.sqrt(ratio), 1.0 / LARGEST_CHANGE), LARGEST_CHANGE)
+            point.rho = min(max(point.rho * change, 1e-9), 1e9)
+
+    def add_multipliers(self, line: Line, share: float, hinge_dual, flip_dual) -> None:
+        """Add share · (α, β) of the slopes behind a line."""
+        if line.slopes is not None:
+            flip_level = self._flip_level(line.level)
+            kernel.multipliers(line.slopes, self.sample_weights, flip_level, share, hinge_dual, flip_dual)

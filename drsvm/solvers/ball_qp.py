@@ -1,0 +1,244 @@
+"""Quadratic minimisation over the ball of a norm: the w-update of ADMM.
+
+    minimise  (1/2) wᵀ(ρC + cI) w − r·w      subject to  ‖w‖_q ≤ λ
+
+for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite. Four ways:
+
+* `EuclideanBall` (q = 2): C is diagonalised once; then every update is the root of a scalar equation.
+* `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active entries. The factorisation is kept as
+  long as that set and ρ stay, which towards the end they do.
+* `Accelerated` (any q): accelerated projected gradient with restarts; it needs products with C only.
+
+Where C is singular the first three add a tiny proximal term (ρτ/2) ‖w − start‖²; ADMM converges with it as well.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from scipy import linalg
+
+from drsvm.kernels import epigraph
+from drsvm.norms import Norm, euclidean, norm_for
+
+PROXIMAL = 1e-9
+"""τ, relative to the largest eigenvalue of C."""
+
+NEWTON_STEPS = 50
+"""More than the scalar equation of q = 2 ever takes, but for roundings."""
+
+FALL_BACK_STEPS = 300
+"""Gradient steps where pivoting comes to no end."""
+
+
+def project_ball(norm: Norm, w, level: float) -> np.ndarray:
+    """Return the point of the ball of radius `level` that is nearest to w."""
+    if norm.value(w) <= level * (1.0 + 1e-13):
+        return w
+    if norm.q == 2:
+        return w * (level / euclidean(w))
+    if math.isinf(norm.q):
+        return np.clip(w, -level, level)
+    sizes = np.abs(w)
+    return np.sign(w) * np.maximum(sizes - epigraph.threshold(sizes, float(level), 0.0), 0.0)
+
+
+class BallQP(ABC):
+    """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` says how large the rounding errors in C are."""
+
+    @abstractmethod
+    def solve(self, r, rho: float, level: float, start, accuracy: float) -> np.ndarray:
+        """Return the minimiser.
+
+        Iterative ways begin at `start` and end when √(wᵀCw) is right up to a small share of `accuracy`.
+        """
+
+
+class Accelerated(BallQP):
+    """Any q, by accelerated projected gradient steps with restarts.
+
+    `product` multiplies a vector by C, whose largest eigenvalue is at most `largest`.
+    """
+
+    def __init__(self, product: Callable, largest: float, ridge: float, norm: Norm, max_steps: int = 100):
+        self.product, self.largest, self.ridge, self.norm, self.max_steps = product, largest, ridge, norm, max_steps
+
+    def solve(self, r, rho, level, start, accuracy):
+        step = 1.0 / max(rho * self.largest + self.ridge, 1e-300)
+        w = ahead = project_ball(self.norm, start, level)
+        momentum = 1.0
+        for _ in range(self.max_steps):
+            gradient = rho * self.product(ahead) + self.ridge * ahead - r
+            new = project_ball(self.norm, ahead - step * gradient, level)
+            change = euclidean(new - ahead)
+            if (ahead - new) @ (new - w) > 0.0:  # uphill: forget the momentum
+                momentum = 1.0
+            following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
+            ahead = new + (momentum - 1.0) / following * (new - w)
+            w, momentum = new, following
+            if change * math.sqrt(self.largest) <= 0.1 * accuracy:
+                break
+        return w
+
+
+class EuclideanBall(BallQP):
+    """q = 2, by an eigenvalue decomposition."""
+
+    def __init__(self, matrix, ridge: float, noise: float = 0.0):
+        values, self.vectors = linalg.eigh(matrix)
+        self.tau = max(PROXIMAL * values[-1], noise, 1e-280)
+        self.values, self.ridge = np.maximum(values, 0.0) + self.tau, ridge
+
+    def solve(self, r, rho, level, start, accuracy):
+        rotated = (r + rho * self.tau * start) @ self.vectors
+        curvature = rho * self.values + self.ridge
+        w, mu = rotated / curvature, 0.0
+        length = euclidean(w)
+        steps = 0
+        while length > level * (1.0 + 1e-12) and steps < NEWTON_STEPS:
+            # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: the root comes from below
+            unit = w / length
+            mu += (length / level - 1.0) / float(unit @ (unit / (curvature + mu)))
+            w = rotated / (curvature + mu)
+            length, steps = euclidean(w), steps + 1
+        return project_ball(norm_for(2), self.vectors @ w, level)
+
+
+class _Pivoting(BallQP):
+    """Block pivoting (Júdice and Pires): all entries of the wrong status change it at once, as long as that helps.
+
+    The status of an entry is −1, 0 or 1; what it means is up to the norm.
+    """
+
+    patience = 3
+    max_pivots = 60
+
+    def __init__(self, matrix, ridge: float, norm: Norm, noise: float):
+        self.matrix, self.ridge, self.norm = matrix, ridge, norm
+        last = len(matrix) - 1
+        self.largest = max(float(linalg.eigvalsh(matrix, subset_by_index=[last, last])[0]), noise, 1e-280)
+        self.tau = max(PROXIMAL * self.largest, noise)
+        self._factors: dict = {}
+
+    @abstractmethod
+    def _first_status(self, r, start, level) -> np.ndarray:
+        """Return the status of all entries at the start."""
+
+    @abstractmethod
+    def _at_status(self, status, r, rho, level) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best w of a status, and the status that each entry should have, judging by w."""
+
+    def solve(self, r, rho, level, start, accuracy):
+        pulled = r + rho * self.tau * start
+        try:
+            w = self._pivot(pulled, rho, level, start)
+        except linalg.LinAlgError:
+            w = None
+        if w is not None:
+            return project_ball(self.norm, w, level)
+        slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, FALL_BACK_STEPS)
+        return slow.solve(r, rho, level, start, accuracy)
+
+    def _pivot(self, r, rho, level, start) -> np.ndarray | None:
+        status = self._first_status(r, start, level)
+        fewest, patience = len(r) + 1, self.patience
+        for _ in range(self.max_pivots):
+            w, better = self._at_status(status, r, rho, level)
+            wrong = np.flatnonzero(better != status)
+            if len(wrong) == 0:
+                return w
+            if len(wrong) < fewest:
+                fewest, patience = len(wrong), self.patience
+            elif patience > 0:
+                patience -= 1
+            else:  # one at a time: slow, but it does not cycle
+                better[wrong[:-1]] = status[wrong[:-1]]
+            status = better
+        return None
+
+    def _gradient(self, w, r, rho):
+        return rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
+
+    def _solve_free(self, free, rho, right):
+        """Solve with the rows and columns of ρC + c that are free."""
+        key = rho, free.tobytes()
+        if key not in self._factors:
+            block = rho * self.matrix[np.ix_(free, free)]
+            block[np.diag_indices_from(block)] += self.ridge + rho * self.tau
+            factor = linalg.cho_factor(block, lower=True, overwrite_a=True, check_finite=False)
+            if len(self._factors) == 2:  # enough for a set of entries, and for all of them
+                self._factors.pop(next(iter(self._factors)))
+            self._factors[key] = factor
+        return linalg.cho_solve(self._factors[key], right, check_finite=False)
+
+
+class Box(_Pivoting):
+    """q = ∞; the status of an entry: free (0), or at the lower or upper bound."""
+
+    def __init__(self, matrix, ridge: float, noise: float = 0.0):
+        super().__init__(matrix, ridge, norm_for(1), noise)
+
+    def _first_status(self, r, start, level):
+        return np.where(np.abs(start) >= level, np.sign(start), 0.0)
+
+    def _at_status(self, status, r, rho, level):
+        free = status == 0.0
+        w = np.zeros_like(r)
+        right = r
+        if not free.all():
+            w[~free] = status[~free] * level
+            right = r - rho * (self.matrix @ w)
+        if free.any():
+            w[free] = self._solve_free(free, rho, right[free])
+        outside = np.where(np.abs(w) > level * (1.0 + 1e-13), np.sign(w), 0.0)
+        slack = 1e-12 * float(np.abs(r).max(initial=0.0))
+        pulled_inside = status * self._gradient(w, r, rho) > slack
+        return w, np.where(free, outside, np.where(pulled_inside, 0.0, status))
+
+
+class CrossPolytope(_Pivoting):
+    """q = 1; the status of an entry: zero, negative or positive."""
+
+    def __init__(self, matrix, ridge: float, noise: float = 0.0):
+        super().__init__(matrix, ridge, norm_for(math.inf), noise)
+
+    def _pivot(self, r, rho, level, start):
+        if self.norm.value(start) < level * (1.0 - 1e-12):
+            w = self._without_ball(r, rho, level)
+            if w is not None:
+                return w
+        w = super()._pivot(r, rho, level, start)
+        if w is None or self._pressure >= 0.0:
+            return w
+        return self._without_ball(r, rho, level)
+
+    def _without_ball(self, r, rho, level):
+        w = self._solve_free(np.ones(len(r), dtype=bool), rho, r)
+        return w if self.norm.value(w) <= level else None
+
+    def _first_status(self, r, start, level):
+        return np.sign(start) if start.any() else self._steepest(r)
+
+    def _steepest(self, r):
+        status = np.zeros_like(r)
+        first = int(np.argmax(np.abs(r)))
+        status[first] = np.sign(r[first])
+        return status
+
+    def _at_status(self, status, r, rho, level):
+        used = status != 0.0
+        if not used.any():  # r = 0
+            self._pressure = 0.0
+            return np.zeros_like(r), status
+        signs = status[used]
+        w = np.zeros_like(r)
+        along = self._solve_free(used, rho, signs)
+        w[used] = self._solve_free(used, rho, r[used])
+        self._pressure = float(signs @ w[used] - level) / float(signs @ along)
+        w[used] -= self._pressure * along
+        gradient = self._gradient(w, r, rho)
+        slack = 1e-12 * float(np.abs(r).max())
+        pushed = np.where(np.abs(gradient) > max(self._pressure, 0.0) + slack, -np.sign(gradient), 0.0)
+        better = np.where(used, np.where(status * w < 0.0, 0.0, status), pushed)
+        return w, better if better.any() else self._steepest(r)
