@@ -191,13 +191,15 @@ class CpuEngine:
                 h = np.empty(block.last - block.first)
                 coefficients = np.empty((2, len(h)))
                 sums += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
-                self._collect(block, coefficients, totals)
                 if self.intercept:
                     self._collect(block, np.stack([h, h]), border)
+                    totals[self.n_features] += coefficients.sum(axis=1)
+                sums_of_rows = totals[: self.n_features]
                 if self.wide:
                     curvatures.append(h)
+                    self.rows.transposed_dot(block.first, block.last, coefficients, sums_of_rows)
                 else:
-                    self.rows.gram(block.first, block.last, h, matrix)
+                    self.rows.gram(block.first, block.last, h, coefficients, matrix, sums_of_rows)
             return matrix, totals, border, sums, curvatures
 
         matrix, totals, border, sums, curvatures = zip(*self._over_blocks(work), strict=True)

@@ -29,8 +29,11 @@ class Rows(ABC):
         """Add Σ_i c_i x_i to the columns of out (d × 2), for the two rows of coefficients."""
 
     @abstractmethod
-    def gram(self, first: int, last: int, h, out) -> None:
-        """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of out is left as it comes. h ≥ 0."""
+    def gram(self, first: int, last: int, h, coefficients, out, sums) -> None:
+        """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, and do `transposed_dot` with sums in the same pass.
+
+        The rest of out is left as it comes. h ≥ 0.
+        """
 
     @abstractmethod
     def block(self, first: int, last: int) -> np.ndarray:
@@ -49,8 +52,9 @@ class DenseRows(Rows):
     def transposed_dot(self, first, last, coefficients, out):
         out += self.block(first, last).T @ coefficients.T
 
-    def gram(self, first, last, h, out):
+    def gram(self, first, last, h, coefficients, out, sums):
         block = self.block(first, last)
+        sums += block.T @ coefficients.T
         if block.shape[1] <= FEW_FEATURES:
             kernel.dense_gram(block, h, out)
             return
@@ -75,8 +79,8 @@ class SparseRows(Rows):
     def transposed_dot(self, first, last, coefficients, out):
         kernel.transposed_dot(*self._parts, first, last, coefficients, out)
 
-    def gram(self, first, last, h, out):
-        kernel.gram(*self._parts, first, last, h, out)
+    def gram(self, first, last, h, coefficients, out, sums):
+        kernel.gram(*self._parts, first, last, h, coefficients, out, sums)
 
 
 def rows_of(X) -> Rows:

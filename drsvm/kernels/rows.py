@@ -33,16 +33,22 @@ def transposed_dot(data, indices, indptr, first, last, coefficients, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
-def gram(data, indices, indptr, first, last, h, out):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out (C-ordered); the indices of a row are sorted."""
+def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
+    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out (C-ordered), and Σ_i c_i x_i to the columns of sums.
+
+    The indices of a row are sorted.
+    """
     flat = out.reshape(-1)
     width = np.uint64(out.shape[1])
     for i in range(first, last):
-        scale = h[i - first]
+        scale, c0, c1 = h[i - first], coefficients[0, i - first], coefficients[1, i - first]
         end = np.uint64(indptr[i + 1])
         for a in range(np.uint64(indptr[i]), end):
+            j = np.uint64(indices[a])
+            sums[j, 0] += data[a] * c0
+            sums[j, 1] += data[a] * c1
             x = scale * data[a]
-            start = np.uint64(indices[a]) * width
+            start = j * width
             for b in range(a, end):
                 flat[start + np.uint64(indices[b])] += x * data[b]
 

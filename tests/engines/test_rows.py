@@ -72,10 +72,12 @@ def test_the_upper_triangle_of_the_gram_matrix_is_that_of_numpy(container, d):
     for first, last in BLOCKS:
         h = np.random.default_rng(2).random(last - first)
         h[: len(h) // 3] = 0.0
-        gram = np.ones((d, d))
-        rows.gram(first, last, h, gram)
+        coefficients = np.random.default_rng(3).normal(size=(2, last - first))
+        gram, sums = np.ones((d, d)), np.ones((d, 2))
+        rows.gram(first, last, h, coefficients, gram, sums)
         expected = 1 + X[first:last].T @ (h[:, None] * X[first:last])
         np.testing.assert_allclose(np.triu(gram), np.triu(expected), rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(sums, 1 + X[first:last].T @ coefficients.T, rtol=1e-12, atol=1e-11)
 
 
 def test_a_gram_matrix_gathers_blocks():
@@ -83,7 +85,7 @@ def test_a_gram_matrix_gathers_blocks():
     for container in CONTAINERS.values():
         rows, gram = container(X), np.zeros((5, 5))
         for first, last in ((0, 100), (100, 101), (101, 300)):
-            rows.gram(first, last, h[first:last], gram)
+            rows.gram(first, last, h[first:last], np.zeros((2, last - first)), gram, np.zeros((5, 2)))
         np.testing.assert_allclose(np.triu(gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-12, atol=1e-11)
 
 
