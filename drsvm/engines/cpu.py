@@ -246,8 +246,10 @@ class CpuEngine:
         totals, sums, found = zip(*self._over_blocks(work), strict=True)
         totals = _add(totals)
         slack, multiplier, both, corrected, targeted = _add(sums)
+        primal_rate, dual_rate = _add(found).tolerating(left_behind)
         return Prediction(
-            *_add(found).tolerating(left_behind),
+            primal_rate,
+            dual_rate,
             slack,
             multiplier,
             both,

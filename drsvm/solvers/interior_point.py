@@ -267,8 +267,9 @@ class InteriorPointState(State):
 
     def _longest_steps(self, direction, target: float) -> tuple[float, float]:
         """Return how far the corrected direction may be followed."""
-        rates = self.engine.longest_steps(*direction, target, self._left_behind)
-        return self._clip_steps(*rates, self.settings.step_fraction)
+        change, level_change = direction
+        primal_rate, dual_rate = self.engine.longest_steps(change, level_change, target, self._left_behind)
+        return self._clip_steps(primal_rate, dual_rate, self.settings.step_fraction)
 
     def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
         """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
