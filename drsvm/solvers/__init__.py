@@ -12,6 +12,9 @@ from drsvm.solvers.base import Solver, run
 _REGISTRY = {
     "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
     "admm": ("drsvm.solvers.admm", "Admm"),
+    "isg": ("drsvm.solvers.isg", "Isg"),
+    "ippa": ("drsvm.solvers.ippa", "Ippa"),
+    "hybrid": ("drsvm.solvers.hybrid", "Hybrid"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
 

@@ -1,0 +1,97 @@
+"""Fitting to rows that come in blocks, one after another, and need not fit into memory together."""
+
+import math
+
+import numpy as np
+
+from drsvm.norms import norm_for
+from drsvm.solvers.epochs import Cone, Epochs, Point, Samples
+from drsvm.validation import check_flip_cost, check_number, check_rows, check_weights
+
+FIRST_STEP, EXPONENT = 0.1, 0.75
+"""Step of the first block in natural steps, and the power of the number of blocks by which it shrinks."""
+
+RECENT = 4.0
+"""The average gives a block about this much more weight than it would have among all."""
+
+
+class BlockFit:
+    """A classifier that takes one pass of exact proximal steps over every block of rows it is fed.
+
+    All blocks together play the part of one problem, of which each shows a sample; they may be fed again. Steps shrink
+    with the number of blocks fed, and the classifier is an average that favours recent blocks. What is proven about it
+    is not known until somebody certifies it on data.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of all blocks.
+    radius, flip_cost, norm, l2, fit_intercept
+        As in `drsvm.Problem`.
+    random_state : int, optional
+        Seed of the order of the rows within a block.
+
+    Attributes
+    ----------
+    weights, intercept, radius_price : array, float, float
+        The classifier.
+    n_blocks, n_rows : int
+        What has been fed so far.
+    """
+
+    lower_bound = gap = math.nan
+
+    def __init__(
+        self, n_features: int, radius=0.1, flip_cost=1.0, norm=2, l2=0.0, fit_intercept=False, random_state=None
+    ):
+        radius, flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
+        flips = flip_cost == 0 or (radius > 0 and math.isfinite(flip_cost))
+        self.cone = Cone(
+            norm_for(norm), radius, flip_cost if flips else math.inf, check_number(l2, "l2"), bool(fit_intercept)
+        )
+        self.rng = np.random.default_rng(0 if random_state is None else random_state)
+        self.weights, self.intercept, self.radius_price = np.zeros(n_features), 0.0, 0.0
+        self.n_blocks = self.n_rows = 0
+        self._mean_square = 0.0
+        self._point: Point | None = None
+
+    def feed(self, X, signs, sample_weight=None) -> "BlockFit":
+        """Take one pass over a block.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Rows of the block.
+        signs : array of shape (n,)
+            Labels ±1; a block may hold one class only.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: 1 is the weight of a typical row, in this block and in all others.
+        """
+        X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+        n, d = X.shape
+        if d != len(self.weights):
+            raise ValueError(f"X has {d} features, but the blocks before had {len(self.weights)}.")
+        if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
+            raise ValueError(f"signs must hold {n} values of -1 or 1, one per row.")
+        importance = np.ones(n)
+        if sample_weight is not None:
+            check_weights(sample_weight, n)
+            importance = np.array(sample_weight, dtype=np.float64)
+        self._pass(Samples(X, signs, importance / n))
+        return self
+
+    def _pass(self, samples: Samples) -> None:
+        self.n_blocks += 1
+        self.n_rows += samples.n
+        self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
+        epochs = Epochs(samples, self.cone, "shuffled", self.rng, self._mean_square)
+        point = epochs.origin()
+        if self._point is not None:
+            point.w, point.scalars = self._point.w, self._point.scalars
+        step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
+        epochs.proximal(point, step, 1.0)
+        self._point = point
+        share = min(1.0, (1.0 + RECENT) / (self.n_blocks + RECENT))
+        self.weights += share * (point.w - self.weights)
+        self.intercept += share * (float(point.scalars[1]) - self.intercept)
+        self.radius_price += share * (float(point.scalars[0]) - self.radius_price)

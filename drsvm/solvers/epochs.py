@@ -1,0 +1,198 @@
+"""Epochs of the incremental methods over rows in the arrays that the kernels read."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.kernels import incremental_l1, proximal_epochs, subgradient_epochs
+from drsvm.norms import Norm
+from drsvm.problem import Problem
+
+ORDERS = ("shuffled", "cyclic", "with-replacement")
+
+UNLIMITED = 1e200
+"""λ where neither radius nor flips hold it: beyond any norm of weights."""
+
+PROXIMAL: dict[float, Any] = {
+    1: incremental_l1.ippa_epoch,
+    2: proximal_epochs.ippa_epoch_l2,
+    math.inf: proximal_epochs.ippa_epoch_linf,
+}
+SUBGRADIENT: dict[float, Any] = {
+    1: incremental_l1.isg_epoch,
+    2: subgradient_epochs.isg_epoch_l2,
+    math.inf: subgradient_epochs.isg_epoch_linf,
+}
+MEMORY: dict[float, Any] = {
+    1: proximal_epochs.remembering_epoch_l1,
+    2: proximal_epochs.remembering_epoch_l2,
+    math.inf: proximal_epochs.remembering_epoch_linf,
+}
+
+
+@dataclass(frozen=True)
+class Cone:
+    """Parameters of the problem as the kernels take them."""
+
+    norm: Norm
+    radius: float
+    kappa: float  # inf where no flip is possible
+    l2: float
+    with_intercept: bool
+
+    @classmethod
+    def of(cls, problem: Problem) -> "Cone":
+        """Return the parameters of a problem."""
+        kappa = problem.flip_cost if problem.flips_possible else math.inf
+        return cls(problem.norm, problem.radius, kappa, problem.l2, problem.fit_intercept)
+
+    @property
+    def limits_weights(self) -> bool:
+        """Whether a large λ costs anything."""
+        return self.radius > 0
+
+
+class Samples:
+    """Rows in the arrays that the kernels read: CSR; dense rows get the indices of a full CSR matrix (4 bytes each)."""
+
+    def __init__(self, X, signs, weights):
+        self.n, self.d = X.shape
+        self.signs, self.weights = signs, weights
+        self.importance = self.n * weights
+        if sparse.issparse(X):
+            data, indices, indptr = X.data, X.indices, X.indptr
+        else:
+            kind = np.int32 if X.size < 2**31 else np.int64
+            data = X.reshape(-1)
+            indices = np.tile(np.arange(self.d, dtype=kind), self.n)
+            indptr = np.arange(0, X.size + 1, self.d, dtype=kind)
+        unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
+        self.arrays = tuple(
+            _read_only(part)
+            for part in (data, indices.view(unsigned), indptr.view(unsigned), self.signs, self.importance)
+        )
+        self.row_squares = self._sum_of_squares(data, indptr)
+
+    def _sum_of_squares(self, data, indptr) -> np.ndarray:
+        squares = np.zeros(self.n)
+        lengths = np.diff(indptr.astype(np.int64))
+        for first in range(0, self.n, 4096):
+            last = min(first + 4096, self.n)
+            part = data[int(indptr[first]) : int(indptr[last])].astype(np.float64)
+            rows = np.repeat(np.arange(last - first), lengths[first:last])
+            squares[first:last] = np.bincount(rows, part * part, minlength=last - first)
+        return squares
+
+    @property
+    def mean_square(self) -> float:
+        """Weighted mean of x_i·x_i, 1 where all rows are 0."""
+        return float(self.weights @ self.row_squares) or 1.0
+
+    def feature_metric(self) -> np.ndarray:
+        """Return steps of the weights in proportion to the inverse mean squares of their features, 1 on average.
+
+        The average is the one that leaves the expected change of a margin as it is.
+        """
+        data, indices, _, _, importance = self.arrays
+        lengths = np.diff(self.arrays[2].astype(np.int64))
+        squares = np.bincount(indices, np.repeat(importance, lengths) * data.astype(np.float64) ** 2, minlength=self.d)
+        present = squares > 1e-12 * squares.max(initial=0.0)
+        metric = np.ones(self.d)
+        if present.any():
+            metric[present] = squares.sum() / present.sum() / squares[present]
+        return metric
+
+
+def _read_only(array) -> np.ndarray:
+    """Return a read-only view: kernels are compiled anew for writable arrays."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass
+class Point:
+    """A classifier with its λ, and multipliers σ as shares of the weights of their rows."""
+
+    w: np.ndarray
+    scalars: np.ndarray  # λ, b, about λ
+    hinge: np.ndarray
+    flip: np.ndarray
+
+    def copy(self) -> "Point":
+        """Return a point that shares nothing with this one."""
+        return Point(self.w.copy(), self.scalars.copy(), self.hinge.copy(), self.flip.copy())
+
+
+class Epochs:
+    """Epochs of all kinds over given rows; each changes a point in place."""
+
+    def __init__(self, samples: Samples, cone: Cone, order: str, rng, mean_square: float | None = None):
+        self.samples, self.cone, self.order, self.rng = samples, cone, order, rng
+        kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
+        self.square = samples.mean_square if mean_square is None else mean_square
+        self.free = self.square if cone.with_intercept else 0.0
+        self.natural_step = 1.0 / (self.square + min(kappa**2, kappa * cone.radius))
+        self._metric: tuple[np.ndarray, ...] | None = None
+
+    def origin(self) -> Point:
+        """Return the point 0, with all hinges active."""
+        n, d = self.samples.n, self.samples.d
+        level = 0.0 if self.cone.limits_weights else UNLIMITED
+        return Point(np.zeros(d), np.array([level, 0.0, level]), np.ones(n), np.zeros(n))
+
+    def _next_order(self) -> np.ndarray:
+        n = self.samples.n
+        if self.order == "shuffled":
+            return self.rng.permutation(n)
+        return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
+
+    def _common(self, point: Point, step: float, share: float):
+        cone = self.cone
+        parameters = (step, cone.radius, cone.kappa, cone.l2, self.free, point.hinge, point.flip, share)
+        return (*self.samples.arrays, self._next_order(), point.w, point.scalars, *parameters)
+
+    def proximal(self, point: Point, step: float, share: float) -> None:
+        """Take a proximal step on every row; multipliers move towards the present ones by the given share."""
+        PROXIMAL[self.cone.norm.q](*self._common(point, step, share))
+
+    def subgradient(self, point: Point, step: float, share: float, batch_size: int) -> None:
+        """Take a subgradient step on every batch."""
+        arguments = (*self._common(point, step, share), min(batch_size, self.samples.n))
+        if self.cone.norm.q == math.inf:
+            if self._metric is None:
+                metric = self.samples.feature_metric()
+                self._metric = metric, 1.0 / metric
+            arguments += self._metric
+        SUBGRADIENT[self.cone.norm.q](*arguments)
+
+    def memory(self, problem: Problem, point: Point, step: float) -> None:
+        """Take a step with memory on every row around the point as centre, and move the point to where it leads."""
+        cone, samples = self.cone, self.samples
+        total = step * samples.n
+        weights = samples.weights
+        pull, turn = problem.weighted_sum(weights * (point.hinge - point.flip))
+        kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
+        a = point.w + total * pull
+        level = point.scalars[0] - total * cone.radius + total * kappa * float(weights @ point.flip)
+        state = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
+        MEMORY[cone.norm.q](
+            *samples.arrays,
+            self._next_order(),
+            a,
+            state,
+            step,
+            total,
+            cone.kappa,
+            cone.l2,
+            self.free,
+            point.hinge,
+            point.flip,
+        )
+        stiffness = 1.0 + total * cone.l2
+        w, level = cone.norm.project_epigraph(a / stiffness, state[0], stiffness)
+        point.w[:] = w
+        point.scalars[:] = level, state[1] if cone.with_intercept else 0.0, level

@@ -1,0 +1,29 @@
+"""IPPA: exact proximal steps on single rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drsvm.solvers.incremental import Incremental, IncrementalState, Memory, Opening, Phase, Proximal
+
+
+@dataclass(frozen=True)
+class Ippa(Incremental):
+    """Settings of the incremental proximal point algorithm; see `Incremental` for those that all methods share.
+
+    Attributes
+    ----------
+    memory : bool
+        Whether, with steps="auto", the run goes on with steps that keep the last pulls of all other rows once plain
+        steps no longer pay. The other schemes take plain steps throughout.
+    """
+
+    name = "ippa"
+
+    memory: bool = True
+
+    def phases(self, run: IncrementalState) -> Iterator[Phase]:
+        """Yield plain steps, and steps with memory where these are wanted."""
+        if self.steps == "auto" and self.memory:
+            yield Opening(Proximal(run))
+            yield Memory(run)
+        yield Proximal(run)

@@ -1,0 +1,30 @@
+"""ISG: projected subgradient steps on rows or batches of rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from drsvm.solvers.incremental import Incremental, IncrementalState, Phase, Subgradient, check_batch_size
+
+
+@dataclass(frozen=True)
+class Isg(Incremental):
+    """Settings of the incremental subgradient method; see `Incremental` for those that all methods share.
+
+    Attributes
+    ----------
+    batch_size : int, optional
+        Rows in a batch; 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer where
+        an epoch would have too few batches.
+    """
+
+    name = "isg"
+
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_batch_size(self.batch_size)
+
+    def phases(self, run: IncrementalState) -> Iterator[Phase]:
+        """Yield the only phase."""
+        yield Subgradient(run, self.batch_size)

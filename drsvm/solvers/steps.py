@@ -1,0 +1,89 @@
+"""Step sizes of the incremental methods.
+
+Epoch k = 1, 2, … takes all its steps with one step size η_k. The schemes of convergence theory are
+
+    "geometric"   η_k = η₁ ρ^(k−1)      for sharp problems: linear convergence
+    "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
+    "root"        η_k = η₁ / √k         for all; γ/(n√k) with γ = n η₁
+
+and "auto" goes through cycles of geometric decay, each slower than the one before. Without a given first step, η₁ is a
+multiple of the natural step, the inverse mean square of the subgradients: then nothing changes when the features are
+measured in another unit.
+"""
+
+import math
+import numbers
+from dataclasses import dataclass
+
+SCHEMES = ("auto", "geometric", "harmonic", "root")
+
+SHORTEST, CYCLES, SPAN = 40, 3, 1e-3
+"""Epochs of the first cycle of "auto", ratio of the lengths of two cycles, and of the last to the first step of one."""
+
+LARGEST, SMALLEST = 1e6, 1e-14
+"""Limits of steps, in natural steps: beyond them there is nothing but rounding."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A step size for every epoch, fixed beforehand."""
+
+    scheme: str
+    first: float
+    decay: float
+
+    def step(self, epoch: int) -> float:
+        """Return η of an epoch, counted from 1."""
+        if self.scheme == "geometric":
+            return max(self.first * self.decay ** (epoch - 1), 1e-300)
+        return self.first / (epoch if self.scheme == "harmonic" else math.sqrt(epoch))
+
+
+@dataclass(frozen=True)
+class Cycles:
+    """Steps that fall over three decades, first in few epochs; then again, from the top, in three times as many.
+
+    Easy problems are solved in the first cycle. For hard ones the last cycle, about two thirds of all epochs, is long
+    enough for the steps to fall slowly.
+    """
+
+    first: float
+    epochs: int
+    usual: float  # the first step of all cycles but the first, which has the longest way to go
+
+    def step(self, epoch: int) -> float:
+        """Return η of an epoch, counted from 1."""
+        position, length = self._place(epoch)
+        top = self.first if epoch == position + 1 else self.usual
+        return top * SPAN ** (position / length)
+
+    def _place(self, epoch: int) -> tuple[int, int]:
+        """Return how many epochs of the present cycle have passed, and its length."""
+        start, length = 0, SHORTEST
+        while True:
+            left = self.epochs - start
+            if left < (1 + CYCLES) * length:  # no room for a longer cycle after this one
+                length = max(left, 1)
+            if epoch <= start + length or left <= length:
+                return (epoch - 1 - start) % length, length
+            start += length
+            length *= CYCLES
+
+
+def check_steps(steps, first_step, decay) -> None:
+    """Refuse settings that make no step size."""
+    if steps not in SCHEMES:
+        raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={steps!r}.")
+    if first_step is not None and not (_is_number(first_step) and 0 < first_step < math.inf):
+        raise ValueError(f"first_step must be a positive number or None, got first_step={first_step!r}.")
+    if not (_is_number(decay) and 0 < decay <= 1):
+        raise ValueError(f"decay must be a number in (0, 1], got decay={decay!r}.")
+
+
+def _is_number(value) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def sensible(step: float, natural: float) -> float:
+    """Return the step, moved into the range in which arithmetic can follow it."""
+    return min(max(step, SMALLEST * natural), LARGEST * natural)
