@@ -25,23 +25,15 @@ def solver_names() -> list[str]:
 
 
 def choose(problem: Problem) -> str:
-    """Return the name of the solver that `auto` stands for: the interior point, as long as its matrix fits.
+    """Return the name of the solver that `auto` stands for: the interior point, as long as its matrices fit.
 
     It factorises a matrix of the size of the features or, for more than a thousand of them, of the rows where these
-    are fewer. See ``benchmarks/`` for what it takes; nothing measured so far is quicker where it runs.
+    are fewer, and needs three of them. Where they would take most of the memory, `hybrid` needs no matrix at all; its
+    tolerance is larger. See ``benchmarks/`` for what they take.
     """
     n, d = problem.X.shape
     size = min(n, d) if d > WIDE_FROM else d
-    needed = 3 * 8 * size**2
-    available = memory_size()
-    if needed > 0.8 * available:
-        raise ValueError(
-            f"X has {d:,} features and {n:,} rows: a dense {size:,} × {size:,} matrix would take "
-            f"{8 * size**2 / 1e9:,.1f} GB, and the interior point needs three of its size; this machine has "
-            f"{available / 1e9:,.1f} GB. Select or combine features, for instance with "
-            "sklearn.feature_selection.SelectKBest or sklearn.decomposition.TruncatedSVD."
-        )
-    return "interior-point"
+    return "interior-point" if 3 * 8 * size**2 <= 0.8 * memory_size() else "hybrid"
 
 
 def memory_size() -> float:
