@@ -13,6 +13,7 @@ _HOME = {
     "Problem": "problem",
     "Result": "result",
     "Status": "result",
+    "WassersteinSVC": "estimators",
     "certify": "certificate",
     "proximal_step": "proximal",
     "radius_max": "path",
@@ -26,6 +27,7 @@ __all__ = [
     "Problem",
     "Result",
     "Status",
+    "WassersteinSVC",
     "certify",
     "proximal_step",
     "radius_max",
@@ -37,6 +39,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from drsvm.certificate import certify
+    from drsvm.estimators import WassersteinSVC
     from drsvm.path import radius_max, radius_path
     from drsvm.problem import Problem
     from drsvm.proximal import proximal_step

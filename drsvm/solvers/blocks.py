@@ -30,6 +30,8 @@ class BlockFit:
         As in `drsvm.Problem`.
     random_state : int, optional
         Seed of the order of the rows within a block.
+    start : (weights, intercept, radius_price), optional
+        Where to start; by default at 0.
 
     Attributes
     ----------
@@ -42,7 +44,15 @@ class BlockFit:
     lower_bound = gap = math.nan
 
     def __init__(
-        self, n_features: int, radius=0.1, flip_cost=1.0, norm=2, l2=0.0, fit_intercept=False, random_state=None
+        self,
+        n_features: int,
+        radius=0.1,
+        flip_cost=1.0,
+        norm=2,
+        l2=0.0,
+        fit_intercept=False,
+        random_state=None,
+        start=None,
     ):
         radius, flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
         flips = flip_cost == 0 or (radius > 0 and math.isfinite(flip_cost))
@@ -50,7 +60,8 @@ class BlockFit:
             norm_for(norm), radius, flip_cost if flips else math.inf, check_number(l2, "l2"), bool(fit_intercept)
         )
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
-        self.weights, self.intercept, self.radius_price = np.zeros(n_features), 0.0, 0.0
+        weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
+        self.weights, self.intercept, self.radius_price = np.array(weights, dtype=float), float(intercept), float(price)
         self.n_blocks = self.n_rows = 0
         self._mean_square = 0.0
         self._point: Point | None = None
@@ -88,6 +99,10 @@ class BlockFit:
         point = epochs.origin()
         if self._point is not None:
             point.w, point.scalars = self._point.w, self._point.scalars
+        elif self.weights.any():
+            point.w[:] = self.weights
+            level = self.radius_price if self.cone.limits_weights else point.scalars[0]
+            point.scalars[:] = level, self.intercept, level
         step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
         epochs.proximal(point, step, 1.0)
         self._point = point

@@ -1,0 +1,397 @@
+"""`WassersteinSVC`: the robust classifier as a scikit-learn estimator.
+
+    X, y → checked, ±1, weights → Problem → solve → Result → fitted attributes
+
+More than two classes are taken one against the rest, each with a problem and a certificate of its own.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from drsvm.problem import Problem
+from drsvm.result import Progress, Result, Status
+from drsvm.solvers import solve
+from drsvm.solvers.base import Solver
+from drsvm.solvers.blocks import BlockFit
+
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+"""How rows are taken from the caller: without a copy where they are in this form."""
+
+CONSTANT = 1e-5
+"""Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
+
+FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
+"""Ends of a run that call for no warning."""
+
+
+class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """Linear classifier for data whose labels are partly wrong and whose features shift, with a proof attached.
+
+    It minimises the hinge loss of the worst distribution within a Wasserstein ball around the training data.
+    Standardise the features first: a shift is measured in their units.
+
+    Parameters
+    ----------
+    radius : float, default=0.05
+        Budget of the adversary: the average shift of a sample, in units of the features.
+    flip_cost : float, default=5.0
+        Price of a flipped label: with its whole budget the adversary can flip a share ``radius / flip_cost`` of all
+        labels. ``inf``: labels are trusted.
+    norm : {1, 2, inf}, default=2
+        Norm in which shifts are measured; ``inf`` gives sparse weights.
+    l2 : float, default=0.0
+        Coefficient of a ridge term ``l2 / 2 * ||w||²``.
+    fit_intercept : bool, default=True
+        Whether the decision function has an intercept. It is outside norm and ridge.
+    class_weight : dict or "balanced", optional
+        Weights of the classes. "balanced": inversely proportional to their frequencies.
+    solver : str or Solver, default="auto"
+        See `drsvm.solve`.
+    tol : float, optional
+        Proven gap between objective and optimum at which to stop; by default the solver's own.
+    max_iter, max_time : int, float, optional
+        Limits on iterations and seconds, for each class.
+    warm_start : bool, default=False
+        Whether `fit` starts from the classifier of the fit before, where it has the same classes and features.
+    random_state : int or Generator, optional
+        Seed of solvers that draw at random.
+    verbose : int, default=0
+        1: a line for every class; 2: a line for every certificate.
+    n_jobs : int, optional
+        Number of classes fitted at a time. A problem with two classes uses all cores whatever it is.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The classifier.
+    classes_ : array
+        The labels.
+    objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
+        The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
+        difference, and the price of one unit of radius. With more than two classes one entry for each.
+    n_iter_ : int
+        Iterations (the largest number among the classes).
+    result_ : Result, or list of them
+        All that is known of the runs.
+    n_features_in_, feature_names_in_
+        Number and names of the features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import WassersteinSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    >>> bool(model[-1].gap_ <= 1e-8)
+    True
+    """
+
+    def __init__(
+        self,
+        radius=0.05,
+        flip_cost=5.0,
+        norm=2,
+        l2=0.0,
+        fit_intercept=True,
+        class_weight=None,
+        solver: str | Solver = "auto",
+        tol=None,
+        max_iter=None,
+        max_time=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.flip_cost = flip_cost
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        """Return what the estimator can do: sparse data too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- fit --------------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples; a weight of 0 removes one.
+
+        Returns
+        -------
+        self
+            Ctrl-C stores the best classifier so far before the interrupt goes on.
+        """
+        earlier = self._earlier_classifier() if self.warm_start else None
+        X, y = validate_data(self, X, y, **ROWS)
+        check_classification_targets(y)
+        self._set_classes(y)
+        self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
+        weights = self._weights_of_rows(X, y, sample_weight)
+        problems = self._problems(X, y, weights)
+        _warn_of_large_budgets(problems, self.classes_)
+        starts = self._starts(earlier, len(problems))
+        context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
+            delayed(self._solve)(index, problem, start, context)
+            for index, (problem, start) in enumerate(zip(problems, starts, strict=True))
+        )
+        self._store(list(results))
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        self._tell_how_it_went(problems, list(results))
+        return self
+
+    def _set_classes(self, labels) -> None:
+        self.classes_ = np.unique(labels)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least two classes, got one class: {self.classes_[0]!r}."
+            )
+
+    def _positive_labels(self) -> np.ndarray:
+        return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+
+    def _weights_of_rows(self, X, y, sample_weight) -> np.ndarray | None:
+        """Return sample weights times class weights, None where all are equal."""
+        if sample_weight is None and self.class_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if self.class_weight is not None:
+            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+            weights = weights * factors[np.searchsorted(self.classes_, y)]
+        return weights
+
+    def _problems(self, X, y, weights) -> list[Problem]:
+        """Return one problem per class, or one for two classes."""
+        return [
+            Problem(
+                X,
+                y == label,
+                radius=self.radius,
+                flip_cost=self.flip_cost,
+                norm=self.norm,
+                l2=self.l2,
+                sample_weight=weights,
+                fit_intercept=self.fit_intercept,
+            )
+            for label in self._positive_labels()
+        ]
+
+    def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
+        """Return the classes of an earlier fit and what is left of it: results with multipliers, or classifiers."""
+        if not hasattr(self, "coef_"):
+            return None
+        if self.result_ is not None:
+            return self.classes_, [self.result_] if isinstance(self.result_, Result) else list(self.result_)
+        coef: Any = self.coef_
+        coef = coef.toarray() if sparse.issparse(coef) else coef  # after `sparsify`
+        return self.classes_, list(zip(coef, self.intercept_, strict=True))
+
+    def _starts(self, earlier, n_problems: int) -> list[Any]:
+        if earlier is not None and np.array_equal(earlier[0], self.classes_):
+            weights = [start.weights if isinstance(start, Result) else start[0] for start in earlier[1]]
+            if all(len(w) == self.n_features_in_ for w in weights):
+                return earlier[1]
+        return [None] * n_problems
+
+    def _solve(self, index: int, problem: Problem, start, context) -> Result:
+        task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=self)
+        result = solve(
+            problem,
+            self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=self.max_time,
+            start=start,
+            callback=self._reporter(index, task),
+            random_state=self.random_state,
+            n_threads=None if len(self.classes_) == 2 else 1,
+        )
+        task.call_on_fit_task_end(estimator=self)
+        return result
+
+    def _reporter(self, index: int, task) -> Callable[[Progress], bool] | None:
+        """Return what shall be told of every certificate; None: nothing, and then the solver proves only in the end."""
+        listening = bool(getattr(self, "_skl_callbacks", ()))
+        if not listening and self.verbose < 2:
+            return None
+
+        def report(progress: Progress) -> bool:
+            if self.verbose >= 2:
+                print(
+                    f"[{self._name_of(index)}] iteration {progress.iteration}, {progress.time:.2f} s: "
+                    f"objective {progress.objective:.8f}, gap {progress.gap:.1e}",
+                    flush=True,
+                )
+            if not listening:
+                return False
+            step = task.subcontext(task_name="iteration")
+            step.call_on_fit_task_begin(estimator=self)
+            return bool(step.call_on_fit_task_end(estimator=self))
+
+        return report
+
+    def _name_of(self, index: int) -> str:
+        return "all" if len(self.classes_) == 2 else f"{self.classes_[index]} against the rest"
+
+    # --- rows that come in blocks -----------------------------------------------------------------------------------
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one incremental pass over a block of rows; all blocks together play the part of one training set.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, for one block. A weight of 1 is that of a typical row, in this block and in all others.
+        classes : array, optional
+            All labels; needed in the first call, unless `fit` has seen them. After `fit` the blocks go on from there.
+
+        Returns
+        -------
+        self
+            Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
+        """
+        first = not hasattr(self, "_block_fits")
+        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), **ROWS)
+        check_classification_targets(y)
+        if first:
+            self._begin_with_blocks(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} are not those of the first call, {self.classes_!r}.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
+        weights = self._weights_of_rows(X, y, sample_weight)
+        for label, fit in zip(self._positive_labels(), self._block_fits, strict=True):
+            fit.feed(X, np.where(y == label, 1.0, -1.0), weights)
+        self._store_blocks()
+        return self
+
+    def _begin_with_blocks(self, classes) -> None:
+        earlier = self._earlier_classifier()
+        if classes is None and earlier is None:
+            raise ValueError("classes must be given in the first call of partial_fit: a block need not hold them all.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once: give partial_fit a dict of weights."
+            )
+        self._set_classes(self.classes_ if classes is None else classes)
+        labels = self._positive_labels()
+        starts = self._starts(earlier, len(labels))
+        ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
+        self._block_fits = [
+            BlockFit(self.n_features_in_, *ball, self.random_state, _classifier_of(start)) for start in starts
+        ]
+
+    def _store_blocks(self) -> None:
+        fits = self._block_fits
+        self.coef_ = np.stack([fit.weights for fit in fits])
+        self.intercept_ = np.array([fit.intercept for fit in fits])
+        self.n_iter_ = fits[0].n_blocks
+        unknown = np.full(len(fits), np.nan)
+        prices = np.array([fit.radius_price for fit in fits])
+        for name, values in (
+            ("radius_price", prices),
+            *((name, unknown) for name in ("objective", "lower_bound", "gap")),
+        ):
+            setattr(self, f"{name}_", float(values[0]) if len(fits) == 1 else values.copy())
+        self.result_ = None
+
+    # --- what is left of it -----------------------------------------------------------------------------------------
+
+    def _store(self, results: list[Result]) -> None:
+        self.coef_ = np.stack([result.weights for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.n_iter_ = max(result.n_iter for result in results)
+        for name in ("objective", "lower_bound", "gap", "radius_price"):
+            values = np.array([getattr(result, name) for result in results])
+            setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
+        self.result_ = results[0] if len(results) == 1 else results
+
+    def _tell_how_it_went(self, problems: list[Problem], results: list[Result]) -> None:
+        for index, result in enumerate(results):
+            if self.verbose:
+                print(f"[{self._name_of(index)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
+        if any(result.status is Status.INTERRUPTED for result in results):
+            raise KeyboardInterrupt
+        short = [result for result in results if result.status not in FINISHED]
+        if short:
+            worst = max(short, key=lambda result: result.gap)
+            warnings.warn(
+                f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status}). Allow more "
+                "iterations or time (max_iter, max_time), accept a larger tol, or standardise the features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        pairs = enumerate(zip(problems, results, strict=True))
+        constant = [self._name_of(k) for k, (problem, result) in pairs if _is_constant(problem, result)]
+        if constant:
+            warnings.warn(
+                f"The fitted classifier is constant ({', '.join(constant)}): with radius={self.radius} the adversary "
+                "is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) or standardise "
+                "the features.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _classifier_of(result: Result | None):
+    return None if result is None else (result.weights, result.intercept, result.radius_price)
+
+
+def _is_constant(problem: Problem, result: Result) -> bool:
+    """Say whether the decision values do not differ by anything that counts."""
+    return float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
+
+
+def _warn_of_large_budgets(problems: list[Problem], classes) -> None:
+    """Warn where the adversary can afford to flip all labels of a class."""
+    for index, problem in enumerate(problems):
+        smaller = min(float(problem.weights[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
+        if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
+            rarer = f"{classes[index]!r} against the rest" if len(problems) > 1 else "the rarer class"
+            warnings.warn(
+                f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g} lets the adversary flip every label "
+                f"of {rarer}, which has a share of {smaller:.3g}. Choose a smaller radius or a larger flip_cost.",
+                UserWarning,
+                stacklevel=4,
+            )
+            return

@@ -1,0 +1,264 @@
+"""WassersteinSVC: scikit-learn's own checks, and what a user expects beyond them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from drsvm import Problem, WassersteinSVC, solve, worst_case_risk
+from drsvm.solvers.interior_point import InteriorPoint
+
+
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
+@parametrize_with_checks([WassersteinSVC()])
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture
+def two_classes():
+    X, y = make_classification(200, 6, n_informative=4, flip_y=0.1, random_state=0)
+    return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
+
+
+@pytest.fixture
+def three_classes():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+# What is fitted
+
+
+def test_two_classes_are_one_problem(two_classes):
+    X, y = two_classes
+    model = WassersteinSVC(radius=0.1, flip_cost=2.0, norm=1, l2=0.01).fit(X, y)
+    result = solve(Problem(X, y, radius=0.1, flip_cost=2.0, norm=1, l2=0.01, fit_intercept=True))
+    np.testing.assert_array_equal(model.coef_, [result.weights])
+    np.testing.assert_array_equal(model.intercept_, [result.intercept])
+    assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)
+    assert model.radius_price_ == result.radius_price and model.n_iter_ == result.n_iter
+    assert model.gap_ <= 1e-8 and model.result_.solver == "interior-point"
+    assert list(model.classes_) == ["no", "yes"] and set(model.predict(X)) == {"no", "yes"}
+
+
+def test_the_objective_is_the_worst_case_risk_of_the_model(two_classes):
+    X, y = two_classes
+    model = WassersteinSVC().fit(X, y)
+    assert worst_case_risk(model, X, y, radius=0.05, flip_cost=5.0) == pytest.approx(model.objective_, abs=1e-12)
+
+
+def test_more_classes_are_taken_one_against_the_rest(three_classes):
+    X, y = three_classes
+    model = WassersteinSVC(radius=0.02).fit(X, y)
+    assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-8).all()
+    for k, label in enumerate(model.classes_):
+        alone = WassersteinSVC(radius=0.02).fit(X, np.where(y == label, 1, 0))
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-9)
+        assert model.objective_[k] == pytest.approx(alone.objective_, abs=1e-9)
+    assert model.score(X, y) > 0.9 and model.n_iter_ == max(result.n_iter for result in model.result_)
+
+
+def test_classes_side_by_side_give_the_same_model(three_classes):
+    one, two = (WassersteinSVC(n_jobs=n).fit(*three_classes) for n in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "hybrid", "admm", InteriorPoint(correctors=0)])
+def test_any_solver_will_do(two_classes, solver):
+    X, y = two_classes
+    model = WassersteinSVC(solver=solver, tol=1e-4).fit(X, y)
+    assert model.gap_ <= 1e-4
+    assert model.objective_ == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-4)
+
+
+# Weights
+
+
+def test_class_weights_multiply_sample_weights(three_classes):
+    X, y = three_classes
+    weights = np.random.default_rng(0).random(len(y)) + 0.5
+    factors = {"setosa": 1.0, "versicolor": 3.0, "virginica": 0.5}
+    with_classes = WassersteinSVC(class_weight=factors).fit(X, y, weights)
+    by_hand = WassersteinSVC().fit(X, y, weights * np.array([factors[label] for label in y]))
+    np.testing.assert_allclose(with_classes.coef_, by_hand.coef_, atol=1e-8)
+
+
+def test_balanced_classes_have_equal_weights():
+    X, y = make_classification(300, 5, weights=[0.9], random_state=1)
+    balanced = WassersteinSVC(class_weight="balanced").fit(X, y)
+    weights = np.where(y == 1, 0.5 / (y == 1).mean(), 0.5 / (y == 0).mean())
+    np.testing.assert_allclose(balanced.coef_, WassersteinSVC().fit(X, y, weights).coef_, atol=1e-8)
+
+
+# What goes wrong
+
+
+def test_an_unreached_tolerance_is_a_warning_with_advice(two_classes):
+    with pytest.warns(ConvergenceWarning, match=r"proven gap is .* above the tolerance 1.0e-08 \(iteration limit"):
+        model = WassersteinSVC(max_iter=2).fit(*two_classes)
+    assert model.gap_ > 1e-8 and np.isfinite(model.coef_).all()
+
+
+def test_a_constant_classifier_is_a_warning(two_classes):
+    with pytest.warns(UserWarning, match="fitted classifier is constant .* smaller radius"):
+        model = WassersteinSVC(radius=50.0, flip_cost=np.inf).fit(*two_classes)
+    assert np.abs(model.coef_).max() < 1e-5
+
+
+def test_flips_of_a_whole_class_are_a_warning():
+    X, y = make_classification(300, 5, weights=[0.9], random_state=1)
+    with pytest.warns(UserWarning) as caught:
+        WassersteinSVC(radius=0.3, flip_cost=1.0).fit(X, y)
+    assert "lets the adversary flip every label of the rarer class" in str(caught[0].message)
+
+
+def test_good_fits_do_not_warn(two_classes, three_classes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WassersteinSVC().fit(*two_classes)
+        WassersteinSVC().fit(*three_classes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"radius": -1}, "radius=-1"), ({"norm": 3}, "norm"), ({"solver": "magic"}, "magic"), ({"tol": -1.0}, "tol=-1.0")],
+)
+def test_wrong_settings_are_named(two_classes, settings, message):
+    with pytest.raises(ValueError, match=message):
+        WassersteinSVC(**settings).fit(*two_classes)
+
+
+# Callbacks, interrupts, progress
+
+
+class Recorder:
+    """A scikit-learn callback that counts what it is told, and stops or interrupts where it is asked to."""
+
+    def __init__(self, stop_after=None, interrupt_after=None):
+        self.stop_after, self.interrupt_after, self.names = stop_after, interrupt_after, []
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        self.names.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context):
+        self.names.append(context.task_name)
+        done = self.names.count("iteration")
+        if context.task_name != "iteration":
+            return False
+        if done == self.interrupt_after:
+            raise KeyboardInterrupt
+        return done == self.stop_after
+
+
+def test_callbacks_hear_of_every_iteration(three_classes):
+    recorder = Recorder()
+    model = WassersteinSVC().set_callbacks(recorder).fit(*three_classes)
+    assert recorder.names.count("binary problem") == 3
+    assert recorder.names.count("iteration") == sum(result.n_iter for result in model.result_)
+    assert recorder.names[-2:] == ["fit", "teardown"]
+
+
+def test_a_callback_can_stop_a_fit(two_classes):
+    model = WassersteinSVC().set_callbacks(Recorder(stop_after=3)).fit(*two_classes)
+    assert model.n_iter_ == 3 and model.gap_ > 1e-8
+
+
+def test_an_interrupt_stores_the_best_classifier_first(two_classes):
+    model = WassersteinSVC().set_callbacks(Recorder(interrupt_after=4))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*two_classes)
+    assert model.n_iter_ == 4 and model.coef_.any() and model.gap_ < 1.0
+
+
+def test_talkative_fits(two_classes, capsys):
+    WassersteinSVC(verbose=2).fit(*two_classes)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 5 and "gap" in lines[0] and lines[-1].startswith("[all] optimal")
+
+
+# Starting from what is there
+
+
+def test_a_warm_start_is_short(two_classes):
+    X, y = two_classes
+    model = WassersteinSVC(warm_start=True).fit(X, y)
+    assert model.n_iter_ > 3
+    assert model.fit(X, y).n_iter_ == 0  # the proof of the fit before still holds
+    near = model.set_params(radius=0.051).fit(X, y).objective_
+    assert near == pytest.approx(WassersteinSVC(radius=0.051).fit(X, y).objective_, abs=1e-8)
+    model.fit(X[:, :4], y)  # other features: no start
+    assert model.coef_.shape == (1, 4)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_blocks_lead_near_the_classifier_of_all_rows(container):
+    X, y = make_classification(2000, 10, n_informative=5, flip_y=0.1, class_sep=1.5, random_state=3)
+    X = StandardScaler().fit_transform(X)
+    whole = WassersteinSVC().fit(X, y)
+    model = WassersteinSVC(random_state=0)
+    for epoch in range(10):
+        for rows in np.array_split(np.random.default_rng(epoch).permutation(len(y)), 10):
+            model.partial_fit(container(X[rows]), y[rows], classes=[0, 1])
+    assert np.isnan([model.objective_, model.lower_bound_, model.gap_]).all() and model.n_iter_ == 100
+    risk = worst_case_risk(model, X, y, radius=0.05, flip_cost=5.0)
+    assert risk <= whole.objective_ + 0.02
+
+
+def test_blocks_go_on_from_a_fit(three_classes):
+    X, y = three_classes
+    model = WassersteinSVC().fit(X, y)
+    before = model.coef_.copy()
+    model.partial_fit(X[:50], y[:50])
+    assert np.isnan(model.gap_).all() and model.coef_.shape == before.shape
+    assert 0 < np.abs(model.coef_ - before).max() < 1.0
+
+
+def test_blocks_need_to_know_the_classes(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match="classes must be given in the first call"):
+        WassersteinSVC().partial_fit(X, y)
+    model = WassersteinSVC().partial_fit(X, y, classes=["no", "yes"])
+    with pytest.raises(ValueError, match="'perhaps'"):
+        model.partial_fit(X[:2], ["no", "perhaps"])
+    with pytest.raises(ValueError, match="not those of the first call"):
+        model.partial_fit(X, y, classes=["no", "yes", "perhaps"])
+    with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
+        WassersteinSVC(class_weight="balanced").partial_fit(X, y, classes=["no", "yes"])
+
+
+# Company
+
+
+def test_it_works_where_scikit_learn_puts_it():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), WassersteinSVC())
+    search = GridSearchCV(model, {"wassersteinsvc__radius": [0.02, 0.1]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.9
+    assert (cross_val_predict(model, X, y, cv=3) == y).mean() > 0.9
+    assert CalibratedClassifierCV(model, cv=3).fit(X, y).predict_proba(X).shape == (len(y), 3)
+
+
+def test_copies_predict_the_same(three_classes):
+    X, y = three_classes
+    model = WassersteinSVC().fit(X, y)
+    values = model.decision_function(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), values)
+    np.testing.assert_array_equal(clone(model).fit(X, y).decision_function(X), values)
+    np.testing.assert_allclose(model.sparsify().decision_function(X), values, atol=1e-12)
