@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
 
 from drsvm.certificate import dual_point
 from drsvm.engines.threads import single_threaded_blas
@@ -250,8 +251,6 @@ class Averaging(Phase):
         if settings.steps == "auto":
             self.schedule = Cycles(first, run.limits.max_iter, first)
         self.average, self.count = run.point.copy(), 0
-        self.best = self.average
-        self.value = math.inf
         self.polish: Memory | None = None
 
     @abstractmethod
@@ -266,11 +265,9 @@ class Averaging(Phase):
         step = sensible(self.schedule.step(self.count), self.run.epochs.natural_step)
         self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
         share = max(SHARE, 1.0 / self.count)
-        self.average.w += share * (self.run.point.w - self.average.w)
+        blas.dscal(1.0 - share, self.average.w)  # in place, without temporaries: there may be very many features
+        blas.daxpy(self.run.point.w, self.average.w, a=share)
         self.average.scalars += share * (self.run.point.scalars - self.average.scalars)
-        last, mean = self.run.value(self.run.point), self.run.value(self.average)
-        self.best = self.average if mean <= last else self.run.point
-        self.value = min(mean, last)
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""
@@ -286,9 +283,14 @@ class Averaging(Phase):
         self.run.point = start
         return step / LONGER if math.isfinite(last) else step
 
+    def best(self) -> tuple[float, Point]:
+        """Return the objective of the better one of the last point and the average, and that point."""
+        choices = self.run.point, self.average
+        return min(((self.run.value(point), point) for point in choices), key=lambda pair: pair[0])
+
     def point(self) -> Point:
         """Return the better one of the last point and the average."""
-        return self.best
+        return self.best()[1]
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return averaged multipliers, or what steps with memory on a copy of the run have made of them so far."""
@@ -339,11 +341,11 @@ class Opening(Phase):
     def epoch(self) -> None:
         """Do one epoch; the phase ends at its best point."""
         self.inner.epoch()
-        worthwhile = self.inner.value < (1.0 - WORTHWHILE) * self.lowest
-        self.lowest = min(self.lowest, self.inner.value)
+        value, best = self.inner.best()
+        worthwhile = value < (1.0 - WORTHWHILE) * self.lowest
+        self.lowest = min(self.lowest, value)
         if not worthwhile or self.inner.count >= LONGEST_OPENING:
             self.finished = True
-            best = self.inner.best
             self.run.point.w[:], self.run.point.scalars[:] = best.w, best.scalars
 
     def point(self) -> Point:
