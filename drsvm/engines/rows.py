@@ -70,6 +70,12 @@ class SparseRows(Rows):
         unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
         self._parts = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
 
+    def dense(self) -> DenseRows:
+        """Return the same rows in a dense array."""
+        array = np.zeros(self.X.shape, dtype=self.X.dtype)
+        kernel.spread(*self._parts, array)
+        return DenseRows(array)
+
     def block(self, first, last):
         return self.X[first:last].toarray().astype(np.float64, copy=False)
 
@@ -87,6 +93,5 @@ def rows_of(X) -> Rows:
     """Return the rows of a checked matrix; a sparse one with few zeros is turned into a dense one."""
     if not sparse.issparse(X):
         return DenseRows(X)
-    if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
-        return DenseRows(X.toarray())
-    return SparseRows(X)
+    rows = SparseRows(X)
+    return rows.dense() if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1] else rows

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 FAST = {"reassoc", "contract", "nsz"}
-TILE = 256
+TILE = 128
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -51,6 +51,14 @@ def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
             start = j * width
             for b in range(a, end):
                 flat[start + np.uint64(indices[b])] += x * data[b]
+
+
+@njit(cache=True, nogil=True)
+def spread(data, indices, indptr, out):
+    """Write the entries of all rows into an array of zeros."""
+    for i in range(out.shape[0]):
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            out[i, np.uint64(indices[k])] = data[k]
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)

@@ -155,8 +155,8 @@ class InteriorPointState(State):
 
     def _drawn_rows(self, size: int) -> np.ndarray:
         """Draw rows by what is in them, so that their order does not matter."""
-        lot = self.problem.margins(np.random.default_rng(0).normal(size=self.problem.n_features), 0.0)
-        lot = (1e6 / self.problem.typical_row_norm()) * lot
+        lot = self.problem.margins(np.random.default_rng(0).normal(size=self.problem.n_features))
+        lot *= 1e6 / (np.abs(lot).mean() or 1.0)
         lot -= np.floor(lot)
         drawn = np.flatnonzero(lot <= np.partition(lot, size)[size])
         return drawn[:: max(1, len(drawn) // size)]  # of equal rows there may be too many
