@@ -10,11 +10,12 @@ PYTEST := $(PY) -m pytest -q -n auto
 # A stamp stands for the extra of the same name, unless it is listed here.
 EXTRAS-demo := plot
 EXTRAS-docs := docs,plot,conic
+EXTRAS-paper := plot,conic
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint docs bench clean
+.PHONY: help demo test test-long lint docs bench paper clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -39,6 +40,9 @@ docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html
 bench: $(VENV)/.stamp-bench ## run every script in benchmarks/
 	@test -n "$(BENCHMARKS)" || echo "There is nothing to run yet: benchmarks/ has no scripts."
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(PY) "$$script"; done
+
+paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in benchmarks/results/paper/
+	$(PY) benchmarks/paper $(ARGS)
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \

@@ -39,14 +39,20 @@ def _folder(variable: str, default: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def data_file(name: str) -> Path | None:
+    """Return the file of a data set, None where it is missing."""
+    folder = _folder("DRSVM_DATA", "data")
+    file = folder / f"{name}.svm.xz" if folder else None
+    return file if file is not None and file.exists() else None
+
+
 @lru_cache
 def load(name: str):
     """Return X (CSR with 32-bit indices) and y of a data set stored as NAME.svm.xz."""
     from sklearn.datasets import load_svmlight_file
 
-    folder = _folder("DRSVM_DATA", "data")
-    file = folder / f"{name}.svm.xz" if folder else None
-    if file is None or not file.exists():
+    file = data_file(name)
+    if file is None:
         sys.exit(
             f"There is no {name}.svm.xz: set DRSVM_DATA to a folder with LIBSVM data sets in svmlight text, "
             f"compressed with xz (NAME.svm.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
@@ -59,15 +65,20 @@ def load(name: str):
 
 
 @lru_cache
-def _optima() -> dict[tuple[str, float, float], float]:
+def reference(name: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file with figures of reference; none where it is missing."""
     folder = _folder("DRSVM_REFERENCE", "reference")
-    if folder is None or not (folder / "optima.csv").exists():
-        return {}
-    with open(folder / "optima.csv", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+    if folder is None or not (folder / name).exists():
+        return []
+    with open(folder / name, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@lru_cache
+def _optima() -> dict[tuple[str, float, float], float]:
     return {
         (row["dataset"], float(row["q"]), float(row["c"])): float(row["optimum"])
-        for row in rows
+        for row in reference("optima.csv")
         if (float(row["kappa"]), float(row["epsilon"])) == (1.0, 0.1)
     }
 
