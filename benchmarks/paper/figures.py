@@ -22,6 +22,9 @@ PANELS = {0: "(a) q = 1", 1: "(b) q = ∞", 4: "(c) q = 2, inside the cone", 5: 
 """Panels of the figure by the row of the table of rates that they show."""
 
 SMALLEST = 1e-10
+FOLLOWED = 15_000
+"""Epochs with automatic steps that are shown at most."""
+
 AUTOMATIC = Method("IPPA, automatic steps", "ippa", "auto")
 
 
@@ -58,7 +61,7 @@ def synthetic_figure(found: list[Measured], file: Path) -> None:
             name = one.method.label
             draw(axes, one.course.epochs, one.course.gaps, labelled(one), COLOURS[name], STYLES[name])
         last = max(one.course.epochs[-1] for one in found[2 * index : 2 * index + 2])
-        free = course(found[2 * index].row.instance, AUTOMATIC, {}, int(last), goal=SMALLEST)
+        free = course(found[2 * index].row.instance, AUTOMATIC, {}, min(int(last), FOLLOWED), goal=SMALLEST)
         draw(axes, free.epochs, free.gaps, AUTOMATIC.label, COLOURS[AUTOMATIC.label], STYLES[AUTOMATIC.label])
         root = found[2 * index].row.scheme == "root"
         finish(axes, title, "epochs, logarithmic" if root else "epochs")
