@@ -164,6 +164,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self._set_classes(y)
         self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
         weights = self._weights_of_rows(X, y, sample_weight)
+        self._check_that_every_class_counts(y, weights)
         problems = self._problems(X, y, weights)
         _warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, len(problems))
@@ -181,9 +182,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     def _set_classes(self, labels) -> None:
         self.classes_ = np.unique(labels)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least two classes, got one class: {self.classes_[0]!r}."
-            )
+            only = self.classes_.tolist()[0]
+            raise ValueError(f"{type(self).__name__} needs samples of at least two classes, got one class: {only!r}.")
 
     def _positive_labels(self) -> np.ndarray:
         return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
@@ -198,12 +198,20 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             weights = weights * factors[np.searchsorted(self.classes_, y)]
         return weights
 
+    def _check_that_every_class_counts(self, y, weights) -> None:
+        for label in self.classes_.tolist() if weights is not None else ():
+            if not weights[y == label].any():
+                raise ValueError(
+                    f"All samples of class {label!r} have weight 0: give one of them a positive weight, or leave the "
+                    "class out."
+                )
+
     def _problems(self, X, y, weights) -> list[Problem]:
         """Return one problem per class, or one for two classes."""
         return [
             Problem(
                 X,
-                y == label,
+                y if len(self.classes_) == 2 else y == label,
                 radius=self.radius,
                 flip_cost=self.flip_cost,
                 norm=self.norm,

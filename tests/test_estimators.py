@@ -139,6 +139,14 @@ def test_wrong_settings_are_named(two_classes, settings, message):
         WassersteinSVC(**settings).fit(*two_classes)
 
 
+def test_errors_name_the_class(two_classes):
+    X, y = two_classes
+    with pytest.raises(ValueError, match="got one class: 'yes'"):
+        WassersteinSVC().fit(X, np.full(len(y), "yes"))
+    with pytest.raises(ValueError, match="All samples of class 'no' have weight 0"):
+        WassersteinSVC().fit(X, y, sample_weight=(y == "yes").astype(float))
+
+
 # Callbacks, interrupts, progress
 
 

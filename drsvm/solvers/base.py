@@ -169,6 +169,10 @@ class _Run:
             try:
                 status = Status.OPTIMAL if self.best.gap <= self.limits.tol else self._iterate(state)
                 self.info = state.info()
+            except KeyboardInterrupt:
+                if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
+                    self.best.judge(state.candidate())
+                raise
             finally:
                 state.close()
         except KeyboardInterrupt:

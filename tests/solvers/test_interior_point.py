@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point import SUBSET, InteriorPoint
+from drsvm.solvers.interior_point import SUBSET, InteriorPoint, InteriorPointState
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
@@ -534,3 +534,19 @@ def test_blas_gets_its_threads_back():
         solve(well_conditioned_instance(11, 300, 4), "interior-point")
         solve(well_conditioned_instance(11, 10_500, 2), "interior-point")  # one run inside another
         assert threadpool_info() == before
+
+
+def test_an_interrupt_before_the_first_proof_keeps_what_there_is(monkeypatch):
+    """Without a callback proofs come in the end only; the steps made until Ctrl-C are not lost."""
+    steps, step = [], InteriorPointState.step
+
+    def interrupted(self):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        step(self)
+
+    monkeypatch.setattr(InteriorPointState, "step", interrupted)
+    result = solve(well_conditioned_instance(2, 400, 200), "interior-point")
+    assert result.status is Status.INTERRUPTED and len(result.history) == 0
+    assert result.objective < 0.9 and 0 < result.gap < 0.5
