@@ -58,21 +58,14 @@ def _clear_rows(indices, indptr, order, first, last, v):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _onto_cone(norm, s, rho):
-    """Return λ and the factor of a for q = 2."""
+def _onto_cone(norm, s):
+    """Return λ and the factor of w for q = 2."""
     if norm <= s:
         return s, 1.0
-    if rho * norm <= -s:
+    if norm <= -s:
         return 0.0, 0.0
-    level = (rho * norm + s) / (1.0 + rho)
+    level = 0.5 * (norm + s)
     return level, level / norm
-
-
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
-def _clip(w, rho, level):
-    inverse = 1.0 / rho
-    for j in range(w.size):
-        w[j] = min(max(w[j] * inverse, -level), level)
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -86,6 +79,39 @@ def _active_piece(margin, level, kappa, flips):
     none = 1.0 if largest == 0.0 else 0.0
     total = one + two + none
     return one / total, two / total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _pull_of_batch(
+    data,
+    indices,
+    indptr,
+    signs,
+    importance,
+    rows,
+    w,
+    scale,
+    b,
+    level,
+    price,
+    flips,
+    hinge_mean,
+    flip_mean,
+    share,
+    pulls,
+):
+    """Write what each row of a batch pulls the weights scale·w by; return the pulls on b and on λ (over κ)."""
+    turned = flipped = 0.0
+    for k in range(rows.size):
+        i = rows[k]
+        inner = _dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), w)
+        sigma1, sigma2 = _active_piece(signs[i] * (scale * inner + b), level, price, flips)
+        pulls[k] = importance[i] * (sigma1 - sigma2) * signs[i] / rows.size
+        turned += pulls[k]
+        flipped += importance[i] * sigma2 / rows.size
+        hinge_mean[i] += share * (sigma1 - hinge_mean[i])
+        flip_mean[i] += share * (sigma2 - flip_mean[i])
+    return turned, flipped
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -117,17 +143,25 @@ def isg_epoch_l2(
     cleared = -1
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        flipped = turned = 0.0
-        for position in range(start, end):
-            i = order[position]
-            inner = _dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), w)
-            sigma1, sigma2 = _active_piece(signs[i] * (scale * inner + b), level, price, flips)
-            pull = importance[i] * (sigma1 - sigma2) * signs[i] / (end - start)
-            pulls[position - start] = pull
-            turned += pull
-            flipped += importance[i] * sigma2 / (end - start)
-            hinge_mean[i] += share * (sigma1 - hinge_mean[i])
-            flip_mean[i] += share * (sigma2 - flip_mean[i])
+        rows = order[start:end]
+        turned, flipped = _pull_of_batch(
+            data,
+            indices,
+            indptr,
+            signs,
+            importance,
+            rows,
+            w,
+            scale,
+            b,
+            level,
+            price,
+            flips,
+            hinge_mean,
+            flip_mean,
+            share,
+            pulls,
+        )
         kept = 1.0 / (1.0 + eta * l2)
         # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g comes out while g is added to w.
         square = 0.0
@@ -146,7 +180,7 @@ def isg_epoch_l2(
             new_square = scale * scale * _square(w)
         norm = math.sqrt(new_square)
         b += eta * turned * free
-        level, factor = _onto_cone(norm, level - eta * (radius - price * flipped), 1.0)
+        level, factor = _onto_cone(norm, level - eta * (radius - price * flipped))
         norm_square = (factor * norm) ** 2
         scale *= factor
         if factor == 0.0:
@@ -177,7 +211,8 @@ def _onto_box(w, inverse_metric, s, guess):
         if new in (level, before) or (before >= 0.0 and new <= level):
             break
         before, level = level, new
-    _clip(w, 1.0, level)
+    for j in range(w.size):
+        w[j] = min(max(w[j], -level), level)
     return level
 
 
@@ -213,17 +248,25 @@ def isg_epoch_linf(
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        flipped = turned = 0.0
-        for position in range(start, end):
-            i = order[position]
-            inner = _dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), w)
-            sigma1, sigma2 = _active_piece(signs[i] * (inner + b), level, price, flips)
-            pull = importance[i] * (sigma1 - sigma2) * signs[i] / (end - start)
-            pulls[position - start] = pull
-            turned += pull
-            flipped += importance[i] * sigma2 / (end - start)
-            hinge_mean[i] += share * (sigma1 - hinge_mean[i])
-            flip_mean[i] += share * (sigma2 - flip_mean[i])
+        rows = order[start:end]
+        turned, flipped = _pull_of_batch(
+            data,
+            indices,
+            indptr,
+            signs,
+            importance,
+            rows,
+            w,
+            1.0,
+            b,
+            level,
+            price,
+            flips,
+            hinge_mean,
+            flip_mean,
+            share,
+            pulls,
+        )
         if l2 > 0.0:
             for j in range(w.size):
                 w[j] /= 1.0 + eta * l2 * metric[j]
