@@ -199,7 +199,9 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return weights
 
     def _check_that_every_class_counts(self, y, weights) -> None:
-        for label in self.classes_.tolist() if weights is not None else ():
+        if weights is None:
+            return
+        for label in self.classes_.tolist():
             if not weights[y == label].any():
                 raise ValueError(
                     f"All samples of class {label!r} have weight 0: give one of them a positive weight, or leave the "
