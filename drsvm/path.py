@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.norms import norm_for
 from drsvm.problem import Problem
 from drsvm.result import Result, Status
 from drsvm.solvers import make_solver, solve
 from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.selection import interior_point_pays
 
 MOST_SOLVES = 60
 
@@ -23,7 +25,8 @@ SNAPSHOT = 6.0
 def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
 
-    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p. In general the
+    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; so it is where
+    labels are too dear to be flipped, at twice the largest margin of the best direction. In general the
     optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
     V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
     f = V climbs to the answer from below, in a few solves.
@@ -41,20 +44,24 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     Returns
     -------
     float
-        The radius, to a relative accuracy of about 1e-7.
+        The radius, to a relative accuracy of about 1e-7 (1e-4 where there are too many features for the interior
+        point).
     """
-    total, _ = problem.weighted_sum(problem.weights)
-    if math.isinf(problem.flip_cost) and not problem.fit_intercept:
-        return problem.norm.dual_value(total)
     if problem.flip_cost == 0:
         return 0.0
+    total, _ = problem.weighted_sum(problem.weights)
+    if not problem.fit_intercept:
+        direction = norm_for(problem.norm.q).worst_direction(total)
+        if 2.0 * problem.margins(direction).max() <= problem.flip_cost:
+            return problem.norm.dual_value(total)
     lines = _constant_classifiers(problem)
     unit = problem.typical_row_norm()
     # With one line the first tangent should be a good one; with two, the lower of them must not be missed.
     radius = 0.5 * min(problem.norm.dual_value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
     radius, climbing = radius or 1e-2 * unit, False
+    solver, tol = ("interior-point", 1e-9) if interior_point_pays(problem) else ("auto", 1e-6)
     for _ in range(MOST_SOLVES):
-        result = solve(problem.replace(radius=radius, l2=0.0), "interior-point", tol=1e-9, n_threads=n_threads)
+        result = solve(problem.replace(radius=radius, l2=0.0), solver, tol=tol, n_threads=n_threads)
         missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]
         if min(missing)[0] > max(2.0 * result.gap, 1e-9):
             # A line that is less steep than f is never reached; and a tangent never leads beyond the answer.

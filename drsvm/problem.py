@@ -109,6 +109,12 @@ class Problem:
         )
         return other
 
+    def on_features(self, features) -> "Problem":
+        """Return the problem with some of the features (sorted indices), which are copied."""
+        other = self.replace()
+        other._set(X=self.X[:, features])
+        return other
+
     def replace(self, **parameters) -> "Problem":
         """Return the same data, not copied, with other parameters (radius, flip_cost, norm, l2, fit_intercept)."""
         current = {name: getattr(self, name) for name in _PARAMETERS}

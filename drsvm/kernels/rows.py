@@ -22,6 +22,18 @@ def dot(data, indices, indptr, first, last, v, out):
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
+def row_squares(data, indptr):
+    """Return x_i·x_i for every row."""
+    squares = np.empty(indptr.size - 1)
+    for i in range(squares.size):
+        total = 0.0
+        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += np.float64(data[k]) * np.float64(data[k])
+        squares[i] = total
+    return squares
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
 def transposed_dot(data, indices, indptr, first, last, coefficients, out):
     """Add Σ_i c_i x_i to the columns of out, for the two rows of coefficients."""
     for i in range(first, last):

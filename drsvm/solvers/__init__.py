@@ -1,13 +1,12 @@
 """The solvers by name, and `solve`."""
 
-import os
 from importlib import import_module
 from typing import Any
 
-from drsvm.engines.cpu import WIDE_FROM
 from drsvm.problem import Problem
 from drsvm.result import Result
 from drsvm.solvers.base import Solver, run
+from drsvm.solvers.selection import choose
 
 _REGISTRY = {
     "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
@@ -15,6 +14,8 @@ _REGISTRY = {
     "isg": ("drsvm.solvers.isg", "Isg"),
     "ippa": ("drsvm.solvers.ippa", "Ippa"),
     "hybrid": ("drsvm.solvers.hybrid", "Hybrid"),
+    "dual-coordinate": ("drsvm.solvers.dual_coordinate", "DualCoordinate"),
+    "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
 
@@ -22,26 +23,6 @@ _REGISTRY = {
 def solver_names() -> list[str]:
     """Return the names that `solve` knows."""
     return ["auto", *_REGISTRY]
-
-
-def choose(problem: Problem) -> str:
-    """Return the name of the solver that `auto` stands for: the interior point, as long as its matrices fit.
-
-    It factorises a matrix of the size of the features or, for more than a thousand of them, of the rows where these
-    are fewer, and needs three of them. Where they would take most of the memory, `hybrid` needs no matrix at all; its
-    tolerance is larger. See ``benchmarks/`` for what they take.
-    """
-    n, d = problem.X.shape
-    size = min(n, d) if d > WIDE_FROM else d
-    return "interior-point" if 3 * 8 * size**2 <= 0.8 * memory_size() else "hybrid"
-
-
-def memory_size() -> float:
-    """Return the bytes of main memory (8 GB where the system does not tell)."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return 8e9
 
 
 def make_solver(solver: Any, problem: Problem, **settings) -> Solver:

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels import incremental_l1, proximal_epochs, subgradient_epochs
+from drsvm.kernels.rows import row_squares
 from drsvm.norms import Norm
 from drsvm.problem import Problem
 
@@ -74,17 +75,7 @@ class Samples:
             _read_only(part)
             for part in (data, indices.view(unsigned), indptr.view(unsigned), self.signs, self.importance)
         )
-        self.row_squares = self._sum_of_squares(data, indptr)
-
-    def _sum_of_squares(self, data, indptr) -> np.ndarray:
-        squares = np.zeros(self.n)
-        lengths = np.diff(indptr.astype(np.int64))
-        for first in range(0, self.n, 4096):
-            last = min(first + 4096, self.n)
-            part = data[int(indptr[first]) : int(indptr[last])].astype(np.float64)
-            rows = np.repeat(np.arange(last - first), lengths[first:last])
-            squares[first:last] = np.bincount(rows, part * part, minlength=last - first)
-        return squares
+        self.row_squares = row_squares(self.arrays[0], self.arrays[2])
 
     @property
     def mean_square(self) -> float:

@@ -37,8 +37,8 @@ LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
 SHARE_LEFT = 0.99
 """Samples that stop short keep a little less than those that set the step, so that rounding stops none of these."""
 
-MANY_FEATURES = 500
-"""From here on the factorisation is worth several threads of BLAS."""
+MANY_FEATURES = 2000
+"""From here on the factorisation is worth several threads of BLAS; on a busy machine these wait for each other a lot."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
 """What arithmetic raises when it gives out: no number, no square root, no factorisation."""

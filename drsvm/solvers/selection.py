@@ -1,0 +1,58 @@
+"""Which solver `auto` stands for."""
+
+import os
+
+from drsvm.engines.cpu import WIDE_FROM
+from drsvm.problem import Problem
+
+MODEST_SIZE = 5000
+"""A matrix of this size is factorised in seconds."""
+
+MOST_PRODUCTS = 1000.0
+"""With more multiplications per entry in an iteration of the interior point, other methods are quicker."""
+
+
+def choose(problem: Problem) -> str:
+    """Return the name of the solver that `auto` stands for.
+
+    The interior point, as long as its matrix is of a modest size and a pass of it over the rows does not cost much more
+    than the passes of the other methods; otherwise dual coordinate ascent or, for norm=inf, working sets of features.
+    """
+    if interior_point_pays(problem) and products_per_entry(problem) <= MOST_PRODUCTS:
+        return "interior-point"
+    return "feature-working-set" if problem.norm.q == 1 else "dual-coordinate"
+
+
+def interior_point_fits(problem: Problem) -> bool:
+    """Say whether the interior point's matrices fit into memory.
+
+    It factorises a matrix of the size of the features or, for more than a thousand of them, of the rows where these
+    are fewer, and needs three of them.
+    """
+    return 3 * 8 * system_size(problem) ** 2 <= 0.8 * memory_size()
+
+
+def interior_point_pays(problem: Problem) -> bool:
+    """Say whether the interior point takes seconds rather than hours."""
+    return interior_point_fits(problem) and system_size(problem) <= MODEST_SIZE
+
+
+def system_size(problem: Problem) -> int:
+    """Return the number of rows of the interior point's matrix."""
+    n, d = problem.X.shape
+    return min(n, d) if d > WIDE_FROM else d
+
+
+def products_per_entry(problem: Problem) -> float:
+    """Return the multiplications in an iteration of the interior point, per stored entry of the rows."""
+    n, size = problem.n_rows, system_size(problem)
+    stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * problem.n_features
+    return (0.5 * stored**2 / n + size**3 / 3.0) / max(stored, 1)
+
+
+def memory_size() -> float:
+    """Return the bytes of main memory (8 GB where the system does not tell)."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 8e9
