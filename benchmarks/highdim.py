@@ -1,9 +1,9 @@
 """Many features: what does a proven robust classifier for text cost, in units of LinearSVC?
 
 Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, two overlapping topics, 5 % wrong
-labels), or any svmlight file. For every radius (as a fraction of `radius_max`), flip cost and intercept: time to a proven
-gap of 1e-3 and of 1e-5, over the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the same intercept
-setting, which neither is robust nor proves anything. Both times begin with X and y.
+labels), or any svmlight file. For every radius (as a fraction of `radius_max`), flip cost and intercept: time to a
+proven gap of 1e-3 and of 1e-5, over the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the same
+intercept setting, which neither is robust nor proves anything. Both times begin with X and y.
 """
 
 import argparse
@@ -99,8 +99,8 @@ def memory_section(X, y, q: float) -> str:
     numbers = 8 * sum(X.shape)
     return (
         f"Memory at its peak, beyond the data ({size / 1e6:.0f} MB as CSR), at a tenth of the largest radius: "
-        f"{peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or {peak / numbers:.1f} numbers of 8 bytes for every row "
-        "and feature."
+        f"{peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or {peak / numbers:.1f} numbers of 8 bytes for "
+        "every row and feature."
     )
 
 

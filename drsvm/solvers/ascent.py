@@ -26,10 +26,13 @@ LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
 """θ is at least this share of the ridge; and together they are this multiple of what a typical multiplier moves."""
 
 FIRST_MASS, FADING = 0.5, {1: 20.0, math.inf: math.inf}
-"""q = 1 and ∞: sum of the multipliers before there are any, and after how many epochs θ is half of what it would be."""
+"""q = 1 and ∞: sum of the multipliers before there are any, and after how many epochs without flips θ is half of what
+it would be."""
 
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that go into 1/τ."""
+
+MOST_NEWTON_STEPS = 50
 
 FREEDOM, LEAST_FREEDOM = 0.1, 1.0
 """f in units of what a row's own features give its margin, and its least value."""
@@ -169,14 +172,15 @@ class Ascent(ABC):
         flipped_cost = self.flipped_cost
         left = max(problem.radius - flipped_cost, 0.0)
         level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
-        norm_part = level * (problem.radius - flipped_cost) - float(self.v @ self.w) + 0.5 * problem.l2 * own**2
+        norm_part = level * left - float(self.v @ self.w) + 0.5 * problem.l2 * own**2
+        needed = flipped_cost
         if problem.l2 > 0.0:
             outside = self.v - problem.norm.project_dual_ball(self.v, left)
-            repair = euclidean(outside) ** 2 / (2.0 * problem.l2)
+            norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
         else:
-            needed = problem.norm.dual_value(self.v) + flipped_cost
-            repair = self.mass * max(1.0 - problem.radius / max(needed, 1e-300), 0.0)
-        return gap + max(norm_part, 0.0) + repair + abs(self.turn)
+            needed += problem.norm.dual_value(self.v)
+        repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
+        return max(gap + norm_part, 0.0) + repair + abs(self.turn)
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""
@@ -219,7 +223,8 @@ class SeparableAscent(Ascent):
 
     def _move(self) -> tuple[float, float]:
         problem, samples = self.problem, self.samples
-        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / (1.0 + self.count / FADING[problem.norm.q]))
+        fading = 1.0 if self.flip.any() else 1.0 + self.count / FADING[problem.norm.q]
+        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
         ridge = problem.l2 + proximity
         freedom, stiffness = self._freedom(ridge), self._stiffness(0.0)
         excess = self.flipped_cost - problem.radius
@@ -233,11 +238,11 @@ class SeparableAscent(Ascent):
             self.flip, terms,
         )  # fmt: skip
         self.v = u - proximity * self.w
-        self._settle_weights(u, ridge, float(sums[0]), stiffness)
+        self._settle_weights(u, ridge, stiffness)
         self._settle_intercept(freedom, float(sums[1]))
         return gap, violation
 
-    def _settle_weights(self, u, ridge: float, level: float, stiffness: float) -> None:
+    def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
         """Set w and λ from what the rows add up to."""
         left = self.problem.radius - self.flipped_cost
         if self.inside:
@@ -245,23 +250,37 @@ class SeparableAscent(Ascent):
                 self.level = self._best_limit(np.abs(u), ridge, left, stiffness)
             self.w = np.clip(u / ridge, -self.level, self.level)
             return
-        self.w = (u - np.clip(u, -max(left, 0.0), max(left, 0.0))) / ridge
+        flips_matter = self.near > 0.0 or self.flip.any()
+        price = self._best_price(np.abs(u), ridge, left, stiffness) if flips_matter else max(left, 0.0)
+        self.w = (u - np.clip(u, -price, price)) / ridge
         if self.level < UNLIMITED:
             own = self.problem.norm.value(self.w)
-            self.level = max(own, 0.5 * self.level) if left > 0.0 else max(own, level)
+            self.level = max(own, self.level + (price - left) / stiffness if flips_matter else 0.5 * self.level)
 
     def _best_limit(self, size, ridge: float, left: float, stiffness: float) -> float:
         """Solve Σ (|u_j| − rλ)₊ − (ε − κΣβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of the sum at λ₀."""
         centre = level = self.level
-        k = ridge * max(np.count_nonzero(size > ridge * centre), 1) + stiffness
-        for _ in range(50):
-            above = size > ridge * level
-            value = float((size[above] - ridge * level).sum()) - left - k * (level - centre)
-            step = value / (ridge * np.count_nonzero(above) + k)
+        k = ridge * np.count_nonzero(size > ridge * centre) + stiffness
+        for _ in range(MOST_NEWTON_STEPS):
+            above = size[size > ridge * level]
+            value = float(above.sum()) - len(above) * ridge * level - left - k * (level - centre)
+            step = value / (ridge * len(above) + k)
             level = max(level + step, 0.0)
             if abs(step) <= 1e-12 * (1.0 + level):
                 break
         return level
+
+    def _best_price(self, size, ridge: float, left: float, stiffness: float) -> float:
+        """Solve Σ (|u_j| − h)₊ / r = λ₀ + (h − (ε − κΣβ)) / stiffness for h ≥ 0, from the left."""
+        price = 0.0
+        for _ in range(MOST_NEWTON_STEPS):
+            above = size[size > price]
+            value = (float(above.sum()) - len(above) * price) / ridge - self.level - (price - left) / stiffness
+            step = value / (len(above) / ridge + 1.0 / stiffness)
+            price = max(price + step, 0.0)
+            if step <= 1e-12 * (abs(left) + price):
+                break
+        return price
 
 
 def ascent_for(problem: Problem, start: Candidate | None, rng, shrinking: bool = True) -> Ascent:

@@ -94,7 +94,8 @@ class DualCoordinateState(State):
             self._hand_over()
 
     def _hand_over(self) -> None:
-        self.successor = InteriorPoint().start(self.problem, replace(self.limits, start=self.ascent.candidate()))
+        # It starts afresh: a point near the boundary is no good start for an interior point.
+        self.successor = InteriorPoint().start(self.problem, replace(self.limits, start=None))
 
     @property
     def finished(self) -> bool:  # type: ignore[override]

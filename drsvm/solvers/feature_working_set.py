@@ -29,8 +29,9 @@ EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
 """The first stage ends when the estimated gap is so small, or after so many epochs; but not where the tolerance is so
 few times smaller: epochs get there sooner than rounds."""
 
-HOT, COLD = 0.9, 0.7
-"""Prices, as shares of e: hotter features come in at first, colder ones go out."""
+HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
+"""Prices, as shares of e: hotter features come in at first, colder ones go out, but not after so many rounds: then sets
+only grow, and come to an end."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +125,7 @@ class FeatureWorkingSetState(State):
         known = np.zeros(problem.n_features, dtype=bool)
         known[features] = True
         left = max(problem.radius - cost, 0.0)
-        ridge = problem.l2 * float(
-            np.abs(self.best.weights).max(initial=0.0)
-        )  # v_j = e + c w_j for a feature with a weight
-        wanted = known & ((price >= COLD * left) | (self.best.weights != 0.0) & (ridge > 0.0))
+        wanted = known & ((price >= COLD * left) | (self.rounds >= FREE_ROUNDS))
         new = np.flatnonzero(~known & (price > left))
         most = max(FEW, len(features))
         if len(new) > most:

@@ -24,6 +24,7 @@ from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.newton import newton_system
+from drsvm.solvers.selection import system_size
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
@@ -37,8 +38,8 @@ LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
 SHARE_LEFT = 0.99
 """Samples that stop short keep a little less than those that set the step, so that rounding stops none of these."""
 
-MANY_FEATURES = 2000
-"""From here on the factorisation is worth several threads of BLAS; on a busy machine these wait for each other a lot."""
+LARGE_MATRIX = 2000
+"""From here on the factorisation is worth several threads of BLAS; on a busy machine they wait for each other a lot."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
 """What arithmetic raises when it gives out: no number, no square root, no factorisation."""
@@ -102,7 +103,7 @@ class InteriorPointState(State):
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
-        if problem.n_features < MANY_FEATURES:
+        if system_size(problem) < LARGE_MATRIX:
             self.resources.enter_context(single_threaded_blas())
         self.engine = CpuEngine(problem, limits.n_threads)
         self.resources.callback(self.engine.close)

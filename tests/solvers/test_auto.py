@@ -1,60 +1,75 @@
 """What `auto` stands for."""
 
+import math
+
 import numpy as np
+import pytest
 from instances import well_conditioned_instance
 from scipy import sparse
 
-import drsvm.solvers as solvers
+import drsvm.solvers.selection as selection
 from drsvm import Problem, radius_path, solve
 
 
-def sparse_problem(n, d):
-    X = sparse.csr_array((np.ones(n), (np.arange(n), np.arange(n) % d)), shape=(n, d))
-    return Problem(X, np.where(np.arange(n) % 2, 1, -1))
+def sparse_problem(n, d, nonzeros=1, **parameters):
+    columns = (np.arange(n)[:, None] + np.arange(nonzeros) * (d // nonzeros)) % d
+    indptr = np.arange(0, n * nonzeros + 1, nonzeros)
+    X = sparse.csr_array((np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d))
+    return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
 
 
 def test_auto_is_the_interior_point():
     problem = well_conditioned_instance(0, 30, 3)
-    assert solvers.choose(problem) == "interior-point"
+    assert selection.choose(problem) == "interior-point"
     assert solve(problem).solver == solve(problem, "auto").solver == "interior-point"
     assert solve(problem, correctors=0).gap <= 1e-8  # settings reach the chosen solver
 
 
+@pytest.mark.parametrize(
+    ("norm", "name"), [(1, "dual-coordinate"), (2, "dual-coordinate"), (math.inf, "feature-working-set")]
+)
+def test_many_features_are_for_others(norm, name):
+    problem = sparse_problem(20_000, 60_000, 4, norm=norm)
+    assert selection.choose(problem) == name
+    result = solve(problem, tol=1e-3)
+    assert result.solver == name and result.gap <= 1e-3
+
+
 def test_a_matrix_beyond_the_memory_is_left_alone(monkeypatch):
-    monkeypatch.setattr(solvers, "memory_size", lambda: 2e9)
-    result = solve(sparse_problem(30_000, 20_000))
-    assert result.solver == "hybrid" and result.gap <= 1e-4
+    problem = well_conditioned_instance(0, 30, 3)
+    monkeypatch.setattr(selection, "memory_size", lambda: 100.0)
+    assert selection.choose(problem) == "dual-coordinate"
+    assert not selection.interior_point_pays(problem)
 
 
-def test_few_rows_need_little_memory_whatever_the_features(monkeypatch):
-    monkeypatch.setattr(solvers, "memory_size", lambda: 2e9)
-    assert solvers.choose(sparse_problem(100, 200_000)) == "interior-point"
-    assert solvers.choose(sparse_problem(9_500, 20_000)) == "hybrid"
+def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
+    assert selection.system_size(sparse_problem(100, 200_000)) == 100
+    assert selection.system_size(sparse_problem(20, 1000)) == 1000
+    assert selection.system_size(sparse_problem(9_000, 20)) == 20
 
 
-def test_features_below_the_wide_form_count_as_they_are(monkeypatch):
-    monkeypatch.setattr(solvers, "memory_size", lambda: 1e7)
-    assert solvers.choose(sparse_problem(500, 500)) == "interior-point"
-    assert solvers.choose(sparse_problem(20, 1000)) == "hybrid"
+def test_products_are_those_of_a_gram_matrix_and_a_factorisation():
+    assert selection.products_per_entry(sparse_problem(1000, 20, 4)) == pytest.approx(2 + 20**3 / 3 / 4000)
+    assert selection.products_per_entry(well_conditioned_instance(0, 1000, 10)) == pytest.approx(5 + 1000 / 3 / 1e4)
 
 
 def test_a_path_follows_the_same_rule(monkeypatch):
-    monkeypatch.setattr(solvers, "memory_size", lambda: 100.0)
-    path = radius_path(well_conditioned_instance(0, 30, 3), [0.1, 0.2])
-    assert [result.solver for result in path.results] == ["hybrid", "hybrid"]
+    monkeypatch.setattr(selection, "memory_size", lambda: 100.0)
+    path = radius_path(well_conditioned_instance(0, 30, 3), [0.1, 0.2], tol=1e-4)
+    assert [result.solver for result in path.results] == ["dual-coordinate"] * 2
     assert max(result.gap for result in path.results) <= 1e-4
 
 
 def test_a_named_solver_is_not_asked_for_its_memory(monkeypatch):
-    monkeypatch.setattr(solvers, "memory_size", lambda: 1.0)
+    monkeypatch.setattr(selection, "memory_size", lambda: 1.0)
     assert solve(well_conditioned_instance(0, 30, 3), "interior-point").gap <= 1e-8
 
 
 def test_the_memory_is_known_or_assumed(monkeypatch):
-    assert 1e8 < solvers.memory_size() < 1e15
+    assert 1e8 < selection.memory_size() < 1e15
 
     def unknown(name):
         raise ValueError(name)
 
-    monkeypatch.setattr(solvers.os, "sysconf", unknown, raising=False)
-    assert solvers.memory_size() == 8e9
+    monkeypatch.setattr(selection.os, "sysconf", unknown, raising=False)
+    assert selection.memory_size() == 8e9

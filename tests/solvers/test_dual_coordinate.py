@@ -1,0 +1,163 @@
+"""Dual coordinate ascent: the optima of the interior point, also where it must hand over to it."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import random_instance, unbounded_instance, well_conditioned_instance
+from problems import NORMS
+from scipy import sparse
+
+from drsvm import Problem, Status, certify, radius_path, solve
+from drsvm.solvers import make_solver
+from drsvm.solvers.ascent import RoundAscent, SeparableAscent, ascent_for
+
+FLIP_COSTS = (0.3, 1.0, math.inf)
+
+
+def sparse_rows(seed, n=300, d=2000, nonzeros=15):
+    """Return unit rows with few nonzeros, more features than rows, and labels of a linear rule with some noise."""
+    rng = np.random.default_rng(seed)
+    columns = np.concatenate([np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)])
+    data = np.abs(rng.normal(size=n * nonzeros)) / math.sqrt(nonzeros)
+    X = sparse.csr_array((data, columns, np.arange(0, n * nonzeros + 1, nonzeros)), shape=(n, d))
+    y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    return X, y
+
+
+@pytest.mark.parametrize("chunk", range(5))
+def test_random_instances_agree_with_the_interior_point(chunk):
+    for seed in range(1000 + 100 * chunk, 1100 + 100 * chunk):
+        problem = random_instance(seed)
+        result, reference = solve(problem, "dual-coordinate"), solve(problem, "interior-point")
+        assert result.status is Status.OPTIMAL and result.gap <= 1e-6, (seed, problem, result)
+        assert abs(result.objective - reference.objective) <= 1e-6 + reference.gap, (seed, problem)
+        assert result.lower_bound <= reference.objective + 1e-9, (seed, problem)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_hand_over_is_needed_for_moderate_problems(norm):
+    problem = well_conditioned_instance(3, 300, 8, norm=norm, flip_cost=math.inf, radius=0.2)
+    result = solve(problem, "dual-coordinate", hand_over=False, tol=1e-5)
+    assert result.gap <= 1e-5 and "handed_over_to" not in result.info
+
+
+@pytest.mark.parametrize("flip_cost", FLIP_COSTS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("fraction", [0.01, 0.3])
+def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
+    X, y = sparse_rows(0)
+    largest = np.linalg.norm(X.T @ (y / len(y)))
+    problem = Problem(X, y, radius=fraction * largest, flip_cost=flip_cost, fit_intercept=fit_intercept)
+    result = solve(problem, "dual-coordinate", tol=1e-5, hand_over=False)
+    assert result.gap <= 1e-5 and result.n_iter <= 400
+    assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
+    """The terms around the centre vanish in the limit; with a ridge the dual value must climb nearly always."""
+    problem = well_conditioned_instance(5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept)
+    ascent = ascent_for(problem, None, np.random.default_rng(0))
+    bounds = []
+    for _ in range(30):
+        ascent.epoch()
+        point = ascent.candidate()
+        bounds.append(certify(problem, point.weights, point.intercept, point.hinge_dual, point.flip_dual).lower_bound)
+    assert bounds[-1] >= max(bounds) - 1e-3 and bounds[-1] > bounds[0]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_sums_belong_to_the_multipliers(norm):
+    problem = well_conditioned_instance(6, 80, 5, norm=norm, flip_cost=0.7, fit_intercept=True)
+    ascent = ascent_for(problem, None, np.random.default_rng(0))
+    for _ in range(12):
+        ascent.epoch()
+    v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
+    np.testing.assert_allclose(ascent.v, v, atol=1e-10)
+    assert ascent.turn == pytest.approx(turn, abs=1e-9)
+    assert (ascent.hinge >= 0).all() and (ascent.flip >= 0).all()
+    assert (ascent.hinge + ascent.flip <= problem.weights * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_the_estimate_is_close_to_the_gap_in_the_end(norm):
+    problem = well_conditioned_instance(7, 400, 5, norm=norm, flip_cost=math.inf, radius=0.2, l2=0.1)
+    ascent = ascent_for(problem, None, np.random.default_rng(0), shrinking=False)
+    while ascent.estimate > 1e-4 and ascent.count < 300:
+        ascent.epoch()
+    point = ascent.candidate()
+    gap = certify(problem, point.weights, point.intercept, point.hinge_dual, point.flip_dual).gap
+    assert ascent.count < 300 and gap <= 2 * ascent.estimate
+
+
+def test_norms_have_the_ascent_that_suits_them():
+    rng = np.random.default_rng(0)
+    kinds = {norm: type(ascent_for(well_conditioned_instance(1, 20, 3, norm=norm), None, rng)) for norm in NORMS}
+    assert kinds == {1: SeparableAscent, 2: RoundAscent, math.inf: SeparableAscent}
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_it_hands_over_where_no_term_holds_the_weights(norm):
+    problem = unbounded_instance(4).replace(norm=norm)
+    result = solve(problem, "dual-coordinate")
+    assert result.info["handed_over_to"] == "interior-point" and result.gap <= 1e-6
+
+
+def test_flips_that_use_up_the_budget_are_solved():
+    """Without ridge and with e = 0 nothing but the terms around the centre holds the weights."""
+    problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
+    result = solve(problem, "dual-coordinate")
+    assert problem.flip_cost * result.flip_dual.sum() == pytest.approx(problem.radius, rel=1e-3)
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_large_radius_is_proven_at_once(norm):
+    problem = well_conditioned_instance(9, 50, 4, norm=norm, radius=1e3, flip_cost=math.inf)
+    result = solve(problem, "dual-coordinate")
+    assert result.n_iter <= 2 and result.objective == 1.0 and not result.weights.any()
+
+
+def test_a_warm_start_saves_epochs():
+    X, y = sparse_rows(1)
+    radius = 0.1 * np.linalg.norm(X.T @ (y / len(y)))
+    problem = Problem(X, y, radius=radius, flip_cost=2.0)
+    cold = solve(problem, "dual-coordinate", tol=1e-5)
+    warm = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5, start=cold)
+    again = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5)
+    assert warm.n_iter < again.n_iter and warm.gap <= 1e-5
+
+
+def test_a_path_goes_on_from_radius_to_radius():
+    X, y = sparse_rows(2)
+    path = radius_path(Problem(X, y, flip_cost=1.0), [0.002, 0.01, 0.005], solver="dual-coordinate", tol=1e-5)
+    assert max(result.gap for result in path.results) <= 1e-5
+    assert [result.solver for result in path.results] == ["dual-coordinate"] * 3
+
+
+def test_shrinking_changes_the_course_but_not_the_answer():
+    problem = well_conditioned_instance(10, 400, 6, flip_cost=math.inf)
+    one = solve(problem, "dual-coordinate", shrinking=False, hand_over=False)
+    other = solve(problem, "dual-coordinate", shrinking=True, hand_over=False)
+    assert abs(one.objective - other.objective) <= 1e-6
+
+
+def test_rows_in_other_forms_give_the_same():
+    X, y = sparse_rows(3, n=60, d=40, nonzeros=5)
+    forms = (X, X.toarray(), X.tocsc(), X.astype(np.float32))
+    objectives = [solve(Problem(form, y, radius=0.01), "dual-coordinate").objective for form in forms]
+    np.testing.assert_allclose(objectives, objectives[0], atol=2e-6)
+
+
+def test_the_seed_decides_the_order_of_the_rows():
+    problem = well_conditioned_instance(11, 200, 5)
+    weights = [solve(problem, "dual-coordinate", max_iter=3, random_state=seed).weights for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert (weights[0] != weights[2]).any()
+
+
+def test_settings_are_checked():
+    with pytest.raises(TypeError, match="no setting speed; its settings: shrinking, hand_over"):
+        make_solver("dual-coordinate", well_conditioned_instance(0, 10, 2), speed=3)
