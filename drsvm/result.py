@@ -61,6 +61,15 @@ class History:
         names = ("iteration", "time", "objective", "lower_bound", "gap", "radius_price")
         return {name: np.array([getattr(record, name) for record in self.records]) for name in names}
 
+    def __getstate__(self) -> dict[str, np.ndarray]:
+        """Return plain arrays, which every way of storing an object can keep."""
+        return self.to_dict()
+
+    def __setstate__(self, state: dict[str, np.ndarray]) -> None:
+        names = ("iteration", "time", "objective", "lower_bound", "radius_price")
+        rows = zip(*(np.asarray(state[name]).tolist() for name in names), strict=True)
+        self.records = [Progress(*row) for row in rows]
+
     def __getattr__(self, name: str) -> np.ndarray:
         if name.startswith("_") or name == "records":
             raise AttributeError(name)
@@ -127,6 +136,14 @@ class Result:
     def relative_gap(self) -> float:
         """The gap over the objective (0 where both are 0)."""
         return self.gap / self.objective if self.objective > 0 else 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, the status by its name: an enum is more than some ways of storing an object keep."""
+        return {**self.__dict__, "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, Status[value] if name == "status" else value)
 
     def to_json(self) -> str:
         """Return everything but the multipliers and `info` as JSON; an infinite `weight_bound` is null."""

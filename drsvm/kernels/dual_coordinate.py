@@ -176,23 +176,23 @@ def _square(u):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def dual_coordinate_epoch(
-    data, indices, indptr, signs, squares, weights, order, active, firm, u, sums, hinge, flip, terms
+    data, indices, indptr, signs, squares, weights, order, active, firm, u, sums, hinge, flip, margins, terms
 ):
     """Visit the first `active` rows of `order`, and improve their multipliers.
 
     A row that sits at a corner of its triangle with more than `firm` between the losses is moved behind the active
-    ones. Changed in place: order, u, sums = [Σβ, b], hinge, flip.
+    ones. Changed in place: order, u, sums = [Σβ, b], hinge, flip, and margins, as they were met.
 
     Returns
     -------
     tuple
-        Number of active rows; s and λ of the classifier w = s·u; and sums over the visited rows, as they were met: gap
-        between losses and multipliers, weight near the flipping kink, largest violation of a row.
+        Number of active rows; s and λ of the classifier w = s·u; and of the visited rows, as they were met, the weight
+        near the flipping kink and the largest violation.
     """
     terms = Terms(*terms)
     now = Sums(_square(u), sums[0], sums[1])
     scale, level, _ = _answer(now, terms)
-    gap = near = violation = 0.0
+    near = violation = 0.0
     position = 0
     while position < active:
         i = order[position]
@@ -207,7 +207,7 @@ def dual_coordinate_epoch(
             missing = weight * best - old_hinge * loss - old_flip * flipped_loss
         else:
             missing = weight * best - old_hinge * loss
-        gap += missing
+        margins[i] = margin
         if abs(flipped_loss - max(loss, 0.0)) < NEAR:
             near += weight
         if missing == 0.0:
@@ -227,4 +227,4 @@ def dual_coordinate_epoch(
                 scale, level, _ = _answer(now, terms)
         position += 1
     sums[0], sums[1] = now.flipped, now.bias
-    return active, scale, level, gap, near, violation
+    return active, scale, level, near, violation

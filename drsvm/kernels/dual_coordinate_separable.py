@@ -134,17 +134,17 @@ def _ascend(values, z, count, bias, level, hinge, flip, weight, terms):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, u, sums, hinge, flip, terms):
+def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, u, sums, hinge, flip, margins, terms):
     """Visit the first `active` rows of `order`, and improve their multipliers.
 
     A row that sits at a corner of its triangle with more than `firm` between the losses is moved behind the active
-    ones. Changed in place: order, u, sums = [λ, b], hinge, flip.
+    ones. Changed in place: order, u, sums = [λ, b], hinge, flip, and margins, as they were met.
 
     Returns
     -------
     tuple
-        Number of active rows, and sums over the visited rows, as they were met: gap between losses and multipliers,
-        weight near the flipping kink, largest violation of a row.
+        Number of active rows; and of the visited rows, as they were met, the weight near the flipping kink and the
+        largest violation.
     """
     terms = Terms(*terms)
     level, b = sums[0], sums[1]
@@ -152,7 +152,7 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
     for i in range(indptr.size - 1):
         longest = max(longest, np.int64(indptr[i + 1] - indptr[i]))
     values, z = np.empty(longest), np.empty(longest)
-    gap = near = violation = 0.0
+    near = violation = 0.0
     position = 0
     while position < active:
         i = order[position]
@@ -166,7 +166,7 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
         missing = weight * best - old_hinge * loss
         if old_flip > 0.0:
             missing -= old_flip * flipped_loss
-        gap += missing
+        margins[i] = margin
         if abs(flipped_loss - max(loss, 0.0)) < NEAR:
             near += weight
         if missing == 0.0:
@@ -191,4 +191,4 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
             hinge[i], flip[i] = new_hinge, new_flip
         position += 1
     sums[0], sums[1] = level, b
-    return active, gap, near, violation
+    return active, near, violation

@@ -16,7 +16,7 @@ import numpy as np
 
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
-from drsvm.result import Status
+from drsvm.result import Result, Status
 from drsvm.solvers.ascent import Proofs, SeparableAscent
 from drsvm.solvers.base import Candidate, Limits, Solver, State, run
 from drsvm.solvers.incremental import generator
@@ -92,20 +92,12 @@ class FeatureWorkingSetState(State):
                 self.working = hot
 
     def _solve_on(self, features: np.ndarray) -> None:
-        problem, limits = self.problem, self.limits
+        problem = self.problem
         if len(features) == 0:
             features = np.array([0])
-        result = run(
-            problem.on_features(features),
-            InteriorPoint(),
-            tol=0.5 * limits.tol,
-            max_iter=None,
-            max_time=max(limits.time_left(), 1e-3) if limits.deadline < np.inf else None,
-            start=None,
-            callback=None,
-            random_state=None,
-            n_threads=limits.n_threads,
-        )
+        result = self._interior_point(features, (self.best.weights[features], self.best.intercept))
+        if result.status is Status.STALLED:
+            result = self._interior_point(features, None)
         self.rounds += 1
         self.iterations += result.n_iter
         weights = np.zeros(problem.n_features)
@@ -116,6 +108,20 @@ class FeatureWorkingSetState(State):
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         self._choose_features(features, hinge, flip)
+
+    def _interior_point(self, features: np.ndarray, start) -> Result:
+        limits = self.limits
+        return run(
+            self.problem.on_features(features),
+            InteriorPoint(),
+            tol=0.5 * limits.tol,
+            max_iter=None,
+            max_time=max(limits.time_left(), 1e-3) if limits.deadline < np.inf else None,
+            start=start,
+            callback=None,
+            random_state=None,
+            n_threads=limits.n_threads,
+        )
 
     def _choose_features(self, features, hinge, flip) -> None:
         """Let features in that are too cheap, and the far too dear ones out."""
