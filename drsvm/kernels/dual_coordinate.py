@@ -186,13 +186,13 @@ def dual_coordinate_epoch(
     Returns
     -------
     tuple
-        Number of active rows; s and λ of the classifier w = s·u; and of the visited rows, as they were met, the weight
-        near the flipping kink and the largest violation.
+        Number of active rows; s and λ of the classifier w = s·u; and of the visited rows, as they were met, the gap
+        between losses and multipliers, the weight near the flipping kink and the largest violation.
     """
     terms = Terms(*terms)
     now = Sums(_square(u), sums[0], sums[1])
     scale, level, _ = _answer(now, terms)
-    near = violation = 0.0
+    gap = near = violation = 0.0
     position = 0
     while position < active:
         i = order[position]
@@ -208,6 +208,7 @@ def dual_coordinate_epoch(
         else:
             missing = weight * best - old_hinge * loss
         margins[i] = margin
+        gap += missing
         if abs(flipped_loss - max(loss, 0.0)) < NEAR:
             near += weight
         if missing == 0.0:
@@ -227,4 +228,4 @@ def dual_coordinate_epoch(
                 scale, level, _ = _answer(now, terms)
         position += 1
     sums[0], sums[1] = now.flipped, now.bias
-    return active, scale, level, near, violation
+    return active, scale, level, gap, near, violation

@@ -143,8 +143,8 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
     Returns
     -------
     tuple
-        Number of active rows; and of the visited rows, as they were met, the weight near the flipping kink and the
-        largest violation.
+        Number of active rows; and of the visited rows, as they were met, the gap between losses and multipliers, the
+        weight near the flipping kink and the largest violation.
     """
     terms = Terms(*terms)
     level, b = sums[0], sums[1]
@@ -152,7 +152,7 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
     for i in range(indptr.size - 1):
         longest = max(longest, np.int64(indptr[i + 1] - indptr[i]))
     values, z = np.empty(longest), np.empty(longest)
-    near = violation = 0.0
+    gap = near = violation = 0.0
     position = 0
     while position < active:
         i = order[position]
@@ -167,6 +167,7 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
         if old_flip > 0.0:
             missing -= old_flip * flipped_loss
         margins[i] = margin
+        gap += missing
         if abs(flipped_loss - max(loss, 0.0)) < NEAR:
             near += weight
         if missing == 0.0:
@@ -191,4 +192,4 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
             hinge[i], flip[i] = new_hinge, new_flip
         position += 1
     sums[0], sums[1] = level, b
-    return active, near, violation
+    return active, gap, near, violation

@@ -12,7 +12,6 @@ the kernels); they keep its dual smooth, and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
-from operator import itemgetter
 
 import numpy as np
 
@@ -40,6 +39,9 @@ FREEDOM, LEAST_FREEDOM = 0.1, 1.0
 
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
 """Multiples of the classifier among which the best one is judged, and how exactly it is found."""
+
+LEAST_SHARE = 0.02
+"""An estimate is never reduced to less by the best multiple: margins as met are not quite those of one classifier."""
 
 ROWS_OF_FIRST_GUESS = 1000
 """Rows on which the length of the first weights is chosen."""
@@ -136,13 +138,15 @@ class Ascent(ABC):
         if whole or not self.shrinking or self.count % WHOLE == 0:
             self.active = self.problem.n_rows
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
-        self.firm = FIRM * self._move()
-        self.scale, objective = self._best_scale()
-        self.estimate = max(objective - self._bound(), 0.0)
+        gap, violation = self._move()
+        self.firm = FIRM * violation
+        self.scale, gain = self._best_scale()
+        unscaled = self._estimated_gap(gap)
+        self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
 
     @abstractmethod
-    def _move(self) -> float:
-        """Do an epoch; return the largest violation that it met."""
+    def _move(self) -> tuple[float, float]:
+        """Do an epoch; return the gap and the largest violation that it met."""
 
     @property
     def flipped_cost(self) -> float:
@@ -172,7 +176,7 @@ class Ascent(ABC):
             self.turn, self.b = (b - self.b) / freedom, b
 
     def _best_scale(self) -> tuple[float, float]:
-        """Return the multiple of (w, b) with the least objective, and the objective, to judge by the margins as met.
+        """Return the multiple of (w, b) with the least objective, and what it gains, to judge by the margins as met.
 
         Early in a run all margins may be a little too small at once, which costs much and is mended at no price.
         """
@@ -194,25 +198,30 @@ class Ascent(ABC):
 
         def value(scale):
             price = problem.radius * level * scale + 0.5 * ridge * scale**2
-            return scale, price + float(problem.weights @ slope_and_losses(scale)[1])
+            return price + float(problem.weights @ slope_and_losses(scale)[1])
 
         low, high = SCALES
         while high - low > SCALE_ACCURACY:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if slope_and_losses(middle)[0] > 0.0 else (middle, high)
-        return min(map(value, (1.0, 0.5 * (low + high))), key=itemgetter(1))
+        best = 0.5 * (low + high)
+        gain = value(1.0) - value(best)
+        return (best, gain) if gain > 0.0 else (1.0, 0.0)
 
-    def _bound(self) -> float:
-        """Return about what the multipliers prove."""
+    def _estimated_gap(self, gap: float) -> float:
+        """Return the gap as it would be if no row had changed since it was visited."""
         problem, flipped_cost = self.problem, self.flipped_cost
-        needed, penalty = flipped_cost, 0.0
+        left = max(problem.radius - flipped_cost, 0.0)
+        level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
+        norm_part = level * left - float(self.v @ self.w) + 0.5 * problem.l2 * float(self.w @ self.w)
+        needed = flipped_cost
         if problem.l2 > 0.0:
-            outside = self.v - problem.norm.project_dual_ball(self.v, max(problem.radius - flipped_cost, 0.0))
-            penalty = euclidean(outside) ** 2 / (2.0 * problem.l2)
+            outside = self.v - problem.norm.project_dual_ball(self.v, left)
+            norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
         else:
             needed += problem.norm.dual_value(self.v)
-        share = min(problem.radius / needed, 1.0) if needed > 0.0 else 1.0
-        return (self.mass - penalty) * share - abs(self.turn)
+        repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
+        return max(gap + norm_part, 0.0) + repair + abs(self.turn)
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""
@@ -225,7 +234,7 @@ class Ascent(ABC):
 class RoundAscent(Ascent):
     """q = 2: weights are a multiple of u, and λ moves with every step."""
 
-    def _move(self) -> float:
+    def _move(self) -> tuple[float, float]:
         problem, samples = self.problem, self.samples
         left = max(problem.radius - self.flipped_cost, 0.0)
         natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
@@ -236,7 +245,7 @@ class RoundAscent(Ascent):
         sums = np.array([float(self.flip.sum()), self.b + freedom * self.turn])
         data, indices, indptr, signs, _ = samples.arrays
         rows = (data, indices, indptr, signs, samples.row_squares, samples.weights)
-        self.active, scale, self.level, self.near, violation = dual_coordinate_epoch(
+        self.active, scale, self.level, gap, self.near, violation = dual_coordinate_epoch(
             *rows,
             self.order,
             self.active,
@@ -251,7 +260,7 @@ class RoundAscent(Ascent):
         self.v = u - proximity * self.w
         self.w = scale * u
         self._settle_intercept(freedom, float(sums[1]))
-        return violation
+        return gap, violation
 
 
 class SeparableAscent(Ascent):
@@ -262,7 +271,7 @@ class SeparableAscent(Ascent):
         """Whether weights are what is inside of limits (q = ∞), not what is outside (q = 1)."""
         return self.problem.norm.q == math.inf
 
-    def _move(self) -> float:
+    def _move(self) -> tuple[float, float]:
         problem, samples = self.problem, self.samples
         fading = 1.0 if self.flip.any() else 1.0 + self.count / FADING[problem.norm.q]
         proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
@@ -274,14 +283,14 @@ class SeparableAscent(Ascent):
         u = self.v + proximity * self.w
         sums = np.array([self.level + max(excess, 0.0) / stiffness, self.b + freedom * self.turn])
         data, indices, indptr, signs, _ = samples.arrays
-        self.active, self.near, violation = separable_epoch(
+        self.active, gap, self.near, violation = separable_epoch(
             data, indices, indptr, signs, samples.weights, self.order, self.active, self.firm, u, sums, self.hinge,
             self.flip, self.margins, terms,
         )  # fmt: skip
         self.v = u - proximity * self.w
         self._settle_weights(u, ridge, stiffness)
         self._settle_intercept(freedom, float(sums[1]))
-        return violation
+        return gap, violation
 
     def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
         """Set w and λ from what the rows add up to."""
