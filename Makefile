@@ -8,7 +8,7 @@ PY := $(BIN)/python
 PYTEST := $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless it is listed here.
-EXTRAS-demo := plot
+EXTRAS-demo := plot,cli,data
 EXTRAS-docs := docs,plot,conic
 EXTRAS-paper := plot,conic
 
@@ -20,7 +20,7 @@ BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier
+demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier; writes drsvm-demo.html
 	@$(PY) -m drsvm.demo
 
 test: $(VENV)/.stamp-test ## run the tests (pass options with ARGS="-k norms")

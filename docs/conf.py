@@ -9,7 +9,13 @@ author = "the drsvm developers"
 copyright = f"2026, {author}"
 version = release = drsvm.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
 
@@ -20,8 +26,20 @@ numpydoc_show_class_members = False
 html_theme = "pydata_sphinx_theme"
 html_theme_options = {"show_prev_next": False}
 
-# The gallery starts with the first example; index.rst then lists gallery/index.
-examples = Path(__file__).parent.parent / "examples"
-if any(examples.glob("plot_*.py")):
-    extensions.append("sphinx_gallery.gen_gallery")
-    sphinx_gallery_conf = {"examples_dirs": str(examples), "gallery_dirs": "gallery"}
+sphinx_gallery_conf = {
+    "examples_dirs": str(Path(__file__).parent.parent / "examples"),
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
+
+
+def skip_member(app, what, name, obj, skip, options):
+    """Leave out the ``set_…_request`` methods: scikit-learn writes them, with links into its own documentation."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
+
+
+def setup(app):
+    """Connect the above."""
+    app.connect("autodoc-skip-member", skip_member)

@@ -16,36 +16,69 @@ from drsvm.norms import Norm, norm_for
 from drsvm.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
 from drsvm.validation import check_flip_cost, check_number
 
+ROUNDING = 1e-13
+"""What is left of the budget after flips is rounding below this share of it, and moves nothing."""
+
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
 
 
 def worst_case_risk(
-    model, X, y, *, radius, flip_cost: float = 1.0, norm: Any = 2, sample_weight=None, loss: str = "hinge"
+    model,
+    X,
+    y,
+    *,
+    radius,
+    flip_cost: float = 1.0,
+    norm: Any = 2,
+    sample_weight=None,
+    loss: str = "hinge",
+    positive=None,
 ):
     """Return the largest expected loss over all distributions within the ball.
 
     Parameters
     ----------
-    model : fitted linear classifier, Pipeline ending in one, or (coef, intercept)
-        The classifier to be judged. Behind a pipeline, shifts are measured in the units of the transformed features.
-    X, y : array or sparse matrix, array
+    model : fitted linear classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
+        The classifier to be judged, of any origin: it needs `coef_` and `intercept_`. X goes through all steps of a
+        pipeline but the last, and a shift is measured behind them: after a StandardScaler, `radius` and `norm` are in
+        standard deviations, not in the units of X.
+    X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball.
     radius : float or array of floats
         Radius of the ball, or several of them.
     flip_cost, norm, sample_weight
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
-        Hinge loss max(1 − m, 0), or the error rate (a sample on the boundary counts as an error).
+        Hinge loss max(1 − m, 0), or the error rate (a sample on the boundary counts as an error). The hinge loss
+        depends on the scale of the weights; the error rate does not, and compares classifiers of any origin.
+    positive : label, optional
+        With more than two classes, the one to be judged against the rest, by the sign of its own decision value (as
+        one-against-rest classifiers decide; a multinomial LogisticRegression compares the values of all classes
+        instead, so wrap it in a OneVsRestClassifier). For (coef, intercept) and a Result: the label of positive
+        decision values, by default the larger one.
 
     Returns
     -------
     float, or array of the shape of `radius`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import LinearSVC
+    >>> from drsvm import worst_case_risk
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
+    >>> errors = worst_case_risk(model, X, y, radius=[0.0, 0.05, 0.1], loss="zero-one", positive=1)
+    >>> errors.round(2).tolist()
+    [0.0, 0.14, 0.22]
     """
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     radii = np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()])
     kappa = check_flip_cost(flip_cost)
-    data = audit_data(model, X, y, sample_weight)
+    data = audit_data(model, X, y, sample_weight, positive)
     size = norm_for(norm).value(data.coef)
     values = _RISKS[loss](data.margins, data.weights, size, radii, kappa)
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
@@ -62,7 +95,7 @@ class WorstCaseDistribution:
     flipped : array of bools
         Whether the atom's label is flipped.
     labels : array
-        The atom's label after flips.
+        The atom's label after flips; where one of several classes is judged against the rest, whether it is that class.
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
@@ -128,13 +161,14 @@ def worst_case_distribution(
     flip_cost: float = 1.0,
     norm: Any = 2,
     sample_weight=None,
+    positive=None,
     slack: float = 1e-3,
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.
 
     Where no distribution attains it (separable data: the best is to move ever less mass ever farther), the one
     returned has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those
-    of `worst_case_risk`.
+    of `worst_case_risk`: behind a pipeline, features and shifts are those of the last step.
 
     Returns
     -------
@@ -145,13 +179,14 @@ def worst_case_distribution(
         raise ValueError("slack must be positive, got slack=0: it bounds the loss given up where no maximum exists.")
     kappa = check_flip_cost(flip_cost)
     size_of = norm_for(norm)
-    data = audit_data(model, X, y, sample_weight)
+    data = audit_data(model, X, y, sample_weight, positive)
     size = size_of.value(data.coef)
     share = _flipped_share(data, size, radius, kappa)
     rows, mass, flipped = _split(data.weights, share)
     signs = np.where(flipped, -data.signs[rows], data.signs[rows])
     margins = np.where(flipped, -data.margins[rows], data.margins[rows])
     left = radius - (kappa * float(mass[flipped].sum()) if flipped.any() else 0.0)
+    left = left if left > ROUNDING * radius else 0.0
     attained, shift = True, np.zeros(len(rows))
     if left > 0 and size > 0:
         active = margins <= 1.0

@@ -222,6 +222,16 @@ def test_a_flip_that_gains_as_much_as_a_move_attains_the_risk():
         assert distribution.expected_loss == pytest.approx(radius, rel=1e-12)
 
 
+def test_what_rounding_leaves_of_the_budget_moves_nothing():
+    """Flips take all of it: 0.1 is not a sum of tenths in floating point."""
+    rng = np.random.default_rng(0)
+    for n in (30, 70, 120, 170):
+        rows, labels = rng.normal(size=(n, 2)), rng.choice([-1, 1], size=n)
+        rows += 2 * labels[:, None]
+        distribution = worst_case_distribution(([0.3, 0.3], 0.0), rows, labels, radius=0.1, flip_cost=1.0)
+        assert distribution.mass[distribution.flipped].sum() == pytest.approx(0.1) and not distribution.shift.any()
+
+
 def test_with_zero_weights_nothing_moves():
     for flip_cost in (0.0, 1.0, math.inf):
         ball = {"radius": 0.2, "flip_cost": flip_cost, "norm": 2}
@@ -350,7 +360,7 @@ def test_models_that_cannot_be_judged_are_refused(labelled):
     with pytest.raises(ValueError, match="not fitted"):
         worst_case_risk(make_pipeline(StandardScaler(), LinearSVC()), rows, y, radius=0.1)
     three = LinearSVC().fit(StandardScaler().fit_transform(rows), np.arange(60) % 3)
-    with pytest.raises(ValueError, match=r"separates 3 classes; judge one class .*model.coef_\[k\]"):
+    with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive=0"):
         worst_case_risk(three, rows, y, radius=0.1)
     with pytest.raises(ValueError, match=r"y has the label 'sideways', but the model knows .*'down', 'up'"):
         worst_case_risk(

@@ -1,0 +1,162 @@
+"""How runs went: objective, proven bound and gap over time or iterations."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drsvm.plotting.style import axes_for, line_styles, plain, quiet, time_axis
+from drsvm.result import History, Result
+
+_TIMES = {"time": "time in seconds", "iteration": "iteration"}
+SMALLEST_GAP = 1e-12
+"""Gaps below it are drawn here: a logarithmic axis has no 0, and rounding rules below it anyway."""
+
+
+class ConvergenceDisplay:
+    """Objective, proven lower bound and gap of one or several runs.
+
+    Make it with `from_results` or `from_problem`.
+
+    Parameters
+    ----------
+    histories : dict from str to History
+        The course of each run, by name.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes, Figure
+        Where it was drawn.
+    lines_ : dict from str to list of Line2D
+        The lines of each run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsvm import Problem
+    >>> from drsvm.plotting import ConvergenceDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.choice([-1, 1], size=100)
+    >>> problem = Problem(rng.normal(size=(100, 3)) + y[:, None], y, radius=0.1)
+    >>> display = ConvergenceDisplay.from_problem(problem, ["interior-point", "hybrid"])  # doctest: +SKIP
+    """
+
+    def __init__(self, *, histories: Mapping[str, History]):
+        self.histories = dict(histories)
+
+    @classmethod
+    def from_results(
+        cls, results: Result | Sequence[Result] | Mapping[str, Result], *, ax=None, x: str = "time", y: str = "gap"
+    ) -> "ConvergenceDisplay":
+        """Draw the histories of results.
+
+        A solver proves only what it needs; run `solve` with a callback (one that returns False will do) for a history
+        with every iteration, or use `from_problem`.
+
+        Parameters
+        ----------
+        results : Result, sequence or dict of them
+            The runs; names are taken from the dict, else from the solvers.
+        ax, x, y
+            As in `plot`.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        named = dict(results) if isinstance(results, Mapping) else _named(results)
+        for name, result in named.items():
+            if not isinstance(result, Result):
+                raise TypeError(f"results must hold what solve returns, got {type(result).__name__} for {name!r}.")
+        return cls(histories={name: result.history for name, result in named.items()}).plot(ax, x=x, y=y)
+
+    @classmethod
+    def from_problem(
+        cls, problem, solvers: Sequence[Any] = ("auto",), *, ax=None, x: str = "time", y: str = "gap", **limits
+    ) -> "ConvergenceDisplay":
+        """Solve a problem with several solvers and draw how each went.
+
+        Each solver first takes one iteration that does not count, so that compiling is not measured.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem.
+        solvers : sequence of names or Solver objects
+            See `drsvm.solve`.
+        ax, x, y
+            As in `plot`.
+        **limits
+            Passed on to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
+
+        Returns
+        -------
+        ConvergenceDisplay
+        """
+        from drsvm.solvers import solve
+
+        solvers = [solvers] if isinstance(solvers, str) else solvers
+        for solver in solvers:
+            solve(problem, solver, **{**limits, "max_iter": 1})
+        results = [solve(problem, solver, callback=lambda progress: False, **limits) for solver in solvers]
+        return cls.from_results(results, ax=ax, x=x, y=y)
+
+    def plot(self, ax=None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        x : {"time", "iteration"}
+            Seconds, or the solver's own iterations (an epoch of an incremental method is one).
+        y : {"gap", "bounds"}
+            The proven gap on a logarithmic axis; or objective (full lines) and lower bound (dotted), which close in on
+            the optimum.
+
+        Returns
+        -------
+        self
+        """
+        if x not in _TIMES:
+            raise ValueError(f"x must be 'time' or 'iteration', got x={x!r}.")
+        if y not in ("gap", "bounds"):
+            raise ValueError(f"y must be 'gap' or 'bounds', got y={y!r}.")
+        self.figure_, (self.ax_,) = axes_for("ConvergenceDisplay", ax)
+        draw = self._draw_gap if y == "gap" else self._draw_bounds
+        self.lines_ = {
+            name: draw(name, history.to_dict(), x, style)
+            for (name, history), style in zip(self.histories.items(), line_styles(len(self.histories)), strict=True)
+        }
+        quiet(self.ax_)
+        self.ax_.set_xlabel(_TIMES[x])
+        time_axis(self.ax_, np.concatenate([line.get_xdata() for lines in self.lines_.values() for line in lines]))
+        self.ax_.legend(frameon=False)
+        return self
+
+    def _draw_gap(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
+        gaps = np.maximum(history["gap"], SMALLEST_GAP)
+        marker = "o" if len(gaps) < 40 else None
+        lines = self.ax_.plot(history[x], gaps, marker=marker, markersize=4, label=plain(name), **style)
+        self.ax_.set(yscale="log", ylabel="proven gap")
+        return lines
+
+    def _draw_bounds(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
+        above = self.ax_.plot(history[x], history["objective"], label=plain(name), **{**style, "linestyle": "-"})
+        below = self.ax_.plot(history[x], history["lower_bound"], **{**style, "linestyle": ":"})
+        self.ax_.set_ylabel("objective (full), lower bound (dotted)")
+        self.ax_.set_ylim(-0.02, 1.25)  # the optimum lies within [0, 1], whatever the first iterations do
+        return above + below
+
+
+def _named(results) -> dict[str, Result]:
+    """Name runs by their solvers, numbered where one comes twice."""
+    results = [results] if isinstance(results, Result) else list(results)
+    named: dict[str, Result] = {}
+    for result in results:
+        solver, number = getattr(result, "solver", type(result).__name__), 2
+        name = solver
+        while name in named:
+            name, number = f"{solver} ({number})", number + 1
+        named[name] = result
+    return named

@@ -1,0 +1,98 @@
+"""Two coordinates in which a linear classifier and its data can be seen."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
+
+from drsvm.norms import euclidean
+
+
+@dataclass(frozen=True)
+class Plane:
+    """An affine map from features to two coordinates, and the decision value as a function of these.
+
+    Attributes
+    ----------
+    axes : array of shape (2, d)
+        A row's coordinates are axes @ x + origin.
+    origin : array of shape (2,)
+        Where the zero row lies.
+    normal, offset : array of shape (2,), float
+        The decision value is normal · z + offset at the coordinates z, up to what the plane does not show.
+    labels : tuple of two strings
+        What the coordinates are.
+    in_data_units : bool
+        Whether the coordinates are two features as they are.
+    """
+
+    axes: np.ndarray
+    origin: np.ndarray
+    normal: np.ndarray
+    offset: float
+    labels: tuple[str, str]
+    in_data_units: bool = False
+
+    def coordinates(self, rows) -> np.ndarray:
+        """Return the coordinates of rows of features."""
+        return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
+
+    def steps(self, directions) -> np.ndarray:
+        """Return what moves in feature space look like in the plane."""
+        return np.atleast_2d(directions) @ self.axes.T
+
+
+def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plane:
+    """Return the plane of two features, or that of the decision value and the widest spread of what is left of X."""
+    d = X.shape[1]
+    if d == 2:
+        names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
+        return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]), in_data_units=True)
+    across = _widest_direction(X, [coef / euclidean(coef)] if coef.any() else [])
+    if not coef.any():
+        second = _widest_direction(X, [across])
+        labels = ("first principal component", "second principal component")
+        return Plane(np.stack([across, second]), np.zeros(2), np.zeros(2), intercept, labels)
+    labels = ("decision value w·x + b", "first principal component of the rest")
+    return Plane(np.stack([coef, across]), np.array([intercept, 0.0]), np.array([1.0, 0.0]), 0.0, labels)
+
+
+def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
+    """Return the first principal component of X within the complement of unit vectors; 0 where nothing is left."""
+    n, d = X.shape
+    if min(n, d - len(excluded)) < 2:
+        return _any_direction(d, excluded)
+    data: Any = X if X.dtype == np.float64 else X.astype(np.float64)
+    mean = np.asarray(data.mean(axis=0)).ravel()
+
+    def complement(v):
+        for direction in excluded:
+            v = v - direction * (direction @ v)
+        return v
+
+    centred = LinearOperator(
+        (n, d),
+        matvec=lambda v: data @ complement(v.ravel()) - mean @ complement(v.ravel()),
+        rmatvec=lambda u: complement(data.T @ u.ravel() - mean * u.sum()),
+        dtype=np.float64,
+    )
+    start = np.random.default_rng(0).normal(size=min(n, d))
+    _, (size,), (direction,) = svds(centred, k=1, v0=start, tol=1e-3)
+    if size <= 1e-9 * max(1.0, float(sparse.linalg.norm(data) if sparse.issparse(data) else np.linalg.norm(data))):
+        return np.zeros(d)
+    direction = complement(direction)
+    direction /= euclidean(direction)
+    # A principal component has no sign of its own; the same picture shall come out every time.
+    return direction * np.sign(direction[np.argmax(np.abs(direction))])
+
+
+def _any_direction(d: int, excluded: list[np.ndarray]) -> np.ndarray:
+    """Return an axis within the complement where there is only one, or too few rows to choose."""
+    best, length = np.zeros(d), 1e-9
+    for axis in np.eye(min(d, 3), d):
+        left = axis - sum((direction * (direction @ axis) for direction in excluded), np.zeros(d))
+        if euclidean(left) > length:
+            best, length = left / euclidean(left), euclidean(left)
+    return best

@@ -1,0 +1,250 @@
+"""What the radius does: weights, and scores on training and held-out data, over a grid of radii."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drsvm.path import RadiusPath, radius_path
+from drsvm.plotting.style import (
+    BLUE,
+    FAINT,
+    GREEN,
+    axes_for,
+    legend_below,
+    line_styles,
+    mark_radius,
+    plain,
+    quiet,
+    radius_axis,
+)
+from drsvm.problem import Problem
+from drsvm.validation import check_labels, check_rows
+
+_SCORE_STYLES = (
+    {"color": GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
+    {"color": BLUE, "linestyle": "-", "linewidth": 2.0},
+)
+
+
+class RadiusPathDisplay:
+    """Weights and scores along a path of radii.
+
+    Make it with `from_path` or `from_data`.
+
+    Parameters
+    ----------
+    radii : array of shape (n_radii,)
+        The radii.
+    weights : array of shape (n_radii, n_features)
+        The weights at each.
+    scores : dict from str to array of shape (n_radii,)
+        Scores at each, by the name of the data; may be empty.
+    feature_names : sequence of str, optional
+        Names of the features.
+    radius : float, optional
+        A radius to mark.
+    score_name : str
+        What a score is.
+
+    Attributes
+    ----------
+    ax_, figure_ : array of matplotlib Axes (one Axes where one panel was drawn), Figure
+        Where it was drawn.
+    """
+
+    def __init__(
+        self,
+        *,
+        radii,
+        weights,
+        scores: Mapping[str, Any] | None = None,
+        feature_names: Sequence[str] | None = None,
+        radius: float | None = None,
+        score_name: str = "accuracy",
+    ):
+        self.radii, self.weights = np.asarray(radii), np.asarray(weights)
+        self.scores = {name: np.asarray(values) for name, values in (scores or {}).items()}
+        self.feature_names = feature_names
+        self.radius, self.score_name = radius, score_name
+
+    @classmethod
+    def from_path(
+        cls,
+        path: RadiusPath,
+        *,
+        X=None,
+        y=None,
+        X_test=None,
+        y_test=None,
+        metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
+        feature_names: Sequence[str] | None = None,
+        radius: float | None = None,
+        ax=None,
+        **options,
+    ) -> "RadiusPathDisplay":
+        """Draw a path that `drsvm.radius_path` has found.
+
+        Parameters
+        ----------
+        path : RadiusPath
+            The path.
+        X, y, X_test, y_test : arrays, optional
+            Training and held-out data; a score is drawn for those that are given. The larger of the two labels in y
+            is the positive class, as in the problem.
+        metric : callable, default=sklearn.metrics.accuracy_score
+            A function of true and predicted labels, such as sklearn.metrics.balanced_accuracy_score.
+        feature_names : sequence of str, optional
+            Names of the features; by default the columns of X, where it is a data frame.
+        radius : float, optional
+            A radius to mark.
+        ax, **options
+            As in `plot`.
+
+        Returns
+        -------
+        RadiusPathDisplay
+        """
+        if not isinstance(path, RadiusPath):
+            raise TypeError(f"path must be what radius_path returns, got {type(path).__name__}.")
+        if X_test is not None and y is None:
+            raise ValueError("y must be given along with X_test: it says which label is the positive one.")
+        metric = metric or _accuracy()
+        scores = {}
+        if X is not None and y is not None:
+            scores["training data"] = _scores(path, X, y, y, metric)
+        if X_test is not None:
+            scores["held-out data"] = _scores(path, X_test, y_test, y, metric)
+        if feature_names is None and hasattr(X, "columns"):
+            feature_names = [str(name) for name in X.columns]  # type: ignore[union-attr]
+        score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
+        display = cls(
+            radii=path.radii,
+            weights=path.weights,
+            scores=scores,
+            feature_names=feature_names,
+            radius=radius,
+            score_name=score_name,
+        )
+        return display.plot(ax, **options)
+
+    @classmethod
+    def from_data(
+        cls,
+        X,
+        y,
+        *,
+        X_test=None,
+        y_test=None,
+        radii=None,
+        n_radii: int = 30,
+        flip_cost: float = 1.0,
+        norm: Any = 2,
+        l2: float = 0.0,
+        sample_weight=None,
+        fit_intercept: bool = True,
+        metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
+        feature_names: Sequence[str] | None = None,
+        radius: float | None = None,
+        ax=None,
+        **options,
+    ) -> "RadiusPathDisplay":
+        """Solve along a grid of radii and draw the path.
+
+        Parameters
+        ----------
+        X, y : array, data frame or sparse matrix, array of two labels
+            Training data, standardised: shifts are measured in their units.
+        X_test, y_test : optional
+            Held-out data.
+        radii, n_radii : sequence of floats, int
+            As in `drsvm.radius_path`.
+        flip_cost, norm, l2, sample_weight, fit_intercept
+            As in `drsvm.Problem`.
+        metric, feature_names, radius
+            As in `from_path`.
+        ax, **options
+            As in `plot`.
+
+        Returns
+        -------
+        RadiusPathDisplay
+        """
+        problem = Problem(X, y, 0.0, flip_cost, norm, l2, sample_weight, fit_intercept)
+        path = radius_path(problem, radii, n_radii=n_radii)
+        data = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
+        return cls.from_path(path, **data, metric=metric, feature_names=feature_names, radius=radius, ax=ax, **options)
+
+    def plot(self, ax=None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or two of them for both panels, optional
+            Where to draw; by default a new figure.
+        kind : {"weights", "scores", "both"}, optional
+            Which panels; by default both where there are scores.
+        n_named : int
+            So many features, those with the largest weights, have lines of their own colour; the others are grey.
+
+        Returns
+        -------
+        self
+        """
+        kind = kind or ("both" if self.scores else "weights")
+        panels = {"weights": [self._draw_weights], "scores": [self._draw_scores]}
+        panels["both"] = panels["weights"] + panels["scores"]
+        if kind not in panels:
+            raise ValueError(f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}.")
+        if kind != "weights" and not self.scores:
+            raise ValueError(f"kind={kind!r} needs scores: give X and y, and X_test and y_test.")
+        self.figure_, axes = axes_for("RadiusPathDisplay", ax, len(panels[kind]))
+        self.ax_ = axes if len(axes) > 1 else axes[0]
+        for draw, one in zip(panels[kind], axes, strict=True):
+            draw(one, n_named)
+            quiet(one)
+            radius_axis(one, self.radii)
+            one.set_xlabel("radius")
+            mark_radius(one, self.radius)
+            legend_below(one, ncols=2 if draw == self._draw_weights else 3)
+        return self
+
+    def _draw_weights(self, ax, n_named: int) -> None:
+        sizes = np.abs(self.weights).max(axis=0)
+        largest = np.argsort(-sizes, kind="stable")
+        named, others = largest[:n_named], largest[n_named : n_named + 200]
+        ax.axhline(0.0, color=FAINT, linewidth=1.0)
+        if len(others):
+            lines = ax.plot(self.radii, self.weights[:, others], color=FAINT, linewidth=0.8, alpha=0.7, zorder=1.5)
+            lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")
+        for feature, style in zip(named, line_styles(len(named)), strict=True):
+            ax.plot(self.radii, self.weights[:, feature], label=self._name_of(feature), **style)
+        ax.set_ylabel("weight")
+
+    def _name_of(self, feature: int) -> str:
+        name = f"feature {feature}" if self.feature_names is None else str(self.feature_names[feature])
+        return plain(name)
+
+    def _draw_scores(self, ax, n_named: int) -> None:
+        styles = _SCORE_STYLES if len(self.scores) <= 2 else line_styles(len(self.scores))
+        for (name, values), style in zip(self.scores.items(), styles, strict=False):
+            ax.plot(self.radii, values, label=name, **style)
+        ax.set_ylabel(self.score_name)
+
+
+def _accuracy() -> Callable[..., Any]:
+    from sklearn.metrics import accuracy_score
+
+    return accuracy_score
+
+
+def _scores(path: RadiusPath, X, y, y_train, metric) -> np.ndarray:
+    """Return the score of every classifier of the path on the given data."""
+    rows, labels = check_rows(X), np.ravel(np.asarray(y))
+    classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))
+    if len(labels) != rows.shape[0]:
+        raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels for them.")
+    if rows.shape[1] != path.weights.shape[1]:
+        raise ValueError(f"X has {rows.shape[1]} features, but the path has weights of {path.weights.shape[1]}.")
+    values = np.asarray(rows @ path.weights.T) + path.intercepts
+    return np.array([metric(labels, classes[(column > 0).astype(int)]) for column in values.T])

@@ -1,0 +1,169 @@
+"""How classifiers stand up to an adversary: worst-case risk over the radius."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from drsvm.plotting.style import axes_for, line_styles, mark_radius, plain, quiet
+from drsvm.worst_case import worst_case_risk
+
+_LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
+_ENOUGH = {"hinge": 1.0, "zero-one": 0.5}
+"""A risk that also a coin, or a classifier without an opinion, has: no need to look further."""
+
+
+class RiskCurveDisplay:
+    """Worst-case risk of one or several linear classifiers over the radius.
+
+    Make it with `from_estimators`.
+
+    Parameters
+    ----------
+    radii : array of shape (n_radii,)
+        The radii.
+    risks : dict from str to array of shape (n_radii,)
+        The risks, by the name of the classifier.
+    loss : {"hinge", "zero-one"}
+        What is counted.
+    radius : float, optional
+        A radius to mark.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes, Figure
+        Where it was drawn.
+    lines_ : dict from str to Line2D
+        The curves.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from sklearn.svm import LinearSVC
+    >>> from drsvm import WassersteinSVC
+    >>> from drsvm.plotting import RiskCurveDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> models = {"robust": WassersteinSVC().fit(X, y), "LinearSVC": LinearSVC().fit(X, y)}
+    >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")  # doctest: +SKIP
+    """
+
+    def __init__(self, *, radii, risks: Mapping[str, Any], loss: str = "hinge", radius: float | None = None):
+        self.radii = np.asarray(radii)
+        self.risks = {name: np.asarray(values) for name, values in risks.items()}
+        self.loss, self.radius = loss, radius
+
+    @classmethod
+    def from_estimators(
+        cls,
+        estimators,
+        X,
+        y,
+        *,
+        radii=None,
+        flip_cost: float = 1.0,
+        norm: Any = 2,
+        sample_weight=None,
+        loss: str = "hinge",
+        positive=None,
+        radius: float | None = None,
+        ax=None,
+    ) -> "RiskCurveDisplay":
+        """Judge classifiers on the same data and draw their curves.
+
+        Parameters
+        ----------
+        estimators : fitted linear classifier, sequence of them, or dict from names to them
+            Anything that `drsvm.worst_case_risk` reads.
+        X, y : array or sparse matrix, array
+            The sample at the centre of the ball.
+        radii : array of floats, optional
+            The radii; by default from 0 to where the best classifier is no better than a coin.
+        flip_cost, norm, sample_weight, positive
+            As in `drsvm.worst_case_risk`.
+        loss : {"hinge", "zero-one"}
+            The error rate compares classifiers of any origin; the hinge loss depends on the scale of the weights, and
+            only classifiers trained for it do well.
+        radius : float, optional
+            A radius to mark, such as the one trained for.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        RiskCurveDisplay
+        """
+        if loss not in _LABELS:
+            raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
+        named = _named(estimators)
+        ball = {"flip_cost": flip_cost, "norm": norm, "sample_weight": sample_weight, "loss": loss}
+
+        def judge(radii) -> dict[str, Any]:
+            return {
+                name: worst_case_risk(model, X, y, radius=radii, positive=positive, **ball)
+                for name, model in named.items()
+            }
+
+        radii = _enough_radii(judge, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
+        return cls(radii=radii, risks=judge(radii), loss=loss, radius=radius).plot(ax)
+
+    def plot(self, ax=None) -> "RiskCurveDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, (self.ax_,) = axes_for("RiskCurveDisplay", ax)
+        self.lines_ = {}
+        for (name, risks), style in zip(self.risks.items(), line_styles(len(self.risks)), strict=True):
+            (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
+        quiet(self.ax_)
+        self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
+        self.ax_.set_ylim(0.0, self._top())
+        self.ax_.margins(x=0.01)
+        mark_radius(self.ax_, self.radius)
+        self.ax_.legend(frameon=False)
+        return self
+
+    def _top(self) -> float:
+        """Return the upper end of the axis: the best curve shall fill it, also where another one runs away."""
+        ends = [float(risks.max()) for risks in self.risks.values()]
+        return 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3))
+
+
+def _named(estimators) -> dict[str, Any]:
+    """Name classifiers by their types, numbered where one comes twice."""
+    if isinstance(estimators, Mapping):
+        named = {str(name): model for name, model in estimators.items()}
+    elif isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit")):
+        named = {}
+        for number, model in enumerate(estimators, start=1):
+            name = _type_name(model)
+            named[name if name not in named else f"{name} ({number})"] = model
+    else:
+        named = {_type_name(estimators): estimators}
+    if not named:
+        raise ValueError("estimators is empty: give at least one fitted linear classifier.")
+    return named
+
+
+def _type_name(model) -> str:
+    last: Sequence[Any] = getattr(model, "steps", ())
+    return _type_name(last[-1][1]) if last else "classifier" if isinstance(model, tuple) else type(model).__name__
+
+
+def _enough_radii(judge, loss: str, radius: float | None) -> np.ndarray:
+    """Return a grid from 0 to where the best classifier's risk says nothing any more."""
+    candidates = np.logspace(-4.0, 4.0, 161)
+    least = np.min(list(judge(candidates).values()), axis=0)
+    enough = np.flatnonzero(least >= _ENOUGH[loss])
+    beyond = float(candidates[enough[0]]) if len(enough) and enough[0] > 0 else 1.0
+    return np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)

@@ -1,0 +1,112 @@
+"""What all pictures share: colours, strokes, and where they are drawn."""
+
+from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+
+BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+PURPLE, SKY, GREY, FAINT, INK = "#CC79A7", "#56B4E9", "#7A7A7A", "#B8B8B8", "#1A1A1A"
+COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+STROKES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (8, 2)),
+)
+
+
+def need_matplotlib(what: str) -> None:
+    """Refuse to go on without matplotlib, and say how to get it."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError(f'{what} draws with matplotlib: pip install "drsvm[plot]".') from None
+
+
+def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
+    """Return the figure and an array of axes: those given, or new ones side by side."""
+    need_matplotlib(what)
+    if ax is None:
+        from matplotlib import pyplot as plt
+
+        width = 6.4 if n_panels == 1 else 5.4 * n_panels
+        figure, axes = plt.subplots(1, n_panels, figsize=(width, 4.2), layout="constrained", squeeze=False)
+        return figure, axes.ravel()
+    axes = np.ravel(np.asarray(ax, dtype=object))
+    if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+        raise ValueError(f"{what} needs {n_panels} matplotlib axes as ax, got {ax!r}.")
+    return axes[0].figure, axes
+
+
+def line_styles(count: int) -> list[dict[str, Any]]:
+    """Return colour and stroke of as many lines, each pair once."""
+    colours = islice(cycle(COLOURS), count)
+    return [
+        # The strokes of a second round of colours are shifted, so that no pair comes twice.
+        {"color": colour, "linestyle": STROKES[(k + k // len(COLOURS)) % len(STROKES)], "linewidth": 2.0}
+        for k, colour in enumerate(colours)
+    ]
+
+
+def quiet(ax) -> None:
+    """Take away what draws the eye from the data."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(visible=True, color=FAINT, linewidth=0.5, alpha=0.4)
+    ax.set_axisbelow(True)
+
+
+def radius_axis(ax, radii) -> None:
+    """Scale the x-axis for radii: logarithmic where they span decades, with a linear part where 0 is among them."""
+    positive = np.asarray(radii)[np.asarray(radii) > 0]
+    if len(positive) == 0 or positive.max() < 20 * positive.min():
+        return
+    if len(positive) == len(radii):
+        ax.set_xscale("log")
+    else:
+        ax.set_xscale("symlog", linthresh=positive.min(), linscale=0.4)
+    ax.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
+
+
+def time_axis(ax, values) -> None:
+    """Scale an axis of times or iterations: logarithmic where they span decades."""
+    positive = [value for value in values if value > 0]
+    if positive and max(positive) > 30 * min(positive):
+        ax.set_xscale("log")
+
+
+def mark_radius(ax, radius: float | None) -> None:
+    """Mark the radius that a classifier was trained for."""
+    if radius is not None:
+        ax.axvline(radius, color=GREY, linewidth=1.2, zorder=1, label="trained for")
+
+
+def legend_below(ax, ncols: int) -> None:
+    """Put the legend where it hides nothing."""
+    ax.legend(
+        frameon=False,
+        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.15),
+        ncols=ncols,
+        columnspacing=1.2,
+        handletextpad=0.5,
+    )
+
+
+def short(text, length: int = 24) -> str:
+    """Return a name that leaves room for the picture."""
+    text = str(text)
+    return text if len(text) <= length else text[: length - 2] + "…"
+
+
+def axis_name(text) -> str:
+    """Return the name of an axis, along which there is more room."""
+    return short(text, 40).replace("$", r"\$")
+
+
+def plain(text) -> str:
+    """Return a name as it is, not as a formula, and cut to a length that leaves room for the picture."""
+    return short(text).replace("$", r"\$")

@@ -1,0 +1,295 @@
+"""What the adversary does: which samples it moves and which labels it flips."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from drsvm.plotting.projection import plane_for
+from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, axes_for, axis_name, legend_below, plain
+from drsvm.worst_case import WorstCaseDistribution, worst_case_distribution
+
+JITTER = 0.35
+"""Spread across the picture where there is one feature only."""
+
+VISIBLE = 0.02
+"""Share of the picture below which a move cannot be seen."""
+
+ARROWS = 40
+"""All moves are equally far; so many of them show it."""
+
+
+class WorstCaseDisplay:
+    """The worst distribution within the ball, seen in two dimensions.
+
+    Make it with `from_estimator`. Data with two features are drawn as they are; others over the decision value and the
+    widest spread across it.
+
+    Parameters
+    ----------
+    points : array of shape (n, 2)
+        Coordinates of the samples.
+    positive : array of n bools
+        Whether the label before flips is the positive one.
+    flipped : array of n bools
+        Whether the adversary flips the label (of a part of the sample at least).
+    moved_from, moved_to : arrays of shape (n_arrows, 2)
+        Start and end of the moves that are drawn.
+    n_moved : int, optional
+        How many of the samples move; by default as many as arrows are given.
+    normal, offset : array of shape (2,), float
+        The decision value at the coordinates z is normal · z + offset.
+    axis_labels : tuple of two strings
+        What the coordinates are.
+    class_names : tuple of two strings
+        Names of the negative and the positive class.
+    title : str
+        What the adversary does, in numbers.
+    equal_aspect : bool
+        Whether both coordinates have one unit.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes, Figure
+        Where it was drawn.
+    distribution_ : WorstCaseDistribution
+        All of it, after `from_estimator`.
+    """
+
+    distribution_: WorstCaseDistribution
+
+    def __init__(
+        self,
+        *,
+        points,
+        positive,
+        flipped,
+        moved_from,
+        moved_to,
+        normal,
+        offset: float,
+        axis_labels: tuple[str, str],
+        n_moved: int | None = None,
+        class_names: tuple[str, str] = ("negative", "positive"),
+        title: str = "",
+        equal_aspect: bool = False,
+    ):
+        self.points, self.positive, self.flipped = np.asarray(points), np.asarray(positive), np.asarray(flipped)
+        self.moved_from, self.moved_to = np.asarray(moved_from), np.asarray(moved_to)
+        self.n_moved = len(self.moved_from) if n_moved is None else n_moved
+        self.normal, self.offset = np.asarray(normal), offset
+        self.axis_labels, self.class_names = axis_labels, class_names
+        self.title, self.equal_aspect = title, equal_aspect
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y,
+        *,
+        radius: float,
+        flip_cost: float = 1.0,
+        norm: Any = 2,
+        sample_weight=None,
+        positive=None,
+        feature_names: Sequence[str] | None = None,
+        max_points: int = 500,
+        random_state: int = 0,
+        ax=None,
+    ) -> "WorstCaseDisplay":
+        """Find the worst distribution for a classifier and draw it.
+
+        Parameters
+        ----------
+        estimator, X, y, radius, flip_cost, norm, sample_weight, positive
+            As in `drsvm.worst_case_distribution`.
+        feature_names : sequence of two strings, optional
+            Names of the axes, for data with two features; by default the columns of a data frame.
+        max_points : int
+            Of more samples, so many are drawn, chosen at random. The figures in the title are those of all.
+        random_state : int
+            Seed of this choice.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        WorstCaseDisplay
+        """
+        if max_points < 1:
+            raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
+        distribution = worst_case_distribution(
+            estimator,
+            X,
+            y,
+            radius=radius,
+            flip_cost=flip_cost,
+            norm=norm,
+            sample_weight=sample_weight,
+            positive=positive,
+        )
+        if feature_names is None and hasattr(X, "columns") and not hasattr(estimator, "steps"):
+            feature_names = [str(name) for name in X.columns]
+        display = cls(**_contents(distribution, positive, feature_names, max_points, random_state))
+        display.distribution_ = distribution
+        return display.plot(ax)
+
+    def plot(self, ax=None) -> "WorstCaseDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, (self.ax_,) = axes_for("WorstCaseDisplay", ax)
+        self._draw_samples()
+        self._draw_moves()
+        self._draw_lines()
+        self._frame()
+        return self
+
+    def _draw_samples(self) -> None:
+        for sign, colour, marker, name in (
+            (False, BLUE, "o", self.class_names[0]),
+            (True, ORANGE, "^", self.class_names[1]),
+        ):
+            x, y = self.points[self.positive == sign].T
+            self.ax_.scatter(x, y, s=20, c=colour, marker=marker, alpha=0.75, linewidths=0, label=plain(name))
+        x, y = self.points[self.flipped].T
+        ring = {"s": 70, "facecolors": "none", "edgecolors": INK, "linewidths": 1.3}
+        self.ax_.scatter(x, y, label="label flipped" if len(x) else None, **ring)
+
+    def _draw_moves(self) -> None:
+        """Draw arrows; lines alone where the moves are too short to have a head."""
+        if len(self.moved_from) == 0:
+            return
+        steps = self.moved_to - self.moved_from
+        magnification = self._magnification(steps)
+        self.ax_.quiver(
+            *self.moved_from.T,
+            *steps.T,
+            angles="xy",
+            scale_units="xy",
+            scale=1.0 / magnification,
+            color=GREY,
+            width=0.0022,
+            headwidth=5.0,
+            headlength=5.0,
+            headaxislength=4.5,
+            minlength=0.0,
+            minshaft=1.5,
+            zorder=1.5,
+        )
+        remarks = [f"{len(steps)} of {self.n_moved}"] if self.n_moved > len(steps) else []
+        remarks += [f"arrows × {magnification}"] if magnification > 1 else []
+        name = f"moved ({', '.join(remarks)})" if remarks else "moved"
+        self.ax_.plot([], [], color=GREY, marker=r"$\rightarrow$", linestyle="none", markersize=11, label=name)
+
+    def _magnification(self, steps: np.ndarray) -> int:
+        """Return a round factor that makes moves visible where they are too short for the picture."""
+        span = np.where(np.ptp(self.points, axis=0) > 0, np.ptp(self.points, axis=0), 1.0)
+        longest = float(np.abs(steps / span).max())
+        if longest >= VISIBLE or longest == 0.0:
+            return 1
+        wanted = 2 * VISIBLE / longest
+        power = 10 ** int(np.log10(wanted))
+        return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
+
+    def _draw_lines(self) -> None:
+        length = float(self.normal @ self.normal)
+        if length == 0.0:
+            return
+        along = np.array([-self.normal[1], self.normal[0]])
+        for level, style, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
+            start = self.normal * ((level - self.offset) / length)
+            self.ax_.axline(start, start + along, color=INK, linestyle=style, linewidth=1.1, label=name, zorder=1.2)
+
+    def _frame(self) -> None:
+        (left, bottom), (right, top) = self._corners()
+        self.ax_.set(xlim=(left, right), ylim=(bottom, top))
+        if self.equal_aspect:
+            self.ax_.set_aspect("equal")
+        self.ax_.spines[["top", "right"]].set_visible(False)
+        self.ax_.set(xlabel=axis_name(self.axis_labels[0]), ylabel=axis_name(self.axis_labels[1]))
+        roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
+        self.ax_.set_title(self.title if roomy else self.title.replace(", ", ",\n"), loc="left", fontsize="medium")
+        legend_below(self.ax_, ncols=6 if roomy else 3)
+
+    def _corners(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the corners of the picture: all samples, and the ends of moves that do not lead far away."""
+        low, high = self.points.min(axis=0), self.points.max(axis=0)
+        size = np.where(high > low, high - low, 1.0)
+        ends = np.vstack([self.moved_to, self.points])
+        low, high = np.maximum(ends.min(axis=0), low - 0.3 * size), np.minimum(ends.max(axis=0), high + 0.3 * size)
+        return low - 0.05 * size, high + 0.05 * size
+
+
+def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_points, random_state) -> dict[str, Any]:
+    """Return what is to be drawn of a distribution."""
+    data = distribution._data
+    n = len(data.signs)
+    rng = np.random.default_rng(random_state)
+    candidates = np.flatnonzero(data.weights > 0)
+    shown = candidates if len(candidates) <= max_points else np.sort(rng.choice(candidates, max_points, replace=False))
+    plane = plane_for(data.X, data.coef, data.intercept, feature_names)
+    points = plane.coordinates(data.X[shown])
+    axis_labels = plane.labels
+    if data.X.shape[1] == 1:
+        points[:, 1], axis_labels = rng.uniform(-JITTER, JITTER, len(shown)), (axis_labels[0], "(spread at random)")
+
+    place = np.full(n, -1)
+    place[shown] = np.arange(len(shown))
+    moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
+    n_moved = len(moved)
+    moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
+    moved_from = points[place[distribution.rows[moved]]]
+    steps = -(distribution.shift * distribution._signs)[moved, None] * plane.steps(distribution.direction)
+    flips = np.zeros(n, dtype=bool)
+    flips[distribution.rows[distribution.flipped]] = True
+    return {
+        "points": points,
+        "positive": data.signs[shown] > 0,
+        "flipped": flips[shown],
+        "moved_from": moved_from,
+        "moved_to": moved_from + steps,
+        "n_moved": n_moved,
+        "normal": plane.normal,
+        "offset": plane.offset,
+        "axis_labels": axis_labels,
+        "class_names": _class_names(data.classes, positive),
+        "title": describe(distribution),
+        "equal_aspect": plane.in_data_units and _of_one_size(points),
+    }
+
+
+def _class_names(classes: np.ndarray, positive) -> tuple[str, str]:
+    if classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
+        return "the rest", str(positive)
+    return str(classes.tolist()[0]), str(classes.tolist()[1])
+
+
+def _of_one_size(points: np.ndarray) -> bool:
+    wide, high = np.ptp(points, axis=0)
+    return bool(wide < 4 * high and high < 4 * wide)
+
+
+def describe(distribution: WorstCaseDistribution) -> str:
+    """Say in a line what the adversary does."""
+    flipped = float(distribution.mass[distribution.flipped].sum())
+    moving = distribution.shift > 0
+    moved = float(distribution.mass[moving].sum())
+    words = [f"{100 * flipped:.1f} % of the labels flipped" if flipped > 0 else "no label flipped"]
+    if moved > 0:
+        by = float(distribution.mass[moving] @ distribution.shift[moving]) / moved
+        words.append(
+            f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
+            if distribution.attained
+            else "a tiny mass moved far"
+        )
+    return ", ".join(words)

@@ -1,0 +1,198 @@
+"""All that a report says, as numbers."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from drsvm.linear_model import AuditData
+from drsvm.path import RadiusPath
+from drsvm.report.data import Material
+from drsvm.result import Result
+from drsvm.validation import row_norms
+from drsvm.worst_case import WorstCaseDistribution, worst_case_risk
+
+ROBUST = "WassersteinSVC"
+
+NEGLIGIBLE = 1e-6
+"""Weights and multipliers below this share of their largest possible value count as 0."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was found.
+
+    Attributes
+    ----------
+    material : Material
+        Data and fitted model.
+    index : int
+        Which of the model's decisions is shown (0 where there are two classes).
+    positive : label
+        The class of its positive side.
+    models : dict from str to fitted classifier
+        The robust one and its rivals, on the transformed features.
+    path : RadiusPath or None
+        None where w = 0 is optimal for every radius.
+    largest_radius : float
+        The radius from which on w = 0 is optimal.
+    data : AuditData
+        The shown decision on the training data.
+    distribution : WorstCaseDistribution
+        Its worst case.
+    """
+
+    material: Material
+    index: int
+    positive: Any
+    models: dict[str, Any]
+    path: RadiusPath | None
+    largest_radius: float
+    data: AuditData
+    distribution: WorstCaseDistribution
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels."""
+        return self.material.linear.classes_.tolist()
+
+    @property
+    def multiclass(self) -> bool:
+        """Whether one class of several is shown against the rest."""
+        return len(self.classes) > 2
+
+    @property
+    def side_names(self) -> tuple[str, str]:
+        """Names of the negative and the positive side."""
+        return ("the rest" if self.multiclass else str(self.classes[0])), str(self.positive)
+
+    @property
+    def results(self) -> list[Result]:
+        """The proven results, one per decision."""
+        found = self.material.linear.result_
+        return [found] if isinstance(found, Result) else list(found)
+
+    @property
+    def result(self) -> Result:
+        """The one that is shown."""
+        return self.results[self.index]
+
+    @property
+    def ball(self) -> dict[str, Any]:
+        """The ball it was trained for."""
+        return self.material.ball
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        """What `worst_case_risk` has to know, but for the radius."""
+        ball = {name: value for name, value in self.ball.items() if name != "radius"}
+        return {**ball, "positive": self.positive, "sample_weight": self.material.row_weights(self.positive)}
+
+    @cached_property
+    def comparison(self) -> dict[str, dict[str, Any]]:
+        """Accuracies and worst cases of all classifiers."""
+        material = self.material
+        rows: dict[str, dict[str, Any]] = {}
+        for name, model in self.models.items():
+            held_out = None if material.X_test is None else float(model.score(material.X_test, material.y_test))
+            rows[name] = {
+                "train_accuracy": float(model.score(material.X, material.y)),
+                "test_accuracy": held_out,
+                "worst_case_risk": self._risk(model, "hinge"),
+                "worst_case_error": self._risk(model, "zero-one"),
+            }
+        return rows
+
+    def _risk(self, model, loss: str) -> float:
+        radius = float(self.ball["radius"])
+        return float(worst_case_risk(model, self.material.X, self.material.y, radius=radius, loss=loss, **self.audit))
+
+    @cached_property
+    def features(self) -> list[tuple[str, float]]:
+        """Names and weights of the features that count, the largest first."""
+        sizes = np.abs(self.data.coef)
+        order = np.argsort(-sizes, kind="stable")
+        used = order[sizes[order] > NEGLIGIBLE * max(float(sizes.max()), 1e-300)]
+        return [(self.material.feature_names[k], float(self.data.coef[k])) for k in used]
+
+    @cached_property
+    def pulls(self) -> np.ndarray:
+        """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that hold the weights in place."""
+        norm = float(self.ball["norm"])
+        forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
+        return forces / forces.sum() if forces.sum() > 0 else forces
+
+    @cached_property
+    def flipped(self) -> np.ndarray:
+        """Share of each sample whose label the adversary flips."""
+        flips, shares = self.distribution.flipped, np.zeros(len(self.data.signs))
+        rows = self.distribution.rows[flips]  # each at most once, and only rows of positive weight
+        shares[rows] = self.distribution.mass[flips] / self.data.weights[rows]
+        return shares
+
+    @cached_property
+    def carried_by(self) -> float:
+        """Share of the samples with a multiplier that is not 0."""
+        active = self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.data.weights
+        return float(active.mean())
+
+    def contradicted(self, count: int) -> np.ndarray:
+        """Return the rows whose labels the classifier contradicts most clearly."""
+        order = np.argsort(self.data.margins, kind="stable")[:count]
+        return order[self.data.margins[order] < 0]
+
+    def hardest_pulls(self, count: int) -> np.ndarray:
+        """Return the rows with the largest pulls."""
+        order = np.argsort(-self.pulls, kind="stable")[:count]
+        return order[self.pulls[order] > 0]
+
+    def first_flipped(self, count: int) -> np.ndarray:
+        """Return flipped rows, those with the largest margins first."""
+        order = np.argsort(-self.data.margins, kind="stable")
+        return order[self.flipped[order] > 0][:count]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures as plain Python values."""
+        material, distribution = self.material, self.distribution
+        moved = distribution.shift > 0
+        certificates = [
+            {
+                "objective": result.objective,
+                "lower_bound": result.lower_bound,
+                "gap": result.gap,
+                "status": str(result.status),
+                "solver": result.solver,
+                "n_iter": result.n_iter,
+                "time": result.time,
+            }
+            for result in self.results
+        ]
+        path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
+        return {
+            "n_samples": len(self.data.signs),
+            "n_features": len(self.data.coef),
+            "n_features_used": len(self.features),
+            "classes": self.classes,
+            "positive": self.positive,
+            **{name: _plain(value) for name, value in self.ball.items()},
+            "l2": float(material.setting("l2")),
+            **certificates[self.index],
+            "certificates": certificates,
+            "models": self.comparison,
+            "flipped_share": float(distribution.mass[distribution.flipped].sum()),
+            "moved_share": float(distribution.mass[moved].sum()),
+            "largest_shift": float(distribution.shift.max(initial=0.0)),
+            "contradicted_labels": int((self.data.margins < 0).sum()),
+            "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
+            "weights": dict(self.features[:20]),
+            "radius_path": path,
+            "warnings": material.notes,
+        }
+
+
+def _plain(value):
+    """Return a number that JSON knows; infinity has no name there."""
+    number = float(value)
+    return "inf" if math.isinf(number) else number

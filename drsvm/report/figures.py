@@ -1,0 +1,106 @@
+"""The pictures of a report: SVG that takes its colours from the page, so that it is legible on light and dark."""
+
+import io
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from drsvm.path import RadiusPath
+from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
+from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
+from drsvm.report.analysis import Analysis
+
+VARIABLES = {
+    BLUE: "--blue",
+    VERMILLION: "--vermillion",
+    GREEN: "--green",
+    ORANGE: "--orange",
+    PURPLE: "--purple",
+    SKY: "--sky",
+    GREY: "--grey",
+    FAINT: "--faint",
+    INK: "--ink",
+}
+"""Colours of the pictures and the names they have in the style of the page."""
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 11.5,
+    "axes.titlesize": 11.5,
+    **{f"{part}.color": INK for part in ("text", "xtick", "ytick")},
+    "axes.labelcolor": INK,
+    "axes.edgecolor": INK,
+}
+SIZE = (5.6, 4.0)
+POINTS = 350
+
+
+def draw_all(analysis: Analysis) -> dict[str, str]:
+    """Return the pictures by name."""
+    material, radius = analysis.material, float(analysis.ball["radius"])
+    on_training, audit = (material.X, material.y), analysis.audit
+    radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
+
+    def draw_risk(loss: str) -> Callable:
+        return lambda ax: RiskCurveDisplay.from_estimators(
+            analysis.models, *on_training, radii=radii, radius=radius, loss=loss, ax=ax, **audit
+        )
+
+    def draw_worst_case(ax):
+        names = material.feature_names
+        return WorstCaseDisplay.from_estimator(
+            material.linear, *on_training, radius=radius, feature_names=names, max_points=POINTS, ax=ax, **audit
+        )
+
+    figures = {
+        "risk-hinge": svg("risk-hinge", draw_risk("hinge")),
+        "risk-error": svg("risk-error", draw_risk("zero-one")),
+        "worst-case": svg("worst-case", draw_worst_case, size=(5.8, 4.6)),
+    }
+    return figures if analysis.path is None else figures | _path_figures(analysis, analysis.path, radius)
+
+
+def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[str, str]:
+    material = analysis.material
+    scores = {"X": material.X, "y": material.y == analysis.positive}
+    if material.X_test is not None:
+        scores |= {"X_test": material.X_test, "y_test": material.y_test == analysis.positive}
+
+    def draw(kind: str) -> Callable:
+        return lambda ax: RadiusPathDisplay.from_path(
+            path, **scores, feature_names=material.feature_names, radius=radius, kind=kind, ax=ax
+        )
+
+    return {f"path-{kind}": svg(f"path-{kind}", draw(kind)) for kind in ("weights", "scores")}
+
+
+def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:
+    """Draw on new axes and return the picture as an SVG element whose ids begin with the name."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # glyphs that the font for measuring lacks; the browser has them
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure.subplots())
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    return _for_the_page(name, buffer.getvalue())
+
+
+def _for_the_page(name: str, text: str) -> str:
+    """Turn a file into an element: no header, no fixed size, its own ids, colours of the page."""
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    head, body = text.split(">", 1)
+    view = re.search(r'viewBox="[^"]*"', head)
+    head = f'<svg {view[0] if view else ""} aria-hidden="true" focusable="false"'
+    body = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", body)
+    body = body.replace("'DejaVu Sans'", "system-ui, 'DejaVu Sans', sans-serif")
+    for colour, variable in VARIABLES.items():
+        body = body.replace(colour.lower(), f"var({variable})")
+    return f"{head}>{body}"

@@ -1,0 +1,216 @@
+"""The page: sections of plain words, tables and pictures. Every string of the user passes through `escape`."""
+
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+import drsvm
+from drsvm.plotting.style import short
+from drsvm.report.analysis import ROBUST, Analysis
+from drsvm.report.elements import bars, figure, number, percent, power, table, tiles
+from drsvm.report.figures import POINTS
+from drsvm.report.words import adversary, adversary_did, proof, sentence, unit
+
+FEATURES, SAMPLES = 12, 8
+
+_BREAKABLE = {
+    ROBUST: "Wasserstein<wbr>SVC",
+    "LinearSVC": "LinearSVC",
+    "LogisticRegression": "Logistic<wbr>Regression",
+}
+
+
+def render(analysis: Analysis, figures: dict[str, str], title: str) -> str:
+    """Return the page."""
+    sections = (_comparison, _radius, _worst_case, _features, _samples)
+    body = "\n".join(section(analysis, figures) for section in sections)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="generator" content="drsvm {drsvm.__version__}">
+<title>{escape(title)}</title>
+<style>
+{files("drsvm.report").joinpath("page.css").read_text(encoding="utf-8")}</style>
+</head>
+<body>
+<header>
+<h1>{escape(title)}</h1>
+{_opening(analysis)}
+</header>
+<main>
+{_certificate(analysis)}
+{body}
+</main>
+<footer>
+<p>Made with drsvm {drsvm.__version__}: <code>{escape(" ".join(repr(analysis.material.model).split()))}</code></p>
+</footer>
+</body>
+</html>
+"""
+
+
+def _opening(analysis: Analysis) -> str:
+    own = analysis.comparison[ROBUST]
+    rivals = {name: row for name, row in analysis.comparison.items() if name != ROBUST}
+    which = "test_accuracy" if own["test_accuracy"] is not None else "train_accuracy"
+    where = "held-out" if which == "test_accuracy" else "training"
+    best = max(rivals, key=lambda name: rivals[name][which])
+    used, d = len(analysis.features), len(analysis.data.coef)
+    rows = len(analysis.data.signs)
+    items = [
+        (f"accuracy, {where} data", percent(own[which]), f"{best}: {percent(rivals[best][which])}"),
+        ("worst-case risk", number(own["worst_case_risk"]), "hinge loss, training data"),
+        (
+            "proven gap",
+            power(analysis.result.gap),
+            f"{analysis.result.solver}, {number(analysis.result.time, 2)}\u202fs",
+        ),
+        ("features used", f"{used}", f"of {d}, {rows:,} samples"),
+    ]
+    notes = "".join(f"<li>{escape(note)}</li>" for note in analysis.material.notes)
+    return f'<p class="lead">{sentence(analysis)}</p>\n{tiles(items)}' + (
+        f'\n<ul class="notes" aria-label="Warnings">{notes}</ul>' if notes else ""
+    )
+
+
+def _certificate(analysis: Analysis) -> str:
+    text = f'<h2>What is proven</h2>\n<div class="card proof">{proof(analysis)}</div>'
+    if not analysis.multiclass:
+        return text
+    rows = [
+        [escape(str(label)), number(r.objective, 6), number(r.lower_bound, 6), power(r.gap), str(r.status)]
+        for label, r in zip(analysis.classes, analysis.results, strict=True)
+    ]
+    head = ["class against the rest", "objective", "lower bound", "gap", "status"]
+    return (
+        f"{text}\n<p>Each class has a decision, and a proof, of its own. What follows shows "
+        f"<strong>{escape(str(analysis.positive))}</strong> against the rest; accuracies are those of all classes.</p>"
+        + table(head, rows, own=analysis.index)
+    )
+
+
+def _comparison(analysis: Analysis, figures: dict[str, str]) -> str:
+    held_out = analysis.material.X_test is not None
+    colours = ("--blue", "--vermillion", "--green")
+    rows = []
+    for (name, row), colour in zip(analysis.comparison.items(), colours, strict=True):
+        cells = [f'<span class="key" style="border-color:var({colour})">{_BREAKABLE[name]}</span>']
+        cells += [percent(row["train_accuracy"])]
+        cells += [percent(row["test_accuracy"])] if held_out else []
+        rows.append([*cells, number(row["worst_case_risk"]), percent(row["worst_case_error"])])
+    head = [
+        "",
+        "accuracy, training",
+        *(["accuracy, held out"] if held_out else []),
+        "risk, worst case",
+        "errors, worst case",
+    ]
+    ridge = ", up to its ridge term" if float(analysis.material.setting("l2")) > 0 else ""
+    captions = (
+        "Worst-case risk around the training data. At the radius it was trained for, the robust classifier has the "
+        f"lowest risk of all linear classifiers{ridge}; elsewhere, others may be lower.",
+        "Worst-case error rate: the share of wrong answers that the adversary can force. Nobody here was trained for "
+        "it, so no order is proven; it does not depend on the scale of the weights.",
+    )
+    return f"""<h2>Against LinearSVC and LogisticRegression</h2>
+<p>Both with their default settings, on the same features. The adversary is {adversary(analysis)}.</p>
+{table(head, rows, own=0)}
+<div class="pair">
+{figure(figures["risk-hinge"], "Worst-case hinge risk over the radius, three classifiers", captions[0])}
+{figure(figures["risk-error"], "Worst-case error rate over the radius, three classifiers", captions[1])}
+</div>"""
+
+
+def _radius(analysis: Analysis, figures: dict[str, str]) -> str:
+    if analysis.path is None:
+        return "<h2>The radius</h2>\n<p>Weights of 0 are optimal for every radius: there is nothing to follow.</p>"
+    against = " (this class against the rest)" if analysis.multiclass else ""
+    captions = (
+        "Weights over the radius. A larger radius makes the classifier more cautious, until all weights are 0.",
+        f"Accuracy over the radius{against}. With wrong labels in the training data, judge by held-out data with "
+        "labels you trust.",
+    )
+    return f"""<h2>The radius</h2>
+<p>The same classifier for other radii. At {number(analysis.largest_radius, 3)} the adversary leaves nothing to learn.
+The vertical line marks the radius in use, {number(float(analysis.ball["radius"]), 3)}.</p>
+<div class="pair">
+{figure(figures["path-weights"], "Weights of the features over the radius", captions[0])}
+{figure(figures["path-scores"], "Accuracy over the radius", captions[1])}
+</div>"""
+
+
+def _worst_case(analysis: Analysis, figures: dict[str, str]) -> str:
+    some = f" ({POINTS} of them, chosen at random)" if len(analysis.data.signs) > POINTS else ""
+    caption = (
+        f"Each mark is a sample{some}. Rings: labels that are flipped. Arrows: samples that are moved. Only samples "
+        "inside the margins or on the wrong side are worth moving; only those far on their own side are worth flipping."
+    )
+    return f"""<h2>The worst case</h2>
+<p>{adversary_did(analysis)}</p>
+{figure(figures["worst-case"], "Samples, the decision line and what the adversary does", caption, wide=True)}"""
+
+
+def _features(analysis: Analysis, figures: dict[str, str]) -> str:
+    shown = analysis.features[:FEATURES]
+    if not shown:
+        return "<h2>The features</h2>\n<p>All weights are 0: the classifier says the same of every sample.</p>"
+    against, towards = (escape(name) for name in analysis.side_names)
+    left, right = (escape(short(name, 14)) for name in analysis.side_names)
+    ends = f'<span class="ends"><span>← {left}</span><span>{right} →</span></span>'
+    largest = abs(shown[0][1])
+    rows = [[escape(name), number(weight), bars(weight / largest)] for name, weight in shown]
+    more = len(analysis.features) - len(shown)
+    rest = f" With smaller weights: {more} more." if more else ""
+    return f"""<h2>The features that count</h2>
+<p>Weights for {unit(analysis)}. To the right a larger value speaks for <strong>{towards}</strong>, to the left for
+<strong>{against}</strong>.{rest}</p>
+<div class="narrow">{table(["feature", "weight", ends], rows)}</div>"""
+
+
+def _samples(analysis: Analysis, figures: dict[str, str]) -> str:
+    margins = analysis.data.margins
+    contradicted, strongly = int((margins < 0).sum()), int((margins < -1).sum())
+    pulls = _rows(analysis, analysis.hardest_pulls(SAMPLES), lambda row: percent(analysis.pulls[row], 2))
+    doubtful = _rows(analysis, analysis.contradicted(SAMPLES), lambda row: f"{margins[row]:.2f}".replace("-", "−"))
+    flips = _rows(analysis, analysis.first_flipped(SAMPLES), lambda row: percent(float(analysis.flipped[row]), 0))
+    cards = [
+        _card(
+            "Labels worth checking",
+            f"The classifier contradicts {contradicted:,} labels, {strongly:,} of them clearly (margin below −1). "
+            "These most of all:"
+            if contradicted
+            else "The classifier contradicts no label.",
+            ["sample", "label", "margin"],
+            doubtful,
+        ),
+        _card(
+            "Who carries the classifier",
+            f"{percent(analysis.carried_by)} of the samples have a multiplier that is not 0. These pull hardest at the "
+            "weights; the figure is their share of all pulls.",
+            ["sample", "label", "pull"],
+            pulls,
+        ),
+        _card(
+            "Whom the adversary flips",
+            "Labels that the classifier relies on most: a flip costs the same for all, and here it does most harm.",
+            ["sample", "label", "flipped"],
+            flips,
+        ),
+    ]
+    numbered = "" if analysis.material.rows_are_named else "<p>Samples are numbered by their rows, from 0.</p>\n"
+    return f'<h2>The samples that count</h2>\n{numbered}<div class="trio">{"".join(cards)}</div>'
+
+
+def _rows(analysis: Analysis, rows: np.ndarray, figure_of) -> list[list[str]]:
+    names, labels = analysis.material.row_names, analysis.material.y
+    return [[escape(names[row]), escape(str(labels[row])), figure_of(row)] for row in rows]
+
+
+def _card(title: str, text: str, head: list[str], rows: list[list[Any]]) -> str:
+    body = table(head, rows, text=2) if rows else '<p class="soft">None.</p>'
+    return f'<section class="card"><h3>{title}</h3><p class="soft">{text}</p>{body}</section>\n'

@@ -1,0 +1,129 @@
+"""The work behind a report: one fit, two rivals, a path of radii, the worst case."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.svm import LinearSVC
+
+from drsvm.linear_model import audit_data
+from drsvm.path import RadiusPath, radius_max, radius_path
+from drsvm.problem import Problem
+from drsvm.report.analysis import ROBUST, Analysis
+from drsvm.report.data import Material, prepare
+from drsvm.result import Result
+from drsvm.worst_case import worst_case_distribution
+
+N_RADII, FEWER_RADII = 16, 8
+PATH_TOLERANCE = 1e-5
+"""A picture needs no more."""
+
+MANY_FEATURES = 3000
+"""From here on the exact scale of the radii costs more than it is worth, and fewer radii must do."""
+
+STARTS = {
+    "fitting": 0.0,
+    "fitting LinearSVC and LogisticRegression": 0.15,
+    "following the radius path": 0.3,
+    "finding the worst case": 0.75,
+    "drawing": 0.8,
+}
+"""The fraction of all work that is done when a step begins, as seen with a few hundred and with 30,000 samples."""
+
+
+class Steps:
+    """Tells how far the work is."""
+
+    def __init__(self, progress: Callable[[float, str], Any] | None):
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a function of a fraction and a text, got {progress!r}.")
+        self.progress = progress
+
+    def begin(self, name: str, further: float = 0.0) -> None:
+        """Tell that a step begins, or how far beyond its start it is."""
+        if self.progress is not None:
+            self.progress(STARTS[name] + further, name)
+
+    def end(self) -> None:
+        """Tell that all is done."""
+        if self.progress is not None:
+            self.progress(1.0, "done")
+
+
+def analyse(X, y, *, model, X_test, y_test, feature_names, standardise, positive, steps: Steps) -> Analysis:
+    """Fit and judge."""
+    steps.begin("fitting")
+    material = prepare(X, y, model, X_test, y_test, feature_names, standardise)
+    index, positive = _shown_decision(material, positive)
+    steps.begin("fitting LinearSVC and LogisticRegression")
+    models = {ROBUST: material.linear, **_rivals(material)}
+    steps.begin("following the radius path")
+    path, largest_radius = _path(material, positive, steps)
+    steps.begin("finding the worst case")
+    weights = material.row_weights(positive)
+    data = audit_data(material.linear, material.X, material.y, weights, positive)
+    distribution = worst_case_distribution(
+        material.linear, material.X, material.y, sample_weight=weights, positive=positive, **material.ball
+    )
+    return Analysis(material, index, positive, models, path, largest_radius, data, distribution)
+
+
+def _shown_decision(material: Material, positive) -> tuple[int, Any]:
+    """Return the decision that is shown and the label of its positive side."""
+    classes = material.linear.classes_.tolist()
+    if positive is not None and positive not in classes:
+        raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
+    if len(classes) == 2:
+        return 0, classes[1]
+    counts = [int((material.y == label).sum()) for label in material.linear.classes_]
+    index = int(np.argmax(counts)) if positive is None else classes.index(positive)
+    return index, classes[index]
+
+
+def _rivals(material: Material) -> dict[str, Any]:
+    """Return what else one would have used, with default settings, on the same features."""
+    weights = material.setting("class_weight")
+    logistic = LogisticRegression(class_weight=weights, max_iter=1000)
+    rivals = {
+        "LinearSVC": LinearSVC(class_weight=weights, random_state=0),
+        "LogisticRegression": logistic if len(material.linear.classes_) == 2 else OneVsRestClassifier(logistic),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # whether they converge in their default iterations is their own affair
+        return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
+
+
+def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None, float]:
+    problem = Problem(
+        material.X,
+        material.y == positive,
+        l2=material.setting("l2"),
+        sample_weight=material.row_weights(positive),
+        fit_intercept=material.setting("fit_intercept"),
+        **material.ball,
+    )
+    few = problem.n_features < MANY_FEATURES
+    largest = radius_max(problem) if few else _rough_scale(problem)
+    if largest == 0.0:
+        return None, largest
+    grid = largest * np.logspace(-2.5, 0.0, N_RADII if few else FEWER_RADII)
+    radii = np.unique(np.append(grid, problem.radius))
+    done = []
+
+    def tell(index: int, result: Result) -> bool:
+        done.append(index)
+        steps.begin("following the radius path", 0.45 * len(done) / len(radii))
+        return False
+
+    return radius_path(problem, radii, tol=PATH_TOLERANCE, callback=tell), largest
+
+
+def _rough_scale(problem: Problem) -> float:
+    """Return a radius at which w = 0 is optimal: the price of moving the mean of one class onto that of the other."""
+    sums = [problem.weighted_sum(np.where(problem.signs == sign, problem.weights, 0.0)) for sign in (-1.0, 1.0)]
+    means = [total / weight for total, weight in sums if weight != 0]
+    share = min(abs(weight) for _, weight in sums)
+    return share * problem.norm.dual_value(means[1] - means[0])
