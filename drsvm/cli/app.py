@@ -1,0 +1,56 @@
+"""The commands together."""
+
+from typing import Annotated
+
+import typer
+
+import drsvm
+from drsvm.cli import audit, compare, demo, fit, path, predict, report
+from drsvm.cli.options import command
+
+ABOUT = """Train, apply and audit linear classifiers that withstand wrong labels and shifted features.
+
+Files may be CSV, Parquet or svmlight; CSV and svmlight also compressed (.gz, .bz2, .xz, .zst). Results go to the
+standard output, notes to the standard error.
+"""
+
+EXAMPLES = """Start with your own table:
+
+\b
+drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
+drsvm predict churn.drsvm new_customers.csv --output predictions.csv
+drsvm report customers.csv --label churned --output report.html
+
+Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 130 interrupted.
+"""
+
+app = typer.Typer(
+    help=ABOUT,
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"drsvm {drsvm.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+for module in (fit, predict, path, audit, compare, report, demo):
+    function = getattr(module, module.__name__.rpartition(".")[2])
+    examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
+    app.command(help=function.__doc__, epilog=examples)(command(function))

@@ -1,0 +1,130 @@
+"""``drsvm compare``: all solvers on one file."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.options import MODEL, OUTPUT, BallOptions, DataFile, DataOptions, Positive
+from drsvm.cli.screen import Screen
+
+EXAMPLES = """drsvm compare customers.csv --label churned
+drsvm compare a9a.svm.xz --no-standardise --solvers interior-point,hybrid --plot convergence.png
+drsvm compare train.parquet --max-time 20 --json"""
+
+SECONDS = 60.0
+
+
+def compare(
+    file: DataFile,
+    data: DataOptions,
+    ball: BallOptions,
+    screen: Screen,
+    radius: Annotated[float, typer.Option(help="Radius of the ball.", rich_help_panel=MODEL)] = 0.05,
+    solvers: Annotated[
+        str | None, typer.Option(help="Names, such as interior-point,hybrid. Default: all.", rich_help_panel=MODEL)
+    ] = None,
+    positive: Positive = None,
+    seed: Annotated[int, typer.Option(help="Seed of random solvers.", rich_help_panel=MODEL)] = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="OUT", help="Save a picture of the convergence (.png).", rich_help_panel=OUTPUT),
+    ] = None,
+) -> int:
+    """Run every solver on one problem: time, objective, proven bound and gap.
+
+    Kernels are compiled before the clock starts. Each solver has its own tolerance unless --tol is given, and a minute
+    unless --max-time is. Exit code 1 says that no solver reached its tolerance.
+    """
+    from drsvm import Problem
+    from drsvm.cli import work
+    from drsvm.cli.options import SplitOptions
+    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.tables import show_table
+
+    work.check_outputs([plot], [file])
+    check_picture(plot)
+    names = _names(solvers, ball.solver)
+    parts = work.load_parts(file, data, SplitOptions(), screen)
+    chosen, (y,) = work.two_classes(parts.y, positive)
+    X, _ = work.preprocessed(parts, standardise=ball.standardise, fill=data.missing == "median")
+    problem = Problem(X, y, radius=radius, **ball.problem())
+    results = _run(problem, names, {**ball.limits(), "max_time": ball.max_time or SECONDS}, seed, screen)
+    if not results:
+        raise ValueError("no solver could run.")
+    columns = _columns(results)
+    if plot is not None:
+        _draw(results, plot)
+    proven = any(result.gap <= result.tol for result in results.values())
+    payload: dict[str, Any] = {
+        "command": "compare",
+        "file": str(file),
+        "rows": problem.n_rows,
+        "features": problem.n_features,
+        "positive": chosen,
+        "solvers": columns,
+        "plot": None if plot is None else str(plot),
+    }
+    title = f"{problem.n_rows:,} rows, {problem.n_features:,} features, radius {radius:g}, positive: {chosen}"
+    screen.finish(payload, lambda console: show_table(console, columns, title))
+    return 0 if proven else 1
+
+
+def _names(given: str | None, single: str) -> list[str]:
+    from drsvm.solvers import solver_names
+
+    known = [name for name in solver_names() if name != "auto"]
+    names = [name.strip() for name in given.split(",") if name.strip()] if given else known
+    names = [single] if single != "auto" and not given else names
+    for name in names:
+        if name not in solver_names():
+            raise ValueError(f"--solvers: there is no solver {name!r}; there are {', '.join(known)}.")
+    return names
+
+
+def _run(problem, names: list[str], limits: dict[str, Any], seed: int, screen: Screen) -> dict[str, Any]:
+    from drsvm import solve
+    from drsvm.result import Status
+
+    few = _few_rows(problem)
+    results = {}
+    with screen.progress("solving", total=len(names)) as advance:
+        for name in names:
+            try:
+                solve(few, name, max_iter=2, max_time=5.0, random_state=seed)  # compiles
+                result = solve(problem, name, **limits, random_state=seed, callback=lambda progress: False)
+            except (ImportError, ValueError) as error:
+                screen.note(f"{name} is left out: {error}")
+                continue
+            if result.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            results[name] = result
+            advance()
+    return results
+
+
+def _few_rows(problem):
+    """Return the problem on some rows of both classes."""
+    import numpy as np
+
+    from drsvm import Problem
+
+    rows = np.concatenate([np.flatnonzero(problem.signs == sign)[:50] for sign in (-1.0, 1.0)])
+    ball = {name: getattr(problem, name) for name in ("radius", "flip_cost", "l2", "fit_intercept")}
+    return Problem(problem.X[rows], problem.signs[rows], norm=problem.norm.p, **ball)
+
+
+def _columns(results: dict[str, Any]) -> dict[str, Any]:
+    columns: dict[str, Any] = {"solver": list(results)}
+    for name in ("time", "objective", "lower_bound", "gap", "tol"):
+        columns[name] = [float(getattr(result, name)) for result in results.values()]
+    columns["iterations"] = [result.n_iter for result in results.values()]
+    columns["status"] = [str(result.status) for result in results.values()]
+    return columns
+
+
+def _draw(results: dict[str, Any], plot: Path) -> None:
+    from drsvm.cli.pictures import save_picture
+    from drsvm.plotting import ConvergenceDisplay
+
+    save_picture(ConvergenceDisplay.from_results(results), plot)

@@ -1,0 +1,117 @@
+"""What ``drsvm fit`` tells: as plain values, and in words."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
+
+
+def fit_payload(pipeline, parts, file: Path, standardise: bool) -> dict[str, Any]:
+    """Return all there is to tell, in plain values."""
+    import numpy as np
+
+    import drsvm
+    from drsvm.cli import work
+
+    classifier = pipeline[-1]
+    results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
+    classes, counts = np.unique(parts.y, return_counts=True)
+    test = None if parts.X_test is None else work.accuracy(pipeline, parts.X_test, parts.y_test)
+    return {
+        "command": "fit",
+        "drsvm": drsvm.__version__,
+        "file": str(file),
+        "rows": int(parts.X.shape[0]),
+        "features": int(parts.X.shape[1]),
+        "label": parts.data.schema.label,
+        "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        "positive": classes.tolist()[1] if len(classes) == 2 else None,
+        "parameters": {
+            "radius": getattr(classifier, "radius_", classifier.radius),
+            **{name: getattr(classifier, name) for name in PARAMETERS},
+            "standardise": standardise,
+        },
+        "certificates": [
+            _certificate(result, label)
+            for result, label in zip(results, classes.tolist()[-len(results) :], strict=True)
+        ],
+        "proven": all(result.gap <= result.tol for result in results),
+        "train": work.accuracy(pipeline, parts.X, parts.y),
+        "test": test,
+        "weights": _weights(classifier, parts.data.schema),
+    }
+
+
+def _certificate(result, positive) -> dict[str, Any]:
+    names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
+    return {"positive": positive, "status": str(result.status), **{name: getattr(result, name) for name in names}}
+
+
+def _weights(classifier, schema) -> dict[str, Any]:
+    """Return how many features count, and the weights of those that count most."""
+    import numpy as np
+
+    strength = np.abs(classifier.coef_).max(axis=0)
+    names = schema.feature_names or [str(index + schema.index_base) for index in range(len(strength))]
+    first = [int(index) for index in np.argsort(-strength)[:5] if strength[index] > 0]
+    largest = {names[index]: classifier.coef_[:, index] for index in first} if len(classifier.coef_) == 1 else {}
+    return {"nonzero": int(np.count_nonzero(strength)), "largest": {name: float(w[0]) for name, w in largest.items()}}
+
+
+def show_fit(console, payload: dict[str, Any]) -> None:
+    """Print it for people."""
+    from rich.text import Text
+
+    for name, text in _lines(payload).items():
+        console.print(Text.assemble((f"{name:<11}", "bold"), text), soft_wrap=True)
+
+
+def _lines(payload: dict[str, Any]) -> dict[str, str]:
+    ball, counts = payload["parameters"], payload["classes"]
+    labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
+    side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one against the rest"
+    scaling = "features standardised" if ball["standardise"] else "features as they are"
+    lines = {
+        "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
+        "adversary": _adversary(ball) + f"; {scaling}",
+        "proof": ("\n" + 11 * " ").join(_proof(each, len(counts) > 2) for each in payload["certificates"]),
+        "accuracy": _scores(payload),
+        "weights": _weights_line(payload),
+    }
+    if "cv" in payload:
+        cv = payload["cv"]
+        lines["chosen"] = f"from {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
+    return {**lines, "model": payload.get("model", "not saved; give --model FILE to keep it")}
+
+
+def _adversary(ball: dict[str, Any]) -> str:
+    radius, cost = ball["radius"], ball["flip_cost"]
+    shift = f"may shift a row by {radius:.4g} on average (norm {ball['norm']:g})"
+    if math.isinf(cost):
+        return f"{shift}; all labels are trusted"
+    share = 1.0 if cost == 0 else min(1.0, radius / cost)
+    return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or mix both"
+
+
+def _proof(certificate: dict[str, Any], named: bool) -> str:
+    name = f"{certificate['positive']}: " if named else ""
+    return (
+        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above the optimum "
+        f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
+        f"{certificate['n_iter']} iterations, {certificate['time']:.2f} s"
+    )
+
+
+def _scores(payload: dict[str, Any]) -> str:
+    parts = [("training", payload["train"]), *([("test", payload["test"])] if payload["test"] else [])]
+    return "; ".join(
+        f"{name} {score['accuracy']:.4f} (balanced {score['balanced_accuracy']:.4f}, {score['rows']:,} rows)"
+        for name, score in parts
+    )
+
+
+def _weights_line(payload: dict[str, Any]) -> str:
+    weights = payload["weights"]
+    largest = ", ".join(f"{name} {value:+.3g}" for name, value in weights["largest"].items())
+    return f"{weights['nonzero']:,} of {payload['features']:,} not zero" + (f"; largest: {largest}" if largest else "")

@@ -1,0 +1,242 @@
+"""Options that several commands share, as groups: dataclasses whose fields are options of the command line."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.screen import Screen, reported_errors
+
+READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
+
+DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'drsvm fit --model' has saved.")]
+TestFile = Annotated[
+    Path | None, typer.Option("--test", metavar="FILE", help="A file of its own to test on.", rich_help_panel=SPLITTING)
+]
+Radius = Annotated[
+    str | None,
+    typer.Option(
+        help="Average shift of a row to withstand, in units of the (standardised) features, or auto.",
+        rich_help_panel=MODEL,
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(help="With more than two classes: the one to separate from the rest.", rich_help_panel=READING),
+]
+
+
+def _option(*names: str, help: str, panel: str, **settings) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How a file is read that a saved model is applied to."""
+
+    label: Annotated[
+        str | None,
+        _option(
+            "--label",
+            help="Label column: name or index (0: first, -1: last). Default: one called label, target, y or class, "
+            "else the last; for a saved model the one it was trained with.",
+            panel=READING,
+        ),
+    ] = None
+    format: Annotated[
+        str | None, _option("--format", help="csv, parquet or svmlight. Default: by content.", panel=READING)
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        _option("--delimiter", help="What separates CSV columns, such as ';' or tab. Default: found.", panel=READING),
+    ] = None
+    header: Annotated[
+        bool | None,
+        _option("--header/--no-header", help="Whether a CSV file starts with names. Default: found.", panel=READING),
+    ] = None
+    missing: Annotated[
+        str,
+        _option(
+            "--missing",
+            help="What to do with empty cells: error, drop (leave the rows out) or median (fill them).",
+            panel=READING,
+        ),
+    ] = "error"
+
+    def read_options(self):
+        """Return the options in the words of `drsvm.datasets`."""
+        from drsvm.datasets import ReadOptions
+
+        _check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
+        _check_choice("--missing", self.missing, ("error", "drop", "median"))
+        return ReadOptions(self.format, self.label, (), (), self.delimiter, self.header, missing=self.missing)
+
+
+@dataclass(frozen=True)
+class DataOptions(FileOptions):
+    """How a new file is read."""
+
+    features: Annotated[
+        list[str] | None,
+        _option("--features", help="Columns to use: names or indices, a,b,c or repeated. Default: all.", panel=READING),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        _option("--drop", help="Columns to leave out, such as an id: a,b,c or repeated.", panel=READING),
+    ] = None
+    one_hot: Annotated[
+        bool, _option("--one-hot", help="Turn text columns into one 0/1 column per category.", panel=READING)
+    ] = False
+    index_base: Annotated[
+        int | None,
+        _option(
+            "--index-base", help="First index of an svmlight file, 0 or 1. Default: found.", min=0, max=1, panel=READING
+        ),
+    ] = None
+    max_features: Annotated[
+        int, _option("--max-features", help="Most features an svmlight index may ask for.", min=1, panel=READING)
+    ] = 5_000_000
+
+    def read_options(self):
+        """Return the options in the words of `drsvm.datasets`."""
+        from dataclasses import replace
+
+        return replace(
+            super().read_options(),
+            features=tuple(self.features or ()),
+            drop=tuple(self.drop or ()),
+            one_hot=self.one_hot,
+            index_base=self.index_base,
+            max_features=self.max_features,
+        )
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """What is held out for testing."""
+
+    test_size: Annotated[
+        float | None,
+        _option("--test-size", help="Share of the rows (0.3) or number (200) held out for testing.", panel=SPLITTING),
+    ] = None
+    test: TestFile = None
+    seed: Annotated[int, _option("--seed", help="Seed of the split and of random solvers.", panel=SPLITTING)] = 0
+
+
+@dataclass(frozen=True)
+class BallOptions:
+    """The adversary and the classifier."""
+
+    flip_cost: Annotated[
+        float | None,
+        _option(
+            "--flip-cost",
+            help="Price of a wrong label: up to radius / flip cost of the labels may be wrong; inf: trust them all.",
+            panel=MODEL,
+        ),
+    ] = None
+    norm: Annotated[
+        str, _option("--norm", help="Norm that measures a shift: 1, 2 or inf (inf: few weights).", panel=MODEL)
+    ] = "2"
+    l2: Annotated[float, _option("--l2", help="Coefficient of a ridge term.", panel=MODEL)] = 0.0
+    intercept: Annotated[
+        bool, _option("--intercept/--no-intercept", help="Whether to fit an intercept.", panel=MODEL)
+    ] = True
+    standardise: Annotated[
+        bool,
+        _option(
+            "--standardise/--no-standardise",
+            help="Scale every feature to variance 1 (and mean 0, unless sparse).",
+            panel=MODEL,
+        ),
+    ] = True
+    solver: Annotated[str, _option("--solver", help="See 'drsvm compare'; auto chooses.", panel=LIMITS)] = "auto"
+    tol: Annotated[float | None, _option("--tol", help="Proven gap to the optimum at which to stop.", panel=LIMITS)] = (
+        None
+    )
+    max_iter: Annotated[int | None, _option("--max-iter", help="Limit on iterations.", panel=LIMITS)] = None
+    max_time: Annotated[float | None, _option("--max-time", help="Limit on seconds.", panel=LIMITS)] = None
+
+    def ball(self) -> dict[str, Any]:
+        """Return the parameters that were given, in the library's words."""
+        _check_choice("--norm", self.norm, ("1", "2", "inf"))
+        given = {} if self.flip_cost is None else {"flip_cost": self.flip_cost}
+        return {**given, "norm": float(self.norm), "l2": self.l2, "fit_intercept": self.intercept}
+
+    def with_radius(self, radius: str | None) -> dict[str, Any]:
+        """Return the parameters that were given, and the radius where it was."""
+        if radius is None:
+            return self.ball()
+        try:
+            return {"radius": radius if radius == "auto" else float(radius), **self.ball()}
+        except ValueError:
+            raise ValueError(f"--radius must be a number or auto, got {radius!r}.") from None
+
+    def problem(self) -> dict[str, Any]:
+        """Return the parameters of a Problem, with the estimator's default flip cost."""
+        from drsvm import WassersteinSVC
+
+        return {"flip_cost": WassersteinSVC().flip_cost, **self.ball()}
+
+    def limits(self) -> dict[str, Any]:
+        """Return the limits of a run."""
+        return {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+
+
+def _check_choice(option: str, value, allowed: tuple) -> None:
+    if value not in allowed:
+        names = ", ".join(str(choice) for choice in allowed if choice is not None)
+        raise ValueError(f"{option} must be one of {names}, got {value!r}.")
+
+
+def numbers_in(option: str, text: str | None) -> list[float] | None:
+    """Return the numbers of a list such as 0,0.05,0.1."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
+    except ValueError:
+        raise ValueError(f"{option} must be numbers separated by commas, such as 0,0.05,0.1; got {text!r}.") from None
+
+
+def command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Return a function with one parameter per option, which typer understands, of one with groups of options."""
+    signature = inspect.signature(function)
+    groups: dict[str, Any] = {
+        name: entry.annotation for name, entry in signature.parameters.items() if is_dataclass(entry.annotation)
+    }
+    parameters = [
+        part
+        for name, entry in signature.parameters.items()
+        for part in (_parameters(groups[name]) if name in groups else [entry.replace(kind=entry.KEYWORD_ONLY)])
+    ]
+
+    @wraps(function)
+    def run(**given):
+        built = {
+            name: group(**{part.name: given.pop(part.name) for part in _parameters(group)})
+            for name, group in groups.items()
+        }
+        screen = next(group for group in built.values() if isinstance(group, Screen))
+        with reported_errors(screen):
+            code = function(**given, **built)
+        if code:
+            raise typer.Exit(code)
+
+    run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {part.name: part.annotation for part in parameters}
+    return run
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(entry.name, kind, default=entry.default, annotation=entry.type)
+        for entry in fields(group)
+        if entry.init
+    ]

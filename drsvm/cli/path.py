@@ -1,0 +1,110 @@
+"""``drsvm path``: solutions over a grid of radii."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.options import MODEL, OUTPUT, BallOptions, DataFile, DataOptions, Positive, SplitOptions, numbers_in
+from drsvm.cli.screen import Screen
+
+EXAMPLES = """drsvm path customers.csv --label churned --test-size 0.3 --plot path.png
+drsvm path train.svm.xz --norm inf --n-radii 50 --csv path.csv
+drsvm path wine.csv --positive 2 --radii 0.2,0.1,0.05,0.02"""
+
+NAMES = {"n_nonzero": "nonzero", "n_iter": "iterations"}
+
+
+def path(
+    file: DataFile,
+    data: DataOptions,
+    split: SplitOptions,
+    ball: BallOptions,
+    screen: Screen,
+    radii: Annotated[
+        str | None, typer.Option(help="Radii, such as 0.2,0.1,0.05. Default: a grid.", rich_help_panel=MODEL)
+    ] = None,
+    n_radii: Annotated[int, typer.Option(help="Number of radii of the grid.", min=1, rich_help_panel=MODEL)] = 30,
+    smallest: Annotated[
+        float, typer.Option(help="Smallest radius of the grid, as a share of the largest.", rich_help_panel=MODEL)
+    ] = 1e-3,
+    positive: Positive = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="Save the table.", rich_help_panel=OUTPUT)
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="OUT", help="Save a picture (.png).", rich_help_panel=OUTPUT)
+    ] = None,
+) -> int:
+    """Solve for a grid of radii: how objective, weights and accuracy change with the strength of the adversary."""
+    from drsvm.cli import work
+    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.tables import csv_text, show_table
+    from drsvm.persistence import write_whole
+
+    if not 0 < smallest < 1:
+        raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")
+    work.check_outputs([csv, plot], [file, split.test])
+    check_picture(plot)
+    parts = work.load_parts(file, data, split, screen)
+    chosen, (y, y_test) = work.two_classes(parts.y, positive, parts.y_test)
+    X, X_test = work.preprocessed(parts, standardise=ball.standardise, fill=data.missing == "median")
+    found = _solve(X, y, ball, numbers_in("--radii", radii), n_radii, smallest, screen)
+    columns = {NAMES.get(name, name): values for name, values in found.table().items()}
+    columns |= _scores(found, X, y, "train_accuracy")
+    if X_test is not None:
+        columns |= _scores(found, X_test, y_test, "test_accuracy")
+    if csv is not None:
+        write_whole(csv, csv_text(columns).encode())
+    if plot is not None:
+        _draw(found, plot, X, y, X_test, y_test, parts.data.schema.feature_names)
+    proven = all(result.gap <= result.tol for result in found.results)
+    payload: dict[str, Any] = {
+        "command": "path",
+        "file": str(file),
+        "rows": int(X.shape[0]),
+        "features": int(X.shape[1]),
+        "positive": chosen,
+        "proven": proven,
+        "path": columns,
+        "csv": None if csv is None else str(csv),
+        "plot": None if plot is None else str(plot),
+    }
+    title = f"{X.shape[0]:,} rows, {X.shape[1]:,} features, positive: {chosen}"
+    screen.finish(payload, lambda console: show_table(console, columns, title))
+    return 0 if proven else 1
+
+
+def _solve(X, y, ball: BallOptions, radii, n_radii: int, smallest: float, screen: Screen):
+    from drsvm import Problem, radius_path
+    from drsvm.result import Status
+
+    problem = Problem(X, y, radius=0.0, **ball.problem())
+    with screen.progress("radius path", total=len(radii) if radii else n_radii) as advance:
+        found = radius_path(
+            problem,
+            radii,
+            n_radii=n_radii,
+            smallest=smallest,
+            solver=ball.solver,
+            **ball.limits(),
+            callback=lambda index, result: advance(f"radius {n_radii if radii is None else len(radii)}"),
+        )
+    if found.results[-1].status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
+
+
+def _scores(found, X, y, name: str) -> dict[str, Any]:
+    import numpy as np
+
+    values = np.asarray(X @ found.weights.T) + found.intercepts
+    return {name: np.mean((values > 0) == y[:, None], axis=0)}
+
+
+def _draw(found, plot: Path, X, y, X_test, y_test, names) -> None:
+    from drsvm.cli.pictures import save_picture
+    from drsvm.plotting import RadiusPathDisplay
+
+    display = RadiusPathDisplay.from_path(found, X=X, y=y, X_test=X_test, y_test=y_test, feature_names=names)
+    save_picture(display, plot)

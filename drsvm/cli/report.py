@@ -1,0 +1,54 @@
+"""``drsvm report``: one page about a classifier and what an adversary could do to it."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.options import OUTPUT, BallOptions, DataFile, DataOptions, Positive, Radius, SplitOptions
+from drsvm.cli.screen import Screen
+
+EXAMPLES = """drsvm report customers.csv --label churned --output report.html
+drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
+
+
+def report(
+    file: DataFile,
+    data: DataOptions,
+    split: SplitOptions,
+    ball: BallOptions,
+    screen: Screen,
+    radius: Radius = None,
+    positive: Positive = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="OUT", help="The HTML file.", rich_help_panel=OUTPUT)
+    ] = Path("drsvm-report.html"),
+) -> None:
+    """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case."""
+    from drsvm import WassersteinSVC
+    from drsvm.cli import work
+    from drsvm.report import make_report
+
+    work.check_outputs([output], [file, split.test])
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{output}: a report must end in .html.")
+    parts = work.load_parts(file, data, split, screen)
+    model = WassersteinSVC(**ball.with_radius(radius), solver=ball.solver, **ball.limits())
+    X, X_test = work.preprocessed(parts, standardise=False, fill=data.missing == "median")
+    with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
+        page = make_report(
+            X,
+            parts.y,
+            model=model,
+            X_test=X_test,
+            y_test=parts.y_test,
+            feature_names=parts.data.schema.feature_names,
+            title=title or file.name,
+            standardise=ball.standardise,
+            positive=None if positive is None else work.label_called(parts.y, positive),
+            progress=lambda share, words: advance(words, completed=100 * share),
+        )
+    page.save(output)
+    payload: dict[str, Any] = {"command": "report", "file": str(file), "output": str(output), "summary": page.summary}
+    screen.finish(payload, lambda console: console.print(f"The report is {output.resolve()}", soft_wrap=True))

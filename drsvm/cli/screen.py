@@ -1,0 +1,123 @@
+"""What a command tells: results on the standard output, notes and progress on the standard error, or all as JSON."""
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import typer
+
+
+@dataclass
+class Screen:
+    """Where a command speaks."""
+
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel="Output")
+    ] = False
+    notes: list[str] = field(default_factory=list, init=False)
+    results_to_stderr: bool = field(default=False, init=False)
+
+    def note(self, text: str) -> None:
+        """Tell something in passing, once."""
+        if text in self.notes:
+            return
+        self.notes.append(text)
+        if not self.as_json:
+            self._console(stderr=True).print(
+                f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
+            )
+
+    def finish(self, payload: dict[str, Any], show: Callable[[Any], None]) -> None:
+        """Print the results: as JSON, or by `show`, which is given a console."""
+        if self.as_json:
+            print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
+        else:
+            show(self._console(stderr=self.results_to_stderr))
+
+    @property
+    def on_terminal(self) -> bool:
+        """Whether somebody watches."""
+        return sys.stderr.isatty()
+
+    @contextmanager
+    def progress(self, text: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+        """Show a bar on a terminal while the block runs; yields a function that advances it."""
+        if not self.on_terminal:
+            yield lambda *ignored, **also_ignored: None
+            return
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        counted = [BarColumn(), MofNCompleteColumn()] if total else [SpinnerColumn()]
+        columns = [TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
+        with Progress(*columns, console=self._console(stderr=True), transient=True) as bar:
+            task = bar.add_task(text, total=total)
+
+            def advance(description: str | None = None, *, completed: float | None = None) -> None:
+                step: dict[str, Any] = {"advance": 1} if completed is None else {"completed": completed}
+                bar.update(task, description=description or text, **step)
+
+            yield advance
+
+    @contextmanager
+    def warnings_as_notes(self) -> Iterator[None]:
+        """Turn the warnings of a block into notes."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                yield
+            finally:
+                for warning in caught:
+                    if not issubclass(warning.category, DeprecationWarning | FutureWarning | ResourceWarning):
+                        self.note(str(warning.message))
+
+    def _console(self, stderr: bool = False) -> Any:
+        from rich.console import Console
+
+        # Without a terminal there is no width to keep to.
+        stream = sys.stderr if stderr else sys.stdout
+        return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
+
+
+@contextmanager
+def reported_errors(screen: Screen) -> Iterator[None]:
+    """Turn errors that the user can mend into a message and an exit code; DRSVM_TRACEBACK=1 shows where they arose."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise _fail(screen, "interrupted; nothing was written.", 130) from None
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # nobody reads on; the interpreter must not complain at exit
+        raise typer.Exit(0) from None
+    except MemoryError as error:
+        raise _fail(screen, f"the memory does not suffice ({error}).", 2) from None
+    except (ValueError, TypeError, ImportError, OSError) as error:
+        # An ImportError without a remedy is nothing that the user can mend.
+        if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
+            raise
+        raise _fail(screen, str(error), 2) from None
+
+
+def _fail(screen: Screen, message: str, code: int) -> typer.Exit:
+    if screen.as_json:
+        print(json.dumps({"error": message, "exit_code": code}))
+    typer.echo(f"error: {message}", err=True)
+    return typer.Exit(code)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON knows: arrays as lists, infinite numbers as texts, NaN as null."""
+    if isinstance(value, dict):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

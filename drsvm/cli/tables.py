@@ -1,0 +1,48 @@
+"""Tables, for people and as CSV files."""
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+
+DIGITS = {
+    **dict.fromkeys(["objective", "lower_bound"], ".8f"),
+    **dict.fromkeys(["radius", "radius_price"], ".4g"),
+    **{"gap": ".1e", "tol": ".0e", "time": ".3g"},
+}
+"""How many digits of a column are shown; of others four after the point."""
+
+
+def show_table(console, columns: dict[str, Any], title: str | None = None) -> None:
+    """Print columns; numbers to the right, with the digits that their name calls for."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for name, values in columns.items():
+        table.add_column(name.replace("_", " "), justify="left" if _is_text(values) else "right", no_wrap=True)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*(_cell(name, value) for name, value in zip(columns, row, strict=True)))
+    if title:
+        console.print(title, highlight=False, markup=False, soft_wrap=True)
+    console.print(table, highlight=False, markup=False)
+
+
+def csv_text(columns: dict[str, Any]) -> str:
+    """Return columns as the text of a CSV file, numbers with all their digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
+    return out.getvalue()
+
+
+def _is_text(values) -> bool:
+    return np.asarray(values).dtype.kind not in "fiub"
+
+
+def _cell(name: str, value: Any) -> str:
+    if isinstance(value, float | np.floating):
+        return "" if np.isnan(value) else format(float(value), DIGITS.get(name, ".4f"))
+    return str(value)

@@ -1,0 +1,12 @@
+"""Readers of data files: svmlight, CSV and Parquet, compressed or not.
+
+    file → columns chosen by name → numbers, labels → Dataset
+
+What is wrong with a file is said with its name, the line or column, and the remedy (`DataFileError`).
+"""
+
+from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
+from drsvm.datasets.files import DataFileError
+from drsvm.datasets.reading import read, read_like
+
+__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_like"]

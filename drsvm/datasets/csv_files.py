@@ -1,0 +1,141 @@
+"""CSV files: pyarrow reads them quickly where it is installed; else, and where it finds fault, the csv module does."""
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from drsvm.datasets.arrow_files import read_csv_columns
+from drsvm.datasets.files import DataFileError, opened, refuse
+from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
+NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
+
+csv.field_size_limit(1 << 24)
+
+
+class CsvFile:
+    """A CSV file: the names of its columns at once, their values when asked for."""
+
+    def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
+        self.path = path
+        self.notes: list[str] = []
+        text = self._decoded(head)
+        self.delimiter = _check_delimiter(delimiter) if delimiter else likely_delimiter(text)
+        first = self._first_record(text)
+        self.has_header = any(map(_is_name, first)) if header is None else header
+        if not self.has_header:
+            reason = "" if header is False else "The first line holds numbers only: "
+            self.notes.append(f"{reason}the columns are called column0, column1, ...")
+        self.names = [cell if cell and self.has_header else f"column{index}" for index, cell in enumerate(first)]
+        if len(first) == 1:
+            raise self._one_column(text)
+
+    def _decoded(self, head: bytes) -> str:
+        cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # a character must not be cut in two
+        try:
+            return (head[:cut] or head).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise self._not_utf8(error.start, head[: error.start].count(b"\n") + 1) from None
+
+    def _first_record(self, text: str) -> list[str]:
+        first = next((row for row in csv.reader(io.StringIO(text), delimiter=self.delimiter) if row), None)
+        if first is None:
+            raise refuse(self.path, "has no rows.")
+        return [cell.strip() for cell in first]
+
+    def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
+        """Return columns by name; those of `as_text` are not turned into numbers."""
+        columns = read_csv_columns(self.path, self.names, self.has_header, self.delimiter, wanted, as_text)
+        if columns is None:
+            numbered = {name: place for place, name in enumerate(self.names)}
+            places = {name: numbered[name] for name in wanted}
+            rows = [cells for _, cells in self._records()]
+            columns = {
+                name: column_of_texts([cells[place] for cells in rows], name in as_text)
+                for name, place in places.items()
+            }
+        if not len(columns[wanted[0]]):
+            raise refuse(self.path, "has no rows below its header.")
+        return columns
+
+    def place(self, row: int) -> str:
+        """Return where a row is found in the file."""
+        return next((f"line {line}" for index, (line, _) in enumerate(self._records()) if index == row), f"row {row}")
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line number and the cells of every row; refuse rows of another length."""
+        records = self._all_records()
+        if self.has_header:
+            next(records, None)
+        for line, cells in records:
+            if len(cells) != len(self.names):
+                raise refuse(
+                    self.path,
+                    f"line {line} has {len(cells)} columns, but there are {len(self.names)} in the first: is it cut "
+                    f"off, or does a cell hold the separator {self.delimiter!r} without quotes?",
+                )
+            yield line, cells
+
+    def _all_records(self) -> Iterator[tuple[int, list[str]]]:
+        with self._lines() as lines:
+            reader, before = csv.reader(lines, delimiter=self.delimiter), 0
+            try:
+                for cells in reader:
+                    if cells:
+                        yield before + 1, cells
+                    before = reader.line_num
+            except csv.Error as error:
+                raise refuse(self.path, f"line {reader.line_num}: {error}.") from None
+            except UnicodeDecodeError as error:
+                raise self._not_utf8(error.start, None) from None
+
+    @contextmanager
+    def _lines(self):
+        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
+            yield lines
+
+    def _not_utf8(self, position: int, line: int | None) -> DataFileError:
+        where = f"line {line} " if line else ""
+        return refuse(
+            self.path,
+            f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8.",
+        )
+
+    def _one_column(self, text: str) -> DataFileError:
+        line = text.lstrip().splitlines()[0]
+        other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
+        hint = f"it seems to be separated by a {DELIMITERS[other]}" if other else "is it a CSV file at all?"
+        used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
+        return refuse(self.path, f"line 1 has one column only when it is split at every {used}: {hint} (--delimiter).")
+
+
+def likely_delimiter(text: str) -> str:
+    """Return the separator that splits the first lines into the same number of columns, more than one."""
+    start = "\n".join(text.splitlines()[:10])
+    widths = {}
+    for mark in DELIMITERS:
+        rows = [row for row in csv.reader(io.StringIO(start), delimiter=mark) if row]
+        # The last one may be cut off where the text is only the head of a file.
+        counts = {len(row) for row in rows[: max(1, len(rows) - 1)]}
+        widths[mark] = (len(counts) == 1, min(counts, default=0))
+    even = {mark: width for mark, (same, width) in widths.items() if same and width > 1}
+    if len(even) > 1:
+        even.pop(" ", None)  # texts hold blanks, too
+    if not even:  # a ragged file: by its first line
+        first = text.lstrip().splitlines()[0] if text.strip() else ""
+        even = {mark: first.count(mark) for mark in DELIMITERS if mark != " "}
+    return max(even, key=lambda mark: even[mark])
+
+
+def _check_delimiter(given: str) -> str:
+    delimiter = NAMED_DELIMITERS.get(given, given)
+    if len(delimiter) != 1:
+        raise DataFileError(f"the delimiter must be one character or one of {', '.join(NAMED_DELIMITERS)}: {given!r}.")
+    return delimiter
+
+
+def _is_name(cell: str) -> bool:
+    return cell not in MISSING and as_number(cell) is None

@@ -1,0 +1,190 @@
+"""Opening files: what compresses them, what format they have, and what speaks against it."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HEAD_BYTES = 1 << 16
+
+COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+"""Endings of compressed files and the bytes these begin with."""
+
+FORMATS = {
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.]\S*(\s+qid:\S+)?(\s+[+-]?\d+:\S*)+\s*(#.*)?$")
+
+NOT_FOR_US = {
+    b"PK\x03\x04": "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV",
+    b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV",
+    b"\x80\x04\x95": "is a pickle: save the table as Parquet or CSV",
+    b"\x93NUMPY": "is a NumPy array: save it as Parquet or CSV",
+}
+
+
+class DataFileError(ValueError):
+    """A data file cannot be used; the message names the file, the place and the remedy."""
+
+
+def refuse(path: Path, what: str) -> DataFileError:
+    """Return an error about a file."""
+    return DataFileError(f"{path}: {what}")
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what is no readable file."""
+    try:
+        with path.open("rb") as stream:
+            stream.read(1)
+    except FileNotFoundError:
+        raise refuse(path, f"there is no such file{_close_names(path)}") from None
+    except IsADirectoryError:
+        raise refuse(path, "is a folder: name a file in it.") from None
+    except PermissionError:
+        if path.is_dir():  # Windows says so of folders
+            raise refuse(path, "is a folder: name a file in it.") from None
+        raise refuse(path, "may not be read: change its permissions (chmod +r), or ask its owner.") from None
+    except OSError as error:
+        raise refuse(path, f"cannot be read ({error.strerror or error}).") from None
+
+
+def _close_names(path: Path) -> str:
+    from difflib import get_close_matches
+
+    try:
+        there = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except OSError:
+        return "."
+    near = get_close_matches(path.name, there, n=1)
+    return f"; did you mean {near[0]}?" if near else "."
+
+
+@contextmanager
+def opened(path: Path):
+    """Open a file for reading bytes, decompressed; damage is reported wherever it is met."""
+    check_readable(path)
+    ending = compression_of(path)
+    try:
+        with _open(path, ending) as stream:
+            yield stream
+    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(path, error) from None
+    except OSError as error:
+        if ending is None or isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DataFileError:
+    return refuse(path, f"is truncated or damaged ({error}): copy or download it again.")
+
+
+def compression_of(path: Path) -> str | None:
+    """Return the ending that stands for the compression of a file's content, None where it is not compressed."""
+    with path.open("rb") as stream:
+        start = stream.read(8)
+    found = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
+    promised = path.suffix.lower()
+    if promised in COMPRESSIONS and found != promised:
+        if not start:
+            raise refuse(path, "is empty.")
+        actual = f"compressed as {found}" if found else "not compressed at all, or damaged"
+        raise refuse(path, f"ends in {promised}, but is {actual}: rename it, or copy or download it again.")
+    return found
+
+
+def _open(path: Path, ending: str | None) -> Any:
+    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+    if ending is None:
+        return path.open("rb")
+    return openers[ending](path, "rb") if ending in openers else _open_zst(path)
+
+
+def _open_zst(path: Path) -> Any:
+    try:
+        from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
+
+        return zstd.open(path, "rb")
+    except ImportError:
+        pass
+    try:
+        import pyarrow  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise refuse(
+            path, "files compressed with zstd need pyarrow: pip install 'drsvm[data]', or unpack it with unzstd."
+        ) from None
+    with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
+        return io.BytesIO(stream.read())  # it has no lines of its own
+
+
+def read_head(path: Path) -> bytes:
+    """Return the first bytes of a file, decompressed: its first line at least."""
+    with opened(path) as stream:
+        head = stream.read(HEAD_BYTES)
+        if b"\n" not in head and not head.startswith(b"PAR1"):
+            head += stream.readline()
+    if not head:
+        raise refuse(path, "is empty.")
+    return head
+
+
+def ends_in_mid_line(path: Path) -> bool:
+    """Say whether a text file that is not compressed lacks its last line break."""
+    if compression_of(path):
+        return False
+    with path.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return stream.read() not in (b"\n", b"\r")
+
+
+def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
+    """Return the format of a file by its content, and a note where its name says something else."""
+    if head.startswith(b"PAR1"):
+        found = "parquet"
+    else:
+        check_text(path, head)
+        found = "svmlight" if looks_like_svmlight(head) else "csv"
+    promised = promised_format(path)
+    if promised == "parquet" and found != promised:
+        raise refuse(path, "is not a Parquet file, whatever its name says: is it complete? Else give --format.")
+    if promised == "svmlight" and found != promised:
+        return promised, None  # the svmlight reader says what is wrong with the first line
+    note = None if promised in (None, found) else f"{path.name} has the content of a {found} file, and is read as one."
+    return found, note
+
+
+def promised_format(path: Path) -> str | None:
+    """Return the format that the name of a file stands for."""
+    endings = [ending.lower() for ending in path.suffixes]
+    return next((FORMATS[ending] for ending in reversed(endings) if ending in FORMATS), None)
+
+
+def check_text(path: Path, head: bytes) -> None:
+    """Refuse what is no text."""
+    for magic, what in NOT_FOR_US.items():
+        if head.startswith(magic):
+            raise refuse(path, f"{what}.")
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise refuse(path, "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8.")
+    if b"\x00" in head:
+        raise refuse(path, "holds binary data, not text: drsvm reads svmlight, CSV and Parquet files.")
+
+
+def looks_like_svmlight(head: bytes) -> bool:
+    """Say whether one of the first lines has the form ``label index:value …``."""
+    lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
+    return any(SVMLIGHT_LINE.match(line) for line in lines)

@@ -1,0 +1,197 @@
+"""svmlight files: scikit-learn parses them; what it refuses, or takes too kindly, is found line by line here."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
+from drsvm.datasets.files import compression_of, opened, refuse
+from drsvm.datasets.values import whole_numbers
+
+LONELY = 10
+"""A last feature in one row only, with an index this many times that of the feature before, looks mistyped."""
+
+
+def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
+    """Read an svmlight file whose number of features is not known."""
+    if options.label or options.features or options.drop or options.one_hot:
+        raise refuse(path, "--label, --features, --drop and --one-hot are about columns; an svmlight file has none.")
+    X, y = _parse(path)
+    base, notes = _index_base(path, X, options.index_base)
+    n_features = _count(path, X, base, options.max_features)
+    lonely = _lonely_feature(X, n_features, base)
+    if lonely:
+        line = _line_of(path, lambda indices, values: any(index == lonely for index in indices))
+        notes.append(f"Feature {lonely} occurs in line {line} only, far from all others: is its index mistyped?")
+    X = _shaped(X, base, n_features)
+    schema = Schema(kind="sparse", n_features=n_features, index_base=base)
+    return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
+
+
+def read_svmlight_like(path: Path, schema: Schema) -> Dataset:
+    """Read an svmlight file for a model that knows its features; others are left out."""
+    X, y = _parse(path)
+    base, notes = schema.index_base, []
+    if base == 1 and X.nnz and int(X.indices.min()) == 0:
+        raise refuse(path, f"line {_line_of(path, _has_index(0))} has the index 0, but the model counts from 1.")
+    beyond = np.unique(X.indices[X.indices >= schema.n_features + base])
+    if len(beyond):
+        notes.append(
+            f"{path.name} has {len(beyond)} features that the training file had not (up to index {beyond[-1]}): "
+            "the model gives them no weight."
+        )
+    X = _shaped(X, base, schema.n_features)
+    return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
+
+
+def _parse(path: Path):
+    """Return the matrix with the indices as they are in the file, and the labels."""
+    from sklearn.datasets import load_svmlight_file
+
+    with opened(path) as stream:
+        # A compressed stream gives single lines slowly; its content is read at once.
+        lines = stream if compression_of(path) is None else io.BytesIO(stream.read())
+        try:
+            X, y = load_svmlight_file(lines, zero_based=True)
+        except (ValueError, OverflowError) as error:
+            raise _what_is_wrong(path, error) from None
+    if len(y) == 0:
+        raise refuse(path, "has no rows.")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise _what_is_wrong(path, ValueError("it has values that are not finite"))
+    return X, y
+
+
+def _shaped(X, base: int, n_features: int):
+    """Return the rows with features that start at 0, those beyond `n_features` left out, and 32-bit indices."""
+    fits = max(X.nnz, n_features) <= np.iinfo(np.int32).max
+    kind = np.int32 if fits else np.int64
+    width = max(X.shape[1] - base, n_features, 0)
+    indices = (X.indices - base).astype(kind)
+    shaped = sparse.csr_array((X.data, indices, X.indptr.astype(kind)), shape=(X.shape[0], width))
+    return shaped if width == n_features else shaped[:, :n_features]
+
+
+def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
+    """Return the number of the first feature; 0 must occur more than once to be believed without being asked for."""
+    zeros = int(np.count_nonzero(X.indices == 0)) if X.nnz else 0
+    if wanted == 0 or (zeros == 0 and wanted is None):
+        return (0, []) if wanted == 0 else (1, [])
+    if zeros and wanted == 1:
+        raise refuse(path, f"line {_line_of(path, _has_index(0))} has the index 0: correct it, or give --index-base 0.")
+    if zeros == 1:
+        raise refuse(
+            path,
+            f"line {_line_of(path, _has_index(0))} has the index 0 and no other line has: correct it, or give "
+            "--index-base 0 if the file counts features from 0.",
+        )
+    return (0, ["Features are counted from 0, because the index 0 occurs."]) if zeros else (1, [])
+
+
+def _count(path: Path, X, base: int, limit: int) -> int:
+    """Return the number of features; refuse a number that no one can mean."""
+    n_features = int(X.indices.max()) + 1 - base if X.nnz else 0
+    if n_features == 0:
+        raise refuse(path, "has no features: every line holds a label only.")
+    if n_features > limit:
+        largest = n_features - 1 + base
+        line = _line_of(path, _has_index(largest))
+        raise refuse(
+            path,
+            f"line {line} has the index {largest}, which makes {n_features:,} features, more than the limit of "
+            f"{limit:,}: correct the index if it is mistyped, or allow it with --max-features {n_features}.",
+        )
+    return n_features
+
+
+def _lonely_feature(X, n_features: int, base: int) -> int | None:
+    """Return the index of a last feature that looks mistyped."""
+    used = np.flatnonzero(np.bincount(X.indices))
+    if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
+        return None
+    return int(used[-1]) if np.count_nonzero(X.indices == used[-1]) == 1 else None
+
+
+# --- line by line -------------------------------------------------------------------------------------------------
+
+
+def _has_index(wanted: int):
+    return lambda indices, values: wanted in indices
+
+
+def _line_of(path: Path, condition) -> int:
+    """Return the number of the first line whose indices and values meet a condition."""
+    for number, line in _lines(path):
+        pairs = [pair.partition(b":") for pair in line.split()[1:] if not pair.startswith(b"qid:")]
+        if condition([int(index) for index, _, _ in pairs], [value for _, _, value in pairs]):
+            return number
+    raise AssertionError("the matrix came from these lines")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    with opened(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            content = line.partition(b"#")[0].strip()
+            if content:
+                yield number, content
+
+
+def _what_is_wrong(path: Path, error: Exception):
+    """Return an error that names the first line that is not as it should be."""
+    for number, line in _lines(path):
+        label, *pairs = line.split()
+        complaint = _complaint_about_label(label) or _complaint_about_pairs(pairs)
+        if complaint:
+            return refuse(path, f"line {number}: {complaint}.")
+    return refuse(path, f"is not an svmlight file ({error}).")
+
+
+def _shown(text: bytes) -> str:
+    shown = text.decode("utf-8", "backslashreplace")
+    return repr(shown if len(shown) <= 40 else shown[:37] + "...")
+
+
+def _complaint_about_label(label: bytes) -> str | None:
+    value = _number(label)
+    if value is None:
+        remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
+        return f"the label {_shown(label)} is not a number ({remedy}; for another format give --format)"
+    return None if np.isfinite(value) else f"the label is {_shown(label)}: delete the line or correct it"
+
+
+def _complaint_about_pairs(pairs: list[bytes]) -> str | None:
+    before = -1
+    for pair in pairs:
+        name, colon, text = pair.partition(b":")
+        if name == b"qid":
+            continue
+        index, value = _index(name), _number(text)
+        if not colon or index is None or value is None:
+            return f"{_shown(pair)} is not of the form index:value"
+        if index < 0:
+            return f"the index {index} is negative: indices start at 1 (or 0)"
+        if index >= 2**31:
+            return f"the index {index} is too large: correct it if it is mistyped"
+        if index <= before:
+            return f"the index {index} comes after {before}: indices must increase along a line"
+        if not np.isfinite(value):
+            return f"feature {index} is {_shown(text)}: delete the line or replace the value"
+        before = index
+    return None
+
+
+def _number(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _index(text: bytes) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None

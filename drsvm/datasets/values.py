@@ -1,0 +1,82 @@
+"""Columns of texts become numbers, truth values, or stay texts; labels become whole numbers or texts."""
+
+from typing import Any
+
+import numpy as np
+
+MISSING = frozenset(
+    ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None", "<NA>", "NaT"]
+)
+"""Texts that stand for a missing value."""
+
+TRUTH = {"true": 1.0, "false": 0.0}
+
+Column = np.ndarray
+"""Floats with NaN where a value is missing, or objects: texts, with None where one is missing."""
+
+
+def is_text(column: Column) -> bool:
+    """Say whether a column holds texts."""
+    return column.dtype == object
+
+
+def is_missing(column: Column) -> np.ndarray:
+    """Return a mask of the missing values."""
+    return np.array([value is None for value in column], dtype=bool) if is_text(column) else np.isnan(column)
+
+
+def as_number(text: str) -> float | None:
+    """Return the number that a text stands for."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def column_of_texts(texts: list[str | None], keep_text: bool = False) -> Column:
+    """Return a column of the numbers that the texts stand for, or of the texts where these are none."""
+    given = [None if text is None or text.strip() in MISSING else text.strip() for text in texts]
+    if not keep_text:
+        for convert in (_numbers, _truth_values):
+            column = convert(given)
+            if column is not None:
+                return column
+    column = np.empty(len(given), dtype=object)
+    column[:] = given
+    return column
+
+
+def _numbers(texts: list[str | None]) -> Column | None:
+    try:
+        return np.array([np.nan if text is None else float(text) for text in texts], dtype=np.float64)
+    except ValueError:
+        return None
+
+
+def _truth_values(texts: list[str | None]) -> Column | None:
+    try:
+        return np.array([np.nan if text is None else TRUTH[text.lower()] for text in texts], dtype=np.float64)
+    except KeyError:
+        return None
+
+
+def labels_of(column: Column) -> np.ndarray:
+    """Return labels as integers where all are whole numbers, as floats where all are numbers, else as texts."""
+    if is_text(column):
+        numbers = _numbers(column.tolist())
+        if numbers is None:
+            return column.astype(str)
+        column = numbers
+    return whole_numbers(column)
+
+
+def whole_numbers(values: np.ndarray) -> np.ndarray:
+    """Return numbers as integers where all of them are whole."""
+    whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
+    return values.astype(np.int64) if whole.all() else values
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= 42 else f"{text[:38]}...{text[-1]}"

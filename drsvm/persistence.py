@@ -1,0 +1,276 @@
+"""Models in files: written whole or not at all, checked before they are believed, loaded without running code.
+
+    drsvm-model 1 sha256:…      ← one line, the checksum of all that follows
+    skops archive               ← {"model": Pipeline or WassersteinSVC, "metadata": plain values}
+
+skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
+library needs may occur, and everything else is refused before anything is built.
+"""
+
+import copy
+import hashlib
+import io
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+
+import numpy as np
+
+from drsvm import __version__
+from drsvm.result import History, Progress, Result, Status
+
+MAGIC, FORMAT = b"drsvm-model ", 1
+
+ALLOWED_TYPES = frozenset(
+    {
+        *(f"builtins.{name}" for name in ("dict", "list", "tuple", "str", "int", "float", "bool", "NoneType")),
+        *(f"numpy.{name}" for name in ("ndarray", "dtype", "float64", "float32", "int64", "int32", "bool", "str_")),
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._data.MaxAbsScaler",
+        "drsvm.estimators.WassersteinSVC",
+    }
+)
+"""The types that may occur in a model file."""
+
+ALLOWED_NODES = frozenset(
+    f"{name}Node"
+    for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
+)
+"""The ways in which skops may build them: none of these calls a function that the file names."""
+
+
+class ModelFileError(ValueError):
+    """A model file is refused, or a model cannot be saved; the message says why."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model with what is known about its data.
+
+    Attributes
+    ----------
+    model : WassersteinSVC or Pipeline
+        The fitted classifier.
+    metadata : dict
+        Plain values; ``drsvm`` is the version that wrote the file.
+    """
+
+    model: Any
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+# --- saving -------------------------------------------------------------------------------------------------------
+
+
+def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
+    """Save a fitted classifier.
+
+    Parameters
+    ----------
+    model : WassersteinSVC, or Pipeline of scalers that ends in one
+        The classifier.
+    path : str or Path
+        The file; an existing one is replaced at the very end, by a complete one.
+    metadata : dict, optional
+        Plain values (texts, numbers, lists, dicts) to keep with it.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds something that `load_model` would refuse.
+    """
+    content = {"model": _plain_model(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
+    archive = _skops().dumps(content, compression=ZIP_DEFLATED)
+    foreign = _foreign_types(archive)
+    if foreign:
+        raise ModelFileError(
+            f"{Path(path)}: the model holds {', '.join(foreign)}, which a model file may not: save a WassersteinSVC "
+            "with a solver given by name, alone or behind StandardScaler, MaxAbsScaler or SimpleImputer."
+        )
+    head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
+    write_whole(path, head + archive)
+
+
+def _plain_model(model):
+    """Return a shallow copy of a model whose results are plain values."""
+    if hasattr(model, "steps"):
+        plain = copy.copy(model)
+        name, last = model.steps[-1]
+        plain.steps = [*model.steps[:-1], (name, _plain_model(last))]
+        return plain
+    if not hasattr(model, "coef_"):
+        raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
+    plain = copy.copy(model)
+    plain.__dict__.pop("_block_fits", None)  # the state of partial_fit; a later block begins anew
+    results = getattr(model, "result_", None)
+    if results is not None:
+        plain.result_ = (
+            [_plain_result(each) for each in results] if isinstance(results, list) else _plain_result(results)
+        )
+    return plain
+
+
+def _plain_result(result: Result) -> dict[str, Any]:
+    plain = {entry.name: getattr(result, entry.name) for entry in fields(result) if entry.name != "info"}
+    return {**plain, "status": result.status.name, "history": result.history.to_dict()}
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file whole or not at all: beside its place first, then moved there."""
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a device such as /dev/stdout
+        path.write_bytes(content)
+        return
+    target = path.resolve()  # a link stays a link
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, _mode_for(target))
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+# --- loading ------------------------------------------------------------------------------------------------------
+
+
+def load_model(path: str | Path) -> SavedModel:
+    """Load a classifier from a file without running any code that the file names.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model` has written.
+
+    Returns
+    -------
+    SavedModel
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model file, is damaged, or holds a type outside `ALLOWED_TYPES`.
+    """
+    path = Path(path)
+    archive = _checked_archive(path)
+    try:
+        foreign = _foreign_types(archive)
+        if foreign:
+            raise ModelFileError(
+                f"{path}: holds {', '.join(foreign)}, which no drsvm model needs: it is refused, because loading such "
+                "types may run code. Do not trust where it came from."
+            )
+        content = _skops().loads(archive, trusted=sorted(ALLOWED_TYPES))
+    except (BadZipFile, KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelFileError(f"{path}: its content is not that of a drsvm model ({error}).") from None
+    return _checked_content(path, content)
+
+
+def is_model_file(path: Path) -> bool:
+    """Say whether a file begins like a model file."""
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def _checked_archive(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            head = stream.readline(200)
+            archive = stream.read() if head.startswith(MAGIC) else b""
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    words = head[len(MAGIC) :].decode("ascii", "replace").split()
+    if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
+        raise ModelFileError(f"{path}: is not a drsvm model: these are written by drsvm fit --model, or save_model.")
+    if int(words[0]) > FORMAT:
+        raise ModelFileError(
+            f"{path}: was written by a newer drsvm (format {words[0]}): upgrade with pip install -U drsvm."
+        )
+    if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
+        raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
+    return archive
+
+
+def _foreign_types(archive: bytes) -> list[str]:
+    """Return the names of all types, and ways to build them, that are not on the lists."""
+    with ZipFile(io.BytesIO(archive)) as opened:
+        schema = json.loads(opened.read("schema.json"))
+    found: set[str] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            found |= _foreign_in(entry)
+            waiting.extend(entry.values())
+        elif isinstance(entry, list):
+            waiting.extend(entry)
+    return sorted(found)
+
+
+def _foreign_in(node: dict[str, Any]) -> set[str]:
+    if not {"__class__", "__module__", "__loader__"} & set(node):
+        return set()
+    name = f"{node.get('__module__')}.{node.get('__class__')}"
+    known = name in ALLOWED_TYPES and node.get("__loader__") in ALLOWED_NODES
+    return set() if known else {name if name not in ALLOWED_TYPES else f"{name} ({node.get('__loader__')})"}
+
+
+def _checked_content(path: Path, content) -> SavedModel:
+    from drsvm.estimators import WassersteinSVC
+
+    parts = content if isinstance(content, dict) else {}
+    model: Any = parts.get("model")
+    metadata: Any = parts.get("metadata")
+    try:
+        last = model[-1] if hasattr(model, "steps") else model
+    except (TypeError, ValueError, IndexError):  # steps that are none
+        last = None
+    if not isinstance(last, WassersteinSVC) or not isinstance(metadata, dict) or not hasattr(last, "coef_"):
+        raise ModelFileError(f"{path}: its content is not that of a drsvm model.")
+    try:
+        results = getattr(last, "result_", None)
+        if results is not None:
+            last.result_ = [_result(each) for each in results] if isinstance(results, list) else _result(results)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: the result in it is incomplete ({error}).") from None
+    return SavedModel(model, metadata)
+
+
+def _result(plain: dict[str, Any]) -> Result:
+    columns = plain["history"]
+    names = [entry.name for entry in fields(Progress)]
+    rows = zip(*(np.asarray(columns[name]).tolist() for name in names), strict=True)
+    history = History([Progress(*row) for row in rows])
+    known = {entry.name for entry in fields(Result)}
+    given = {name: value for name, value in plain.items() if name in known}
+    return Result(**{**given, "status": Status[plain["status"]], "history": history})
+
+
+def _skops() -> Any:
+    try:
+        import skops.io  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ImportError("saving and loading models needs skops: pip install 'drsvm[cli]'.") from None
+    return skops.io
