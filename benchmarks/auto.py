@@ -13,7 +13,7 @@ import numpy as np
 from _common import NORM_OF_Q, report, seconds, short, table
 from _text import text_like
 
-LIMIT, TOL = 20.0, 1e-6
+LIMIT, TOL = 5.0, 1e-6
 SIZES = ((500, 20), (2_000, 200), (20_000, 50), (20_000, 500), (300, 3_000), (2_000, 2_000), (4_000, 4_000))
 QUICK = SIZES[:3]
 

@@ -2,7 +2,8 @@
 
     X, y → checked, ±1, weights → Problem → solve → Result → fitted attributes
 
-More than two classes are taken one against the rest, each with a problem and a certificate of its own.
+More than two classes are taken one against the rest, each with a problem and a certificate of its own; `one_vs_rest`
+says how.
 """
 
 import warnings
@@ -16,11 +17,12 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from drsvm import one_vs_rest
 from drsvm.problem import Problem
+from drsvm.radius_rule import auto_radius
 from drsvm.result import Progress, Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -28,9 +30,6 @@ from drsvm.solvers.blocks import BlockFit
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """How rows are taken from the caller: without a copy where they are in this form."""
-
-CONSTANT = 1e-5
-"""Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
 
 FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
 """Ends of a run that call for no warning."""
@@ -40,15 +39,17 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     """Linear classifier for data whose labels are partly wrong and whose features shift, with a proof attached.
 
     It minimises the hinge loss of the worst distribution within a Wasserstein ball around the training data.
-    Standardise the features first: a shift is measured in their units.
+    Standardise the features first: a shift is measured in their units. The defaults are made for standardised features
+    and need no tuning there; `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
     ----------
-    radius : float, default=0.05
-        Budget of the adversary: the average shift of a sample, in units of the features.
+    radius : float or "auto", default=0.05
+        Budget of the adversary: the average shift of a sample, in units of the features. "auto": from the data, see
+        `drsvm.auto_radius`; the more labels look wrong and the fewer rows there are, the larger it is.
     flip_cost : float, default=5.0
-        Price of a flipped label: with its whole budget the adversary can flip a share ``radius / flip_cost`` of all
-        labels. ``inf``: labels are trusted.
+        Price of a flipped label, in units of a shift: with its whole budget the adversary can flip a share
+        ``radius / flip_cost`` of all labels (by default 1 %). ``inf``: labels are trusted.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float, default=0.0
@@ -56,7 +57,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     fit_intercept : bool, default=True
         Whether the decision function has an intercept. It is outside norm and ridge.
     class_weight : dict or "balanced", optional
-        Weights of the classes. "balanced": inversely proportional to their frequencies.
+        Weights of the classes. "balanced": inversely proportional to their frequencies. See the notes on more than
+        two classes.
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
@@ -81,12 +83,21 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
         The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
         difference, and the price of one unit of radius. With more than two classes one entry for each.
+    radius_ : float
+        The radius that was used.
     n_iter_ : int
         Iterations (the largest number among the classes).
     result_ : Result, or list of them
         All that is known of the runs.
     n_features_in_, feature_names_in_
         Number and names of the features.
+
+    Notes
+    -----
+    With K > 2 classes there is one problem for each class against the rest. The class stands against K − 1 others, so
+    its rows count K − 1 times as much as theirs: with classes of equal size both sides have half of the weight, and
+    what `radius` and `flip_cost` mean does not depend on K. Classes of unequal size stay unequal, unless
+    ``class_weight="balanced"`` says otherwise.
 
     Examples
     --------
@@ -161,12 +172,14 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         earlier = self._earlier_classifier() if self.warm_start else None
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
-        self._set_classes(y)
+        self.classes_ = one_vs_rest.classes_of(y, self)
         self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
-        weights = self._weights_of_rows(X, y, sample_weight)
-        self._check_that_every_class_counts(y, weights)
-        problems = self._problems(X, y, weights)
-        _warn_of_large_budgets(problems, self.classes_)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+        problems = self._problems(X, y, weights, sample_weight)
+        one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
         starts = self._starts(earlier, len(problems))
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -179,50 +192,23 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self._tell_how_it_went(problems, list(results))
         return self
 
-    def _set_classes(self, labels) -> None:
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) < 2:
-            only = self.classes_.tolist()[0]
-            raise ValueError(f"{type(self).__name__} needs samples of at least two classes, got one class: {only!r}.")
-
-    def _positive_labels(self) -> np.ndarray:
-        return self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-
-    def _weights_of_rows(self, X, y, sample_weight) -> np.ndarray | None:
-        """Return sample weights times class weights, None where all are equal."""
-        if sample_weight is None and self.class_weight is None:
-            return None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if self.class_weight is not None:
-            factors = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-            weights = weights * factors[np.searchsorted(self.classes_, y)]
-        return weights
-
-    def _check_that_every_class_counts(self, y, weights) -> None:
-        if weights is None:
-            return
-        for label in self.classes_.tolist():
-            if not weights[y == label].any():
-                raise ValueError(
-                    f"All samples of class {label!r} have weight 0: give one of them a positive weight, or leave the "
-                    "class out."
-                )
-
-    def _problems(self, X, y, weights) -> list[Problem]:
+    def _problems(self, X, y, weights, counts) -> list[Problem]:
         """Return one problem per class, or one for two classes."""
-        return [
-            Problem(
-                X,
-                y if len(self.classes_) == 2 else y == label,
-                radius=self.radius,
-                flip_cost=self.flip_cost,
-                norm=self.norm,
-                l2=self.l2,
-                sample_weight=weights,
-                fit_intercept=self.fit_intercept,
-            )
-            for label in self._positive_labels()
-        ]
+        ball = {"flip_cost": self.flip_cost, "norm": self.norm, "l2": self.l2, "fit_intercept": self.fit_intercept}
+        automatic = self._radius_is_automatic()
+        problems = one_vs_rest.binary_problems(
+            X, y, self.classes_, weights, radius=0.0 if automatic else self.radius, **ball
+        )
+        if not automatic:
+            self.radius_ = problems[0].radius
+            return problems
+        self.radius_ = float(np.mean([auto_radius(problem, counts=counts) for problem in problems]))
+        return [problem.replace(radius=self.radius_) for problem in problems]
+
+    def _radius_is_automatic(self) -> bool:
+        if isinstance(self.radius, str) and self.radius != "auto":
+            raise ValueError(f"radius must be a number or 'auto', got radius={self.radius!r}.")
+        return isinstance(self.radius, str)
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
         """Return the classes of an earlier fit and what is left of it: results with multipliers, or classifiers."""
@@ -263,11 +249,12 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         listening = bool(getattr(self, "_skl_callbacks", ()))
         if not listening and self.verbose < 2:
             return None
+        name = one_vs_rest.name_of(index, self.classes_)
 
         def report(progress: Progress) -> bool:
             if self.verbose >= 2:
                 print(
-                    f"[{self._name_of(index)}] iteration {progress.iteration}, {progress.time:.2f} s: "
+                    f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: "
                     f"objective {progress.objective:.8f}, gap {progress.gap:.1e}",
                     flush=True,
                 )
@@ -278,9 +265,6 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             return bool(step.call_on_fit_task_end(estimator=self))
 
         return report
-
-    def _name_of(self, index: int) -> str:
-        return "all" if len(self.classes_) == 2 else f"{self.classes_[index]} against the rest"
 
     # --- rows that come in blocks -----------------------------------------------------------------------------------
 
@@ -309,9 +293,10 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y holds the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
-        weights = self._weights_of_rows(X, y, sample_weight)
-        for label, fit in zip(self._positive_labels(), self._block_fits, strict=True):
-            fit.feed(X, np.where(y == label, 1.0, -1.0), weights)
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
+            signs = np.where(y == label, 1.0, -1.0)
+            fit.feed(X, signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
         self._store_blocks()
         return self
 
@@ -323,10 +308,13 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows at once: give partial_fit a dict of weights."
             )
-        self._set_classes(self.classes_ if classes is None else classes)
-        labels = self._positive_labels()
+        if self._radius_is_automatic():
+            raise ValueError("radius='auto' needs all rows at once: give partial_fit a number.")
+        self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
+        labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
         ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
+        self.radius_ = float(self.radius)
         self._block_fits = [
             BlockFit(self.n_features_in_, *ball, self.random_state, _classifier_of(start)) for start in starts
         ]
@@ -359,7 +347,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     def _tell_how_it_went(self, problems: list[Problem], results: list[Result]) -> None:
         for index, result in enumerate(results):
             if self.verbose:
-                print(f"[{self._name_of(index)}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
+                name = one_vs_rest.name_of(index, self.classes_)
+                print(f"[{name}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         short = [result for result in results if result.status not in FINISHED]
@@ -371,13 +360,12 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        pairs = enumerate(zip(problems, results, strict=True))
-        constant = [self._name_of(k) for k, (problem, result) in pairs if _is_constant(problem, result)]
+        constant = one_vs_rest.constant_ones(problems, results, self.classes_)
         if constant:
             warnings.warn(
-                f"The fitted classifier is constant ({', '.join(constant)}): with radius={self.radius} the adversary "
-                "is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) or standardise "
-                "the features.",
+                f"The fitted classifier is constant ({', '.join(constant)}): with radius={self.radius_:.3g} the "
+                "adversary is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) or "
+                "standardise the features.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -385,23 +373,3 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
 def _classifier_of(result: Result | None):
     return None if result is None else (result.weights, result.intercept, result.radius_price)
-
-
-def _is_constant(problem: Problem, result: Result) -> bool:
-    """Say whether the decision values do not differ by anything that counts."""
-    return float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
-
-
-def _warn_of_large_budgets(problems: list[Problem], classes) -> None:
-    """Warn where the adversary can afford to flip all labels of a class."""
-    for index, problem in enumerate(problems):
-        smaller = min(float(problem.weights[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
-        if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
-            rarer = f"{classes[index]!r} against the rest" if len(problems) > 1 else "the rarer class"
-            warnings.warn(
-                f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g} lets the adversary flip every label "
-                f"of {rarer}, which has a share of {smaller:.3g}. Choose a smaller radius or a larger flip_cost.",
-                UserWarning,
-                stacklevel=4,
-            )
-            return

@@ -1,27 +1,44 @@
 """WassersteinSVC: scikit-learn's own checks, and what a user expects beyond them."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV, cross_val_predict
-from sklearn.pipeline import make_pipeline
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsvm import Problem, WassersteinSVC, solve, worst_case_risk
+from drsvm import Problem, WassersteinSVC, auto_radius, solve, worst_case_risk
 from drsvm.solvers.interior_point import InteriorPoint
 
+CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
 
-@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
+
+@pytest.mark.filterwarnings(*CONSTANT)
 @parametrize_with_checks([WassersteinSVC()])
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+OTHER_SOLVERS = [
+    WassersteinSVC(solver="interior-point"),
+    WassersteinSVC(solver="hybrid", tol=1e-3, max_iter=60),
+    WassersteinSVC(solver="ippa", tol=1e-3, max_iter=60),
+    WassersteinSVC(solver="admm", tol=1e-2),
+    WassersteinSVC(solver="conic"),
+]
+
+
+@pytest.mark.filterwarnings(*CONSTANT, "ignore::sklearn.exceptions.ConvergenceWarning")  # features are not scaled there
+@parametrize_with_checks(OTHER_SOLVERS)
+def test_scikit_learn_finds_nothing_wrong_with_any_solver(estimator, check):
+    if estimator.solver == "conic":
+        pytest.importorskip("clarabel")
+    if estimator.solver != "interior-point" and "sample_weight_equivalence" in check.func.__name__:
+        pytest.skip("compares weights to 1e-7; what is proven is the objective, and many weights may attain it")
     check(estimator)
 
 
@@ -63,7 +80,8 @@ def test_more_classes_are_taken_one_against_the_rest(three_classes):
     model = WassersteinSVC(radius=0.02).fit(X, y)
     assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-8).all()
     for k, label in enumerate(model.classes_):
-        alone = WassersteinSVC(radius=0.02).fit(X, np.where(y == label, 1, 0))
+        # One class stands against two others: its rows count twice.
+        alone = WassersteinSVC(radius=0.02, class_weight={1: 2.0, 0: 1.0}).fit(X, np.where(y == label, 1, 0))
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-9)
         assert model.objective_[k] == pytest.approx(alone.objective_, abs=1e-9)
     assert model.score(X, y) > 0.9 and model.n_iter_ == max(result.n_iter for result in model.result_)
@@ -101,6 +119,53 @@ def test_balanced_classes_have_equal_weights():
     np.testing.assert_allclose(balanced.coef_, WassersteinSVC().fit(X, y, weights).coef_, atol=1e-8)
 
 
+def test_balanced_weights_make_halves_of_one_against_the_rest(three_classes):
+    X, y = three_classes
+    rows = np.r_[0:50, 50:75, 100:110]
+    X, y = X[rows], y[rows]
+    model = WassersteinSVC(class_weight="balanced").fit(X, y)
+    for k, label in enumerate(model.classes_):
+        own = np.where(y == "setosa", 0.2, np.where(y == "versicolor", 0.4, 1.0))  # one over the sizes of the classes
+        weights = np.where(y == label, own * 2.0, own)
+        assert weights[y == label].sum() == pytest.approx(weights[y != label].sum())
+        alone = WassersteinSVC().fit(X, y == label, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-7)
+
+
+def test_wrong_labels_do_not_silence_one_against_the_rest():
+    X, y = load_digits(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))
+    train, test = rows[:700], rows[700:]
+    labels = np.where(rng.random(700) < 0.35, (y[train] + rng.integers(1, 10, 700)) % 10, y[train])
+    ours = WassersteinSVC(tol=1e-3).fit(X[train], labels).score(X[test], y[test])
+    plain = OneVsRestClassifier(WassersteinSVC(tol=1e-3)).fit(X[train], labels).score(X[test], y[test])
+    assert ours > 0.75 and ours > plain + 0.05
+
+
+# The radius by itself
+
+
+def test_an_automatic_radius_is_the_mean_over_the_classes(three_classes):
+    X, y = three_classes
+    model = WassersteinSVC(radius="auto").fit(X, y)
+    weights = [np.where(y == label, 2.0, 1.0) for label in model.classes_]
+    problems = [
+        Problem(X, y == label, flip_cost=5.0, sample_weight=weight, fit_intercept=True)
+        for label, weight in zip(model.classes_, weights, strict=True)
+    ]
+    assert model.radius_ == pytest.approx(np.mean([auto_radius(problem) for problem in problems]), rel=1e-6)
+    by_hand = WassersteinSVC(radius=model.radius_).fit(X, y)
+    np.testing.assert_array_equal(by_hand.coef_, model.coef_)
+    assert by_hand.radius_ == model.radius_ == by_hand.radius
+
+
+def test_an_automatic_radius_needs_all_rows(two_classes):
+    with pytest.raises(ValueError, match="radius='auto' needs all rows"):
+        WassersteinSVC(radius="auto").partial_fit(*two_classes, classes=["no", "yes"])
+
+
 # What goes wrong
 
 
@@ -132,7 +197,13 @@ def test_good_fits_do_not_warn(two_classes, three_classes):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"radius": -1}, "radius=-1"), ({"norm": 3}, "norm"), ({"solver": "magic"}, "magic"), ({"tol": -1.0}, "tol=-1.0")],
+    [
+        ({"radius": -1}, "radius=-1"),
+        ({"radius": "big"}, "or 'auto', got radius='big'"),
+        ({"norm": 3}, "norm"),
+        ({"solver": "magic"}, "magic"),
+        ({"tol": -1.0}, "tol=-1.0"),
+    ],
 )
 def test_wrong_settings_are_named(two_classes, settings, message):
     with pytest.raises(ValueError, match=message):
@@ -249,24 +320,3 @@ def test_blocks_need_to_know_the_classes(two_classes):
         model.partial_fit(X, y, classes=["no", "yes", "perhaps"])
     with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
         WassersteinSVC(class_weight="balanced").partial_fit(X, y, classes=["no", "yes"])
-
-
-# Company
-
-
-def test_it_works_where_scikit_learn_puts_it():
-    X, y = load_wine(return_X_y=True)
-    model = make_pipeline(StandardScaler(), WassersteinSVC())
-    search = GridSearchCV(model, {"wassersteinsvc__radius": [0.02, 0.1]}, cv=3).fit(X, y)
-    assert search.best_score_ > 0.9
-    assert (cross_val_predict(model, X, y, cv=3) == y).mean() > 0.9
-    assert CalibratedClassifierCV(model, cv=3).fit(X, y).predict_proba(X).shape == (len(y), 3)
-
-
-def test_copies_predict_the_same(three_classes):
-    X, y = three_classes
-    model = WassersteinSVC().fit(X, y)
-    values = model.decision_function(X)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), values)
-    np.testing.assert_array_equal(clone(model).fit(X, y).decision_function(X), values)
-    np.testing.assert_allclose(model.sparsify().decision_function(X), values, atol=1e-12)

@@ -40,8 +40,9 @@ FREEDOM, LEAST_FREEDOM = 0.1, 1.0
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
 """Multiples of the classifier among which the best one is judged, and how exactly it is found."""
 
-LEAST_SHARE = 0.02
-"""An estimate is never reduced to less by the best multiple: margins as met are not quite those of one classifier."""
+WITHIN_REACH, LEAST_SHARE = 30.0, 0.02
+"""The best multiple is looked for when the estimated gap is at most so many tolerances; and the estimate is never
+reduced to less by it, because margins as met are not quite those of one classifier."""
 
 ROWS_OF_FIRST_GUESS = 1000
 """Rows on which the length of the first weights is chosen."""
@@ -79,8 +80,8 @@ class Proofs:
 class Ascent(ABC):
     """The present multipliers, the classifier that belongs to them, and epochs that improve them."""
 
-    def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, shrinking: bool = True):
-        self.problem, self.rng, self.shrinking = problem, rng, shrinking
+    def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
+        self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
         self.kappa = problem.flip_cost if problem.flips_possible else 0.0
         self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.weights))
         self.square = self.samples.mean_square
@@ -140,8 +141,9 @@ class Ascent(ABC):
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._move()
         self.firm = FIRM * violation
-        self.scale, gain = self._best_scale()
         unscaled = self._estimated_gap(gap)
+        near_the_end = unscaled <= WITHIN_REACH * self.tol
+        self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
         self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
 
     @abstractmethod
@@ -333,6 +335,6 @@ class SeparableAscent(Ascent):
         return price
 
 
-def ascent_for(problem: Problem, start: Candidate | None, rng, shrinking: bool = True) -> Ascent:
+def ascent_for(problem: Problem, start: Candidate | None, rng, tol: float, shrinking: bool = True) -> Ascent:
     """Return the ascent that suits the norm."""
-    return (RoundAscent if problem.norm.q == 2 else SeparableAscent)(problem, start, rng, shrinking)
+    return (RoundAscent if problem.norm.q == 2 else SeparableAscent)(problem, start, rng, tol, shrinking)

@@ -53,7 +53,8 @@ class DualCoordinateState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
         self.resources.enter_context(single_threaded_blas())
-        self.ascent = ascent_for(problem, limits.start, generator(limits.random_state), settings.shrinking)
+        rng = generator(limits.random_state)
+        self.ascent = ascent_for(problem, limits.start, rng, limits.tol, settings.shrinking)
         self.proofs = Proofs(limits.tol)
         self.gaps: dict[int, float] = {}
         self.successor: State | None = None

@@ -67,7 +67,7 @@ class FeatureWorkingSetState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
         self.resources.enter_context(single_threaded_blas())
-        self.ascent = SeparableAscent(problem, limits.start, generator(limits.random_state))
+        self.ascent = SeparableAscent(problem, limits.start, generator(limits.random_state), limits.tol)
         self.working: np.ndarray | None = np.arange(problem.n_features) if problem.n_features <= FEW else None
         self.best = self.ascent.candidate()
         self.proofs = Proofs(limits.tol)

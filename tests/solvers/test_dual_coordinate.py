@@ -59,7 +59,7 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
 def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
     """The terms around the centre vanish in the limit; with a ridge the dual value must climb nearly always."""
     problem = well_conditioned_instance(5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept)
-    ascent = ascent_for(problem, None, np.random.default_rng(0))
+    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6)
     bounds = []
     for _ in range(30):
         ascent.epoch()
@@ -71,7 +71,7 @@ def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
 @pytest.mark.parametrize("norm", NORMS)
 def test_sums_belong_to_the_multipliers(norm):
     problem = well_conditioned_instance(6, 80, 5, norm=norm, flip_cost=0.7, fit_intercept=True)
-    ascent = ascent_for(problem, None, np.random.default_rng(0))
+    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6)
     for _ in range(12):
         ascent.epoch()
     v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
@@ -84,7 +84,7 @@ def test_sums_belong_to_the_multipliers(norm):
 @pytest.mark.parametrize("norm", NORMS)
 def test_the_estimate_is_close_to_the_gap_in_the_end(norm):
     problem = well_conditioned_instance(7, 400, 5, norm=norm, flip_cost=math.inf, radius=0.2, l2=0.1)
-    ascent = ascent_for(problem, None, np.random.default_rng(0), shrinking=False)
+    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6, shrinking=False)
     while ascent.estimate > 1e-4 and ascent.count < 300:
         ascent.epoch()
     point = ascent.candidate()
@@ -94,7 +94,7 @@ def test_the_estimate_is_close_to_the_gap_in_the_end(norm):
 
 def test_norms_have_the_ascent_that_suits_them():
     rng = np.random.default_rng(0)
-    kinds = {norm: type(ascent_for(well_conditioned_instance(1, 20, 3, norm=norm), None, rng)) for norm in NORMS}
+    kinds = {norm: type(ascent_for(well_conditioned_instance(1, 20, 3, norm=norm), None, rng, 1e-6)) for norm in NORMS}
     assert kinds == {1: SeparableAscent, 2: RoundAscent, math.inf: SeparableAscent}
 
 
