@@ -14,7 +14,7 @@ from drsvm.result import Result, Status
 from drsvm.solvers import make_solver, solve
 from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
-from drsvm.solvers.selection import interior_point_pays
+from drsvm.solvers.selection import choose
 
 MOST_SOLVES = 60
 
@@ -59,7 +59,8 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     # With one line the first tangent should be a good one; with two, the lower of them must not be missed.
     radius = 0.5 * min(problem.norm.dual_value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
     radius, climbing = radius or 1e-2 * unit, False
-    solver, tol = ("interior-point", 1e-9) if interior_point_pays(problem) else ("auto", 1e-6)
+    solver = choose(problem)
+    tol = 1e-9 if solver == "interior-point" else 1e-6
     for _ in range(MOST_SOLVES):
         result = solve(problem.replace(radius=radius, l2=0.0), solver, tol=tol, n_threads=n_threads)
         missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]

@@ -17,12 +17,9 @@ from drsvm.report.data import Material, prepare
 from drsvm.result import Result
 from drsvm.worst_case import worst_case_distribution
 
-N_RADII, FEWER_RADII = 16, 8
+N_RADII = 16
 PATH_TOLERANCE = 1e-5
 """A picture needs no more."""
-
-MANY_FEATURES = 3000
-"""From here on the exact scale of the radii costs more than it is worth, and fewer radii must do."""
 
 STARTS = {
     "fitting": 0.0,
@@ -105,11 +102,10 @@ def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None
         fit_intercept=material.setting("fit_intercept"),
         **material.ball,
     )
-    few = problem.n_features < MANY_FEATURES
-    largest = radius_max(problem) if few else _rough_scale(problem)
+    largest = radius_max(problem)
     if largest == 0.0:
         return None, largest
-    grid = largest * np.logspace(-2.5, 0.0, N_RADII if few else FEWER_RADII)
+    grid = largest * np.logspace(-2.5, 0.0, N_RADII)
     radii = np.unique(np.append(grid, problem.radius))
     done = []
 
@@ -119,11 +115,3 @@ def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None
         return False
 
     return radius_path(problem, radii, tol=PATH_TOLERANCE, callback=tell), largest
-
-
-def _rough_scale(problem: Problem) -> float:
-    """Return a radius at which w = 0 is optimal: the price of moving the mean of one class onto that of the other."""
-    sums = [problem.weighted_sum(np.where(problem.signs == sign, problem.weights, 0.0)) for sign in (-1.0, 1.0)]
-    means = [total / weight for total, weight in sums if weight != 0]
-    share = min(abs(weight) for _, weight in sums)
-    return share * problem.norm.dual_value(means[1] - means[0])

@@ -1,5 +1,6 @@
 """Which solver `auto` stands for."""
 
+import math
 import os
 
 from drsvm.engines.cpu import WIDE_FROM
@@ -8,19 +9,21 @@ from drsvm.problem import Problem
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
 
-MOST_PRODUCTS = 1000.0
-"""With more multiplications per entry in an iteration of the interior point, other methods are quicker."""
+MOST_PRODUCTS = 300.0
+"""With more multiplications per entry in an iteration of the interior point, methods for many features are quicker."""
 
 
 def choose(problem: Problem) -> str:
     """Return the name of the solver that `auto` stands for.
 
-    The interior point, as long as its matrix is of a modest size and a pass of it over the rows does not cost much more
-    than the passes of the other methods; otherwise dual coordinate ascent or, for norm=inf, working sets of features.
+    The interior point, as long as its matrix is of a modest size and an iteration costs no more than some hundred passes
+    over the rows; otherwise dual coordinate ascent or, for norm=inf, working sets of features. For norm=1 these are slow,
+    so only the size counts.
     """
-    if interior_point_pays(problem) and products_per_entry(problem) <= MOST_PRODUCTS:
+    q = problem.norm.q
+    if interior_point_pays(problem) and (q == math.inf or products_per_entry(problem) <= MOST_PRODUCTS):
         return "interior-point"
-    return "feature-working-set" if problem.norm.q == 1 else "dual-coordinate"
+    return "feature-working-set" if q == 1 else "dual-coordinate"
 
 
 def interior_point_fits(problem: Problem) -> bool:
