@@ -26,6 +26,11 @@ WIDE_FROM = 1000
 """With fewer features the d-sized system is used even where there are fewer rows: it is the more accurate one."""
 
 
+def is_wide(n: int, d: int) -> bool:
+    """Say whether the system is that of the rows, not that of the features."""
+    return n < d and d > WIDE_FROM
+
+
 class Curvature(NamedTuple):
     """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
@@ -109,7 +114,7 @@ class CpuEngine:
         self.kappa = problem.flip_cost if self.flips else 0.0
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
-        self.wide = n < d and d > WIDE_FROM
+        self.wide = is_wide(n, d)
         size = 0 if self.wide else d
         self._is_upper = np.triu(np.ones((size, size), dtype=bool))
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d

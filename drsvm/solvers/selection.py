@@ -3,7 +3,7 @@
 import math
 import os
 
-from drsvm.engines.cpu import WIDE_FROM
+from drsvm.engines.cpu import is_wide
 from drsvm.problem import Problem
 
 MODEST_SIZE = 5000
@@ -16,9 +16,9 @@ MOST_PRODUCTS = 300.0
 def choose(problem: Problem) -> str:
     """Return the name of the solver that `auto` stands for.
 
-    The interior point, as long as its matrix is of a modest size and an iteration costs no more than some hundred passes
-    over the rows; otherwise dual coordinate ascent or, for norm=inf, working sets of features. For norm=1 these are slow,
-    so only the size counts.
+    The interior point, as long as its matrix is of a modest size and an iteration costs no more than some hundred
+    passes over the rows; otherwise dual coordinate ascent or, for norm=inf, working sets of features. For norm=1 there
+    is nothing as good as these, so only the size counts.
     """
     q = problem.norm.q
     if interior_point_pays(problem) and (q == math.inf or products_per_entry(problem) <= MOST_PRODUCTS):
@@ -43,14 +43,15 @@ def interior_point_pays(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior point's matrix."""
     n, d = problem.X.shape
-    return min(n, d) if d > WIDE_FROM else d
+    return n if is_wide(n, d) else d
 
 
 def products_per_entry(problem: Problem) -> float:
     """Return the multiplications in an iteration of the interior point, per stored entry of the rows."""
-    n, size = problem.n_rows, system_size(problem)
-    stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * problem.n_features
-    return (0.5 * stored**2 / n + size**3 / 3.0) / max(stored, 1)
+    n, d = problem.X.shape
+    stored = max(problem.X.nnz if hasattr(problem.X, "nnz") else n * d, 1)
+    gram = 0.5 * n * stored if is_wide(n, d) else 0.5 * stored**2 / n
+    return (gram + system_size(problem) ** 3 / 3.0) / stored
 
 
 def memory_size() -> float:

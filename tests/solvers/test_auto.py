@@ -51,6 +51,7 @@ def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
 def test_products_are_those_of_a_gram_matrix_and_a_factorisation():
     assert selection.products_per_entry(sparse_problem(1000, 20, 4)) == pytest.approx(2 + 20**3 / 3 / 4000)
     assert selection.products_per_entry(well_conditioned_instance(0, 1000, 10)) == pytest.approx(5 + 1000 / 3 / 1e4)
+    assert selection.products_per_entry(sparse_problem(100, 5000, 4)) == pytest.approx(50 + 100**3 / 3 / 400)
 
 
 def test_a_path_follows_the_same_rule(monkeypatch):
