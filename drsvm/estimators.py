@@ -21,12 +21,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm import one_vs_rest
+from drsvm.norms import norm_for
 from drsvm.problem import Problem
 from drsvm.radius_rule import auto_radius
 from drsvm.result import Progress, Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
-from drsvm.solvers.blocks import BlockFit
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """How rows are taken from the caller: without a copy where they are in this form."""
@@ -301,6 +301,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return self
 
     def _begin_with_blocks(self, classes) -> None:
+        from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
+
         earlier = self._earlier_classifier()
         if classes is None and earlier is None:
             raise ValueError("classes must be given in the first call of partial_fit: a block need not hold them all.")
@@ -316,8 +318,17 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
         self.radius_ = float(self.radius)
         self._block_fits = [
-            BlockFit(self.n_features_in_, *ball, self.random_state, _classifier_of(start)) for start in starts
+            BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
         ]
+
+    def _classifier_of(self, start):
+        """Return weights, intercept and λ to begin with; a model that came from blocks has no result to take λ from."""
+        if start is None:
+            return None
+        if isinstance(start, Result):
+            return start.weights, start.intercept, start.radius_price
+        weights, intercept = start
+        return weights, float(intercept), norm_for(self.norm).value(weights)
 
     def _store_blocks(self) -> None:
         fits = self._block_fits
@@ -369,7 +380,3 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _classifier_of(result: Result | None):
-    return None if result is None else (result.weights, result.intercept, result.radius_price)

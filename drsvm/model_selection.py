@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -37,6 +37,8 @@ from drsvm.radius_rule import chance_radius
 from drsvm.validation import check_flip_cost, check_number
 
 N_RADII, N_FOLDS = 15, 5
+
+FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
 
 class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
@@ -161,6 +163,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         tags.input_tags.sparse = True
         return tags
 
+    def decision_function(self, X):
+        """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
+        if hasattr(self, "cv_results_") and not hasattr(self, "coef_"):
+            raise NotFittedError(
+                "This WassersteinSVCCV has chosen parameters but no classifier: fit it with refit=True."
+            )
+        return super().decision_function(X)
+
     # --- fit --------------------------------------------------------------------------------------------------------
 
     @with_callbacks
@@ -183,6 +193,10 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         self
         """
         choose = self._selection_rule()
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
+        for name in FROM_THE_REFIT:  # of an earlier fit
+            self.__dict__.pop(name, None)
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
         self.classes_ = one_vs_rest.classes_of(y, self)
@@ -262,7 +276,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         scorer = check_scoring(WassersteinSVC(), scoring=self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter, "max_time": self.max_time}
-        limits["n_threads"] = self._n_threads()
+        limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
         pairs = [(setting, fold) for setting in settings for fold in folds]
         outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(score_path)(X, y, self.classes_, sample_weight, setting, fold, scorer, limits)
@@ -301,7 +315,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         finally:  # an interrupted fit has stored what it had
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
-        if float(np.abs(self.coef_).max()) <= one_vs_rest.CONSTANT:
+        decisions = np.reshape(self.decision_function(X), (X.shape[0], -1))
+        if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
             warnings.warn(
                 "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "
                 "rows or other features may; selection='best' takes the best mean score, however little it tells.",

@@ -150,6 +150,7 @@ def radius_path(
     max_iter: int | None = None,
     max_time: float | None = None,
     callback=None,
+    random_state=None,
     n_threads: int | None = None,
     **settings,
 ) -> RadiusPath:
@@ -164,7 +165,7 @@ def radius_path(
         They are solved from the largest down and returned in the order given.
     n_radii, smallest : int, float
         The default grid.
-    solver, tol, max_iter, max_time, n_threads, **settings
+    solver, tol, max_iter, max_time, random_state, n_threads, **settings
         As in `drsvm.solve`, for every radius.
     callback : callable, optional
         Called with the index and the Result after every radius; a true return value ends the path there, as does
@@ -179,7 +180,8 @@ def radius_path(
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
     order = np.argsort(-radii, kind="stable")
-    limits = {"tol": tol, "max_iter": max_iter, "max_time": max_time, "n_threads": n_threads}
+    limits = {"tol": tol, "max_iter": max_iter, "max_time": max_time}
+    limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
     with _Walk(make_solver(solver, problem, **settings), [problems[index] for index in order], limits) as walk:
         for index in order:

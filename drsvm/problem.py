@@ -110,9 +110,11 @@ class Problem:
         return other
 
     def on_features(self, features) -> "Problem":
-        """Return the problem with some of the features (sorted indices), which are copied."""
+        """Return the problem with some of the features (sorted indices), which are copied unless they are all."""
         other = self.replace()
-        other._set(X=self.X[:, features])
+        if len(features) < self.n_features:
+            X = self.X[:, features]
+            other._set(X=X if sparse.issparse(X) else np.ascontiguousarray(X))
         return other
 
     def replace(self, **parameters) -> "Problem":

@@ -320,3 +320,13 @@ def test_blocks_need_to_know_the_classes(two_classes):
         model.partial_fit(X, y, classes=["no", "yes", "perhaps"])
     with pytest.raises(ValueError, match="class_weight='balanced' needs all rows"):
         WassersteinSVC(class_weight="balanced").partial_fit(X, y, classes=["no", "yes"])
+
+
+def test_blocks_go_on_from_a_model_without_its_run(two_classes):
+    """As after loading a model that came from blocks."""
+    X, y = two_classes
+    model = WassersteinSVC(radius=0.05, random_state=0).partial_fit(X, y, classes=np.unique(y))
+    del model._block_fits
+    weights = model.coef_.copy()
+    model.partial_fit(X, y)
+    assert model.score(X, y) > 0.7 and (model.coef_ != weights).any()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris, make_classification
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
@@ -258,3 +258,25 @@ def test_an_interrupt_ends_the_search(two_classes):
 
     with pytest.raises(KeyboardInterrupt):
         WassersteinSVCCV(**SMALL, scoring=interrupt).fit(*two_classes)
+
+
+def test_without_a_refit_there_is_no_classifier(two_classes):
+    X, y = two_classes
+    model = WassersteinSVCCV(radii=[0.1], flip_costs=5.0, class_weight=None).fit(X, y)
+    assert hasattr(model, "coef_")
+    model.set_params(refit=False).fit(X[:, :2], y)
+    assert not hasattr(model, "coef_") and not hasattr(model, "result_") and model.radius_ == 0.1
+    with pytest.raises(NotFittedError, match="refit=True"):
+        model.predict(X[:, :2])
+
+
+def test_several_scores_are_refused_before_the_work(two_classes):
+    with pytest.raises(ValueError, match="scoring must be one score"):
+        WassersteinSVCCV(scoring=["accuracy", "f1"]).fit(*two_classes)
+
+
+def test_small_weights_of_large_features_are_no_constant_classifier(two_classes):
+    X, y = two_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)

@@ -106,15 +106,18 @@ def _climb(row, sums, edge, terms):
     if (slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0:
         return 0.0
     low, high = (0.0, edge.high) if slope > 0.0 else (edge.low, 0.0)
+    untried = edge.high if slope > 0.0 else edge.low  # the end of the edge, as long as nobody has been there
     wanted, t = GOOD_ENOUGH * abs(slope), 0.0
     for trial in range(MOST_TRIALS):
         step = slope / curvature if curvature > 0.0 else math.copysign(math.inf, slope)
         new = min(max(t + step, low), high)
-        if trial > 0 and new in (low, high) and new != edge.low and new != edge.high:
+        if trial > 0 and new in (low, high) and new != untried:
             new = 0.5 * (low + high)
         if new == t:
             break
         t = new
+        if t == untried:
+            untried = math.nan
         there, then = _moved(row, sums, edge, t, terms.freedom)
         slope, curvature = _slope(there, then, edge, terms)
         if abs(slope) <= wanted or (t == edge.high and slope > 0.0) or (t == edge.low and slope < 0.0):

@@ -85,15 +85,18 @@ def _climb(values, z, count, shift, bias, level, edge, terms):
     if (slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0:
         return 0.0
     low, high = (0.0, edge.high) if slope > 0.0 else (edge.low, 0.0)
+    untried = edge.high if slope > 0.0 else edge.low  # the end of the edge, as long as nobody has been there
     wanted, t, turn = GOOD_ENOUGH * abs(slope), 0.0, edge.hinge - edge.flip
     for trial in range(MOST_TRIALS):
         step = slope / curvature if curvature > 0.0 else math.copysign(math.inf, slope)
         new = min(max(t + step, low), high)
-        if trial > 0 and new in (low, high) and new != edge.low and new != edge.high:
+        if trial > 0 and new in (low, high) and new != untried:
             new = 0.5 * (low + high)
         if new == t:
             break
         t = new
+        if t == untried:
+            untried = math.nan
         then_bias = bias + terms.freedom * turn * t
         then_level = level + terms.kappa * edge.flip * t / terms.stiffness
         slope, curvature = _slope(values, z, count, shift + turn * t, then_bias, then_level, edge, terms)

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from drsvm.kernels.dual_coordinate import dual_coordinate_epoch
+from drsvm.kernels.dual_coordinate import NEAR, dual_coordinate_epoch
 from drsvm.kernels.dual_coordinate_separable import separable_epoch
 from drsvm.norms import euclidean
 from drsvm.problem import Problem
@@ -33,6 +33,9 @@ FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that go into 1/τ."""
 
 MOST_NEWTON_STEPS = 50
+
+SHARE_OF_AVERAGE = 0.05
+"""Weight of the latest epoch in averages."""
 
 FREEDOM, LEAST_FREEDOM = 0.1, 1.0
 """f in units of what a row's own features give its margin, and its least value."""
@@ -92,7 +95,8 @@ class Ascent(ABC):
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.turn = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
-        self.level = self._first_level() if start is None else self._go_to(start)
+        # w = 0 says nothing of the length that weights will have.
+        self.level = self._first_level() if start is None or not start.weights.any() else self._go_to(start)
 
     # --- start ------------------------------------------------------------------------------------------------------
 
@@ -101,8 +105,10 @@ class Ascent(ABC):
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
             self.hinge = np.clip(start.hinge_dual, 0.0, problem.weights)
-            self.flip = np.clip(start.flip_dual, 0.0, problem.weights - self.hinge)
-            self.v, self.turn = problem.weighted_sum(self.hinge - self.flip)
+            if problem.flips_possible:
+                self.flip = np.clip(start.flip_dual, 0.0, problem.weights - self.hinge)
+            self.v, turn = problem.weighted_sum(self.hinge - self.flip)
+            self.turn = turn if problem.fit_intercept else 0.0
         if problem.radius == 0.0:
             return UNLIMITED
         return problem.radius_price(self.w, problem.margins(self.w, self.b))
@@ -170,7 +176,9 @@ class Ascent(ABC):
     def _stiffness(self, natural: float) -> float:
         if self.level >= UNLIMITED:
             return 1.0
-        stiffness = natural + FLIP_STIFFNESS * self.kappa**2 * self.near / 0.5
+        # The density of rows along the axis on which κλ moves the kink; in this order nothing overflows to no number.
+        flips = FLIP_STIFFNESS * self.kappa * (self.kappa * self.near / (2.0 * NEAR)) if self.near > 0.0 else 0.0
+        stiffness = natural + flips
         return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.level, 1e-6), 1e-12)
 
     def _settle_intercept(self, freedom: float, b: float) -> None:
@@ -266,7 +274,13 @@ class RoundAscent(Ascent):
 
 
 class SeparableAscent(Ascent):
-    """q = 1 and q = ∞: weights follow feature by feature, with one number held fixed for an epoch."""
+    """q = 1 and q = ∞: weights follow feature by feature, with one number held fixed for an epoch.
+
+    For q = ∞ that number is λ itself, and the points may go round the optimum: their averages are offered in turn.
+    """
+
+    average: list[np.ndarray] | None = None
+    offer_average = False
 
     @property
     def inside(self) -> bool:
@@ -292,7 +306,25 @@ class SeparableAscent(Ascent):
         self.v = u - proximity * self.w
         self._settle_weights(u, ridge, stiffness)
         self._settle_intercept(freedom, float(sums[1]))
+        if self.inside:
+            self._take_average()
         return gap, violation
+
+    def _take_average(self) -> None:
+        present = [self.w, np.array([self.b]), self.hinge, self.flip]
+        if self.average is None:
+            self.average = [part.copy() for part in present]
+        share = max(SHARE_OF_AVERAGE, 1.0 / self.count)
+        for mean, part in zip(self.average, present, strict=True):
+            mean += share * (part - mean)
+
+    def candidate(self) -> Candidate:
+        """Return classifier and multipliers: for q = ∞ the present ones and averages in turn."""
+        self.offer_average = not self.offer_average
+        if self.average is None or self.offer_average or self.problem.flip_cost == 0.0:
+            return super().candidate()
+        w, b, hinge, flip = self.average
+        return Candidate(w, float(b[0]), hinge, flip)
 
     def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
         """Set w and λ from what the rows add up to."""
@@ -337,4 +369,5 @@ class SeparableAscent(Ascent):
 
 def ascent_for(problem: Problem, start: Candidate | None, rng, tol: float, shrinking: bool = True) -> Ascent:
     """Return the ascent that suits the norm."""
-    return (RoundAscent if problem.norm.q == 2 else SeparableAscent)(problem, start, rng, tol, shrinking)
+    alike = problem.n_features == 1  # all norms are
+    return (RoundAscent if problem.norm.q == 2 or alike else SeparableAscent)(problem, start, rng, tol, shrinking)

@@ -58,8 +58,8 @@ class DualCoordinateState(State):
         self.proofs = Proofs(limits.tol)
         self.gaps: dict[int, float] = {}
         self.successor: State | None = None
-        if problem.radius == 0.0 and problem.l2 == 0.0 and self._may_hand_over:
-            self._hand_over()  # no term of the problem holds the weights
+        no_term_holds_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
+        self.give_up = no_term_holds_the_weights and self._may_hand_over
 
     @property
     def _may_hand_over(self) -> bool:
@@ -67,6 +67,8 @@ class DualCoordinateState(State):
 
     def step(self) -> None:
         """Do an epoch."""
+        if self.give_up and self.successor is None:
+            self._hand_over()
         if self.successor is not None:
             self.successor.step()
         else:
@@ -83,7 +85,7 @@ class DualCoordinateState(State):
         return (self.ascent if self.successor is None else self.successor).candidate()
 
     def judged(self, gap: float) -> None:
-        """Hand over where epochs do not pay any more."""
+        """Plan to hand over where epochs do not pay any more."""
         if self.successor is not None:
             self.successor.judged(gap)
             return
@@ -91,8 +93,8 @@ class DualCoordinateState(State):
         self.proofs.learn(epoch, self.ascent.estimate, gap)
         self.gaps[epoch] = gap
         earlier = min((gap for past, gap in self.gaps.items() if past <= epoch // 2), default=math.inf)
-        if epoch >= PATIENCE and gap > WORTHWHILE * earlier and self._may_hand_over:
-            self._hand_over()
+        slow = epoch >= PATIENCE and gap > max(WORTHWHILE * earlier, self.limits.tol)
+        self.give_up = slow and self._may_hand_over
 
     def _hand_over(self) -> None:
         # It starts afresh: a point near the boundary is no good start for an interior point.

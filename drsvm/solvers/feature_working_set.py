@@ -72,6 +72,7 @@ class FeatureWorkingSetState(State):
         self.best = self.ascent.candidate()
         self.proofs = Proofs(limits.tol)
         self.rounds = self.iterations = 0
+        self.too_many = self.interrupted = False
 
     def step(self) -> None:
         """Do an epoch or, once the features that matter are known, a round."""
@@ -85,7 +86,7 @@ class FeatureWorkingSetState(State):
         ascent.epoch(whole=self.proofs.promising(ascent.estimate))
         self.best = ascent.candidate()
         near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
-        if near or ascent.count >= MOST_EPOCHS:
+        if not self.too_many and (near or ascent.count >= MOST_EPOCHS):
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             hot = np.flatnonzero((np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0))
             if len(hot) <= self.settings.most_features:
@@ -105,8 +106,7 @@ class FeatureWorkingSetState(State):
         hinge, flip = (values if problem.kept is None else values[problem.kept] for values in
                        (result.hinge_dual, result.flip_dual))  # fmt: skip
         self.best = Candidate(weights, result.intercept, hinge, flip)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        self.interrupted = result.status is Status.INTERRUPTED
         self._choose_features(features, hinge, flip)
 
     def _interior_point(self, features: np.ndarray, start) -> Result:
@@ -138,6 +138,8 @@ class FeatureWorkingSetState(State):
             new = new[np.argpartition(-price[new], most)[:most]]
         self.finished = len(new) == 0 and bool((wanted == known).all())
         self.working = np.union1d(np.flatnonzero(wanted), new)
+        if len(self.working) > max(FEW, self.settings.most_features):
+            self.working, self.too_many, self.finished = None, True, False
 
     def certificate_due(self) -> bool:
         """Say whether a certificate is due: always after a round."""
@@ -145,7 +147,9 @@ class FeatureWorkingSetState(State):
         return watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
 
     def judged(self, gap: float) -> None:
-        """Learn from the proven gap."""
+        """Learn from the proven gap; Ctrl-C in a round goes on from here, where the round is judged and kept."""
+        if self.interrupted:
+            raise KeyboardInterrupt
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
 
     def candidate(self) -> Candidate:

@@ -85,15 +85,22 @@ def test_other_norms_are_refused():
         solve(Problem(X, y, norm=2), "feature-working-set")
 
 
-def test_ctrl_c_in_a_round_ends_the_run(monkeypatch):
+@pytest.mark.parametrize("n_features", [20, 3000])
+def test_ctrl_c_in_a_round_keeps_the_round(monkeypatch, n_features):
     import drsvm.solvers.feature_working_set as module
 
     def interrupted(problem, *arguments, **options):
-        result = genuine(problem, *arguments, **{**options, "max_iter": 3})
+        result = genuine(problem, *arguments, **{**options, "max_iter": 8})
         object.__setattr__(result, "status", Status.INTERRUPTED)
         return result
 
     genuine = module.run
     monkeypatch.setattr(module, "run", interrupted)
-    result = solve(wordy_problem(7, 0.3), "feature-working-set")
-    assert result.status is Status.INTERRUPTED and result.gap < 0.5
+    result = solve(wordy_problem(7, 0.3).on_features(np.arange(n_features)), "feature-working-set")
+    assert result.status is Status.INTERRUPTED and result.gap < 0.1
+
+
+def test_sets_that_grow_too_large_are_given_up():
+    problem = wordy_problem(8, 0.02, flip_cost=math.inf)
+    result = solve(problem, "feature-working-set", most_features=30, tol=1e-3)
+    assert result.gap <= 1e-3 and result.info["features"] is None
