@@ -4,6 +4,7 @@ The breast-cancer data of scikit-learn; a part of the training labels is wrong, 
 page and a picture into the current folder.
 """
 
+import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,6 +91,7 @@ def draw(data: Data) -> Path:
     from sklearn.svm import LinearSVC
 
     from drsvm.estimators import WassersteinSVC
+    from drsvm.persistence import write_whole
     from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
 
     scaler = StandardScaler().fit(data.X)
@@ -108,7 +110,9 @@ def draw(data: Data) -> Path:
     left.set_title("What an adversary can do")
     right.set_title("Accuracy along the radius path")
     target = Path(PICTURE).resolve()
-    figure.savefig(target, dpi=120)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", dpi=120)
+    write_whole(target, content.getvalue())
     return target
 
 

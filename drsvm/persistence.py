@@ -1,7 +1,7 @@
 """Models in files: written whole or not at all, checked before they are believed, loaded without running code.
 
     drsvm-model 1 sha256:…      ← one line, the checksum of all that follows
-    skops archive               ← {"model": Pipeline or WassersteinSVC, "metadata": plain values}
+    skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
 
 skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
 library needs may occur, and everything else is refused before anything is built.
@@ -13,15 +13,14 @@ import io
 import json
 import os
 import tempfile
-from dataclasses import dataclass, field, fields
+import zlib
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
 
-import numpy as np
-
 from drsvm import __version__
-from drsvm.result import History, Progress, Result, Status
+from drsvm.result import Result
 
 MAGIC, FORMAT = b"drsvm-model ", 1
 
@@ -36,6 +35,9 @@ ALLOWED_TYPES = frozenset(
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._data.MaxAbsScaler",
         "drsvm.estimators.WassersteinSVC",
+        "drsvm.model_selection.WassersteinSVCCV",
+        "drsvm.result.Result",
+        "drsvm.result.History",
     }
 )
 """The types that may occur in a model file."""
@@ -45,6 +47,13 @@ ALLOWED_NODES = frozenset(
     for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
 )
 """The ways in which skops may build them: none of these calls a function that the file names."""
+
+
+NO_ARCHIVE = (
+    *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
+    *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
+)
+"""What zipfile, json and skops raise where a file is not what it says."""
 
 
 class ModelFileError(ValueError):
@@ -57,7 +66,7 @@ class SavedModel:
 
     Attributes
     ----------
-    model : WassersteinSVC or Pipeline
+    model : WassersteinSVC, WassersteinSVCCV or Pipeline
         The fitted classifier.
     metadata : dict
         Plain values; ``drsvm`` is the version that wrote the file.
@@ -75,7 +84,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
     Parameters
     ----------
-    model : WassersteinSVC, or Pipeline of scalers that ends in one
+    model : WassersteinSVC or WassersteinSVCCV, or Pipeline of scalers that ends in one
         The classifier.
     path : str or Path
         The file; an existing one is replaced at the very end, by a complete one.
@@ -87,40 +96,35 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     ModelFileError
         If the model holds something that `load_model` would refuse.
     """
-    content = {"model": _plain_model(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
+    content = {"model": _without_blocks(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
     archive = _skops().dumps(content, compression=ZIP_DEFLATED)
     foreign = _foreign_types(archive)
     if foreign:
         raise ModelFileError(
             f"{Path(path)}: the model holds {', '.join(foreign)}, which a model file may not: save a WassersteinSVC "
-            "with a solver given by name, alone or behind StandardScaler, MaxAbsScaler or SimpleImputer."
+            "or WassersteinSVCCV with a solver given by name, alone or behind StandardScaler, MaxAbsScaler or "
+            "SimpleImputer."
         )
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
 
 
-def _plain_model(model):
-    """Return a shallow copy of a model whose results are plain values."""
+def _without_blocks(model):
+    """Return a shallow copy of a fitted model without the state of partial_fit; a later block begins anew."""
+    kept = copy.copy(model)
     if hasattr(model, "steps"):
-        plain = copy.copy(model)
         name, last = model.steps[-1]
-        plain.steps = [*model.steps[:-1], (name, _plain_model(last))]
-        return plain
+        kept.steps = [*model.steps[:-1], (name, _without_blocks(last))]
+        return kept
     if not hasattr(model, "coef_"):
         raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
-    plain = copy.copy(model)
-    plain.__dict__.pop("_block_fits", None)  # the state of partial_fit; a later block begins anew
+    kept.__dict__.pop("_block_fits", None)
     results = getattr(model, "result_", None)
     if results is not None:
-        plain.result_ = (
-            [_plain_result(each) for each in results] if isinstance(results, list) else _plain_result(results)
-        )
-    return plain
-
-
-def _plain_result(result: Result) -> dict[str, Any]:
-    plain = {entry.name: getattr(result, entry.name) for entry in fields(result) if entry.name != "info"}
-    return {**plain, "status": result.status.name, "history": result.history.to_dict()}
+        # What a solver tells in passing may be of any type, and is no part of the certificate.
+        bare = [replace(each, info={}) for each in (results if isinstance(results, list) else [results])]
+        kept.result_ = bare if isinstance(results, list) else bare[0]
+    return kept
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -181,9 +185,13 @@ def load_model(path: str | Path) -> SavedModel:
                 "types may run code. Do not trust where it came from."
             )
         content = _skops().loads(archive, trusted=sorted(ALLOWED_TYPES))
-    except (BadZipFile, KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"{path}: its content is not that of a drsvm model ({error}).") from None
-    return _checked_content(path, content)
+        return _checked_content(path, content)
+    except ModelFileError:
+        raise
+    except NO_ARCHIVE as error:
+        raise ModelFileError(
+            f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
+        ) from None
 
 
 def is_model_file(path: Path) -> bool:
@@ -239,6 +247,7 @@ def _foreign_in(node: dict[str, Any]) -> set[str]:
 
 def _checked_content(path: Path, content) -> SavedModel:
     from drsvm.estimators import WassersteinSVC
+    from drsvm.model_selection import WassersteinSVCCV
 
     parts = content if isinstance(content, dict) else {}
     model: Any = parts.get("model")
@@ -247,25 +256,17 @@ def _checked_content(path: Path, content) -> SavedModel:
         last = model[-1] if hasattr(model, "steps") else model
     except (TypeError, ValueError, IndexError):  # steps that are none
         last = None
-    if not isinstance(last, WassersteinSVC) or not isinstance(metadata, dict) or not hasattr(last, "coef_"):
+    known = isinstance(last, WassersteinSVC | WassersteinSVCCV)
+    if not known or not isinstance(metadata, dict) or not hasattr(last, "coef_"):
         raise ModelFileError(f"{path}: its content is not that of a drsvm model.")
-    try:
-        results = getattr(last, "result_", None)
-        if results is not None:
-            last.result_ = [_result(each) for each in results] if isinstance(results, list) else _result(results)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path}: the result in it is incomplete ({error}).") from None
+    results = getattr(last, "result_", None)
+    if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
+        raise ModelFileError(f"{path}: the result in it is incomplete.")
     return SavedModel(model, metadata)
 
 
-def _result(plain: dict[str, Any]) -> Result:
-    columns = plain["history"]
-    names = [entry.name for entry in fields(Progress)]
-    rows = zip(*(np.asarray(columns[name]).tolist() for name in names), strict=True)
-    history = History([Progress(*row) for row in rows])
-    known = {entry.name for entry in fields(Result)}
-    given = {name: value for name, value in plain.items() if name in known}
-    return Result(**{**given, "status": Status[plain["status"]], "history": history})
+def _is_complete(result) -> bool:
+    return isinstance(result, Result) and {entry.name for entry in fields(Result)} == set(vars(result))
 
 
 def _skops() -> Any:

@@ -257,6 +257,64 @@ def test_audit_beside_other_classifiers(drsvm_command, model, table, tmp_path):
     assert code == 0 and "itself" not in err
 
 
+def test_audit_of_three_classes_draws_no_picture_and_writes_nothing(drsvm_command, tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = rows(60, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
+    for option in (["--plot", tmp_path / "r.png"], ["--compare"]):
+        code, _, err = drsvm_command("audit", tmp_path / "m.drsvm", table, "--csv", tmp_path / "r.csv", *option)
+        assert code == 2 and f"{option[0]} is for two classes; this model has 3" in err
+    assert not (tmp_path / "r.csv").exists() and not (tmp_path / "r.png").exists()
+
+
+@pytest.mark.parametrize(("command", "display"), [("audit", "RiskCurveDisplay"), ("path", "RadiusPathDisplay")])
+def test_a_picture_that_fails_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch, command, display):
+    pytest.importorskip("matplotlib")
+
+    def fail(*_, **__):
+        raise ValueError("no ink")
+
+    monkeypatch.setattr(f"drsvm.plotting.{display}.plot", fail)
+    files = [model, table] if command == "audit" else [table, "--n-radii", 2]
+    code, _, err = drsvm_command(command, *files, "--csv", tmp_path / "r.csv", "--plot", tmp_path / "r.png")
+    assert code == 2 and "no ink" in err and not (tmp_path / "r.csv").exists()
+
+
+def test_audit_says_which_norms_there_are(drsvm_command, model, table):
+    code, _, err = drsvm_command("audit", model, table, "--norm", "foo")
+    assert code == 2 and "--norm must be one of 1, 2, inf, got 'foo'" in err
+
+
+def test_the_path_is_seeded(drsvm_command, table, monkeypatch):
+    import drsvm.path
+
+    seeds, followed = [], drsvm.path.radius_path
+    monkeypatch.setattr(
+        "drsvm.radius_path", lambda *a, **k: seeds.append(k["random_state"]) or followed(*a, **k), raising=False
+    )
+    assert drsvm_command("path", table, "--n-radii", 2, "--seed", 7)[0] == 0
+    assert seeds == [7]
+    code, _, err = drsvm_command("path", "none.csv", "--solver", "magic")
+    assert code == 2 and "--solver must be one of auto" in err
+
+
+def test_names_in_brackets_are_no_markup(drsvm_command, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
+    X, y = rows(40)
+    folder = tmp_path / "[bold]"
+    folder.mkdir()
+    table = write_csv(folder / "[x].csv", X, np.array(["[red]", "[/b]"])[y], names=("[i]a", "b", "c"))
+    code, out, err = drsvm_command("fit", table)
+    assert code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
+    code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
+    assert code == 0 and f"The report is {folder / 'r.html'}" in out
+    code, out, _ = drsvm_command("path", table, "--radii", "0.1", "--positive", "[red]")
+    assert code == 0 and "positive: [red]" in out
+
+
 def test_compare(drsvm_command, table, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = ("compare", table, "--solvers", "interior-point,ippa", "--plot", tmp_path / "c.png")
@@ -279,6 +337,28 @@ def test_report(drsvm_command, table, tmp_path):
     assert code == 0 and str(tmp_path / "r.html") in out
     assert "<html" in (tmp_path / "r.html").read_text()[:500]
     assert drsvm_command("report", table, "--output", tmp_path / "r.txt")[0] == 2
+    code, out, _ = drsvm_command("report", table, "--max-iter", 1, "--output", tmp_path / "r.html", "--json")
+    assert code == 1 and json.loads(out)["proven"] is False
+    code, _, err = drsvm_command("report", tmp_path / "none.csv", "--solver", "magic", "--output", tmp_path / "r.html")
+    assert code == 2 and "--solver must be one of auto" in err
+
+
+@pytest.mark.parametrize("arguments", [["--test-size", 0.4], ["--missing", "drop"]])
+def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, arguments):
+    pytest.importorskip("matplotlib")
+    X, y = rows()
+    labels = np.array(["cat", "dog"])[y]
+    X[:, 0] += 6.0 * y  # so that the wrong labels stand out
+    wrong = np.arange(30, 120, 10)
+    labels[wrong] = np.where(labels[wrong] == "cat", "dog", "cat")
+    table = write_csv(tmp_path / "t.csv", X, labels)
+    lines = table.read_text().splitlines()
+    table.write_text("\n".join([lines[0], *(["1,,2,cat"] * 5), *lines[1:]]) + "\n")
+    arguments = ["--missing", "drop", *arguments]
+    out = drsvm_command("report", table, *arguments, "--output", tmp_path / "r.html", "--json")[1]
+    told = [int(name) for name in json.loads(out)["summary"]["labels_to_check"]]
+    assert len(told) >= 3 and set(told) <= {int(row) + 5 + 1 for row in wrong}
+    assert "numbered as the rows of the file, from 1" in (tmp_path / "r.html").read_text()
 
 
 def test_demo(drsvm_command, tmp_path, monkeypatch):

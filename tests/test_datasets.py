@@ -5,6 +5,7 @@ import gzip
 import lzma
 import os
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -81,18 +82,18 @@ class TestTables:
         data = read(write("data.csv", f"{quoted},label\n" + 2 * ("1," * 20_000 + "x\n")))
         assert data.schema.columns == names and data.shape == (2, 20_000)
 
-    def test_quotes_blank_lines_line_breaks_in_cells_and_a_byte_order_mark(self, write):
-        text = '\ufeff"a, first",b,label\r\n\r\n"1",2,"no\nno"\r\n3,4,"yes, ""so"""\r\n'
+    def test_quotes_blank_lines_and_a_byte_order_mark(self, write):
+        text = '\ufeff"a, first",b,label\r\n\r\n"1",2,"no, no"\r\n3,4,"yes, ""so"""\r\n'
         data = read(write("data.csv", text))
         assert data.schema.columns == ["a, first", "b"]
-        assert data.y.tolist() == ["no\nno", 'yes, "so"']
+        assert data.y.tolist() == ["no, no", 'yes, "so"']
 
     @pytest.mark.parametrize(
         ("texts", "expected"),
         [
             (["1", "0"], [1, 0]),
             (["1.0", "-1"], [1, -1]),
-            (["01", "2"], [1, 2]),
+            (["01", "2"], ["01", "2"]),
             (["True", "False"], ["True", "False"]),
             (["a ", " b"], ["a", "b"]),
             (["1", "b"], ["1", "b"]),
@@ -220,6 +221,77 @@ def test_a_lonely_far_index_is_noted(write):
     assert data.notes == ["Feature 123456 occurs in line 4 only, far from all others: is its index mistyped?"]
 
 
+@pytest.mark.usefixtures("with_and_without_pyarrow")
+class TestUnusualTables:
+    @pytest.mark.parametrize("content", [TABLE.replace("\n", "\r"), f"\n\r\n{TABLE}", f"\ufeff\n{TABLE}"])
+    def test_line_ends_and_blank_lines_before_the_header(self, write, content):
+        data = read(write("data.csv", content))
+        np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 4], [5, 6]])
+        assert data.y.tolist() == ["yes", "no", "yes"] and data.schema.columns == ["a", "b"]
+
+    def test_texts_over_several_lines_do_no_harm_in_a_column_that_is_not_used(self, write):
+        content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
+        assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.tolist() == [[1], [3]]
+
+    def test_an_empty_category_is_noted_where_empty_cells_are_filled(self, write):
+        options = ReadOptions(one_hot=True, missing="median")
+        data = read(write("data.csv", "a,t,label\n1,p,x\n3,,y\n5,q,x\n"), options)
+        np.testing.assert_array_equal(data.X[:, 1:], [[1, 0], [0, 0], [0, 1]])
+        note = "Column 't' has 1 empty cells: they count as none of its categories."
+        assert note in data.notes
+        path = write("new.csv", "a,t\n1,\n")
+        assert note in read_like(path, data.schema, options).notes
+        with pytest.raises(DataFileError, match="column 't' has no value at line 2"):
+            read_like(path, data.schema)
+
+    @pytest.mark.parametrize(
+        ("texts", "labels"),
+        [
+            (["01", "1", "01"], ["01", "1", "01"]),
+            (["007", "010", "010"], ["007", "010", "010"]),
+            (["1", "1.0", "2"], ["1", "1.0", "2"]),
+            (["1_0", "2", "2"], ["1_0", "2", "2"]),
+            (["9007199254740993", "1", "1"], ["9007199254740993", "1", "1"]),
+            (["+1", "-1", "+1"], [1, -1, 1]),
+            (["1.0", "0.0", "1.0"], [1, 0, 1]),
+        ],
+    )
+    def test_labels_become_numbers_where_nothing_is_lost(self, write, texts, labels):
+        lines = "".join(f"{k},{text}\n" for k, text in enumerate(texts))
+        assert read(write("data.csv", f"a,label\n{lines}")).y.tolist() == labels
+
+
+def test_integers_of_parquet_files(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.table({"a": [1, 2], "big id": [2**53 + 1, 1], "y": [2**60, 2**60 + 1]}), path)
+    with pytest.raises(DataFileError, match=r"data.parquet: column 'big id' .* beyond 2\^53.*--drop 'big id'"):
+        read(path)
+    data = read(path, ReadOptions(drop=("big id",)))
+    assert data.y.tolist() == [str(2**60), str(2**60 + 1)]
+    schema = Schema("table", 2, "y", ["t"], {"t": ["1", "2"]})
+    for values in ([1, 2], [1.0, 2.0]):
+        parquet.write_table(pyarrow.table({"t": values, "y": [1, 0]}), path)
+        data = read_like(path, schema)
+        np.testing.assert_array_equal(data.X, np.eye(2))
+        assert data.y.tolist() == [1, 0]
+
+
+def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "data.parquet"
+    parquet.write_table(pyarrow.table({"a": ["1", "2"], "y": [0, 1]}), path)
+    with pytest.raises(DataFileError, match=r"column 'a' holds the text '1' .*--one-hot"):
+        read(path)
+    parquet.write_table(pyarrow.table({"a": pyarrow.array([None, None], "string"), "y": [0, 1]}), path)
+    with pytest.raises(DataFileError, match="column 'a' is empty"):
+        read(path)
+
+
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
@@ -254,6 +326,15 @@ def test_a_lonely_far_index_is_noted(write):
         (bytes(range(256)), {}, "holds binary data"),
         (b"\xff\xfea\x00,\x00b\x00", {}, "is UTF-16 text"),
         (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
+        ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' holds the text '1_0' (line 2)"),
+        ("a,t,label\n1,p,x\n3,,y\n", {"one_hot": True}, "column 't' has no value at line 3 (1 of 2 values are"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n', {}, "line 3: a quote is not closed"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that begins in line 3 goes over several"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a quote is not closed"),
+        ('a,"b,label\n1,2,x\n', {}, "line 1: a quote is not closed"),
+        ('a,"b\n",label\n1,2,x\n', {}, "a cell of the first line goes over several lines"),
+        ("   \n", {}, "has no rows"),
+        ("\n\na,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'oops' (line 5)"),
         ("a,t,label\n" + "".join(f"1,t{k},{k % 2}\n" for k in range(101)), {"one_hot": True}, "101 different texts"),
     ],
 )  # fmt: skip
@@ -334,6 +415,30 @@ def test_missing_files_and_folders(write, tmp_path):
         read(tmp_path / "nowhere" / "x.csv")
     with pytest.raises(DataFileError, match="is a folder"):
         read(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_refused_without_being_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(DataFileError, match="is a pipe or a device, and is read more than once: save it as a file"):
+            read(path)
+
+
+def test_damage_that_the_zstd_module_of_python_finds(refusal, monkeypatch):
+    class ZstdError(Exception):
+        pass
+
+    def damaged(*_):
+        raise ZstdError("bad frame")
+
+    zstd = types.ModuleType("compression.zstd")
+    vars(zstd).update(ZstdError=ZstdError, open=damaged)
+    compression = types.ModuleType("compression")
+    vars(compression).update(zstd=zstd)
+    monkeypatch.setitem(sys.modules, "compression", compression)
+    monkeypatch.setitem(sys.modules, "compression.zstd", zstd)
+    assert "is truncated or damaged (bad frame)" in refusal("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
 
 
 def test_a_file_that_may_not_be_read(write, monkeypatch):

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 import drsvm
-from drsvm import WassersteinSVC
+from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import MAGIC, ModelFileError, load_model, save_model, write_whole
 
 skops_io = pytest.importorskip("skops.io")
@@ -84,6 +84,16 @@ def test_the_certificate_comes_back(file, n_classes):
     np.testing.assert_array_equal(after.hinge_dual, before.hinge_dual)
     assert after.history.to_json() == before.history.to_json() and after.status is before.status
     assert loaded.gap_ == model.gap_ if n_classes == 2 else np.array_equal(loaded.gap_, model.gap_)
+
+
+def test_a_search_comes_back_with_its_scores(file):
+    X, y = data()
+    search = WassersteinSVCCV(radii=[0.05, 0.1], flip_costs=[1.0], cv=2).fit(X, y)
+    save_model(search, file)
+    loaded = load_model(file).model
+    np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
+    assert loaded.best_params_ == search.best_params_ and repr(loaded.result_) == repr(search.result_)
+    np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 
 def test_saving_leaves_the_model_alone(file):
@@ -229,6 +239,51 @@ def test_a_model_with_an_incomplete_result(refusal):
     model = WassersteinSVC().fit(*data())
     model.result_ = {"status": "NONE"}
     assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+
+
+@pytest.mark.parametrize("left_out", ["history", "weights"])
+def test_a_result_without_one_of_its_parts(refusal, left_out):
+    model = WassersteinSVC().fit(*data())
+    del model.result_.__dict__[left_out]
+    assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+
+
+def with_field(archive, offset_local, offset_central, value):
+    """Return an archive with a field of the headers of its first member changed."""
+    changed = bytearray(archive)
+    changed[offset_local] = value
+    changed[archive.index(b"PK\x01\x02") + offset_central] = value
+    return bytes(changed)
+
+
+def schema_only(text):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", text)
+    return out.getvalue()
+
+
+def with_pickled_array(archive):
+    pickled, out = io.BytesIO(), io.BytesIO()
+    np.save(pickled, np.array([{}], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, pickled.getvalue() if name.endswith(".npy") else old.read(name))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["deep", "encrypted", "packed in another way", "bad stream", "pickled array"])
+def test_hostile_archives(refusal, saved, kind):
+    small = schema_only("{}" + " " * 100)
+    archive = {
+        "deep": schema_only("[" * 200_000),
+        "encrypted": with_field(small, 6, 8, 1),
+        "packed in another way": with_field(small, 8, 10, 99),
+        "bad stream": small[:41] + b"\x07" + small[42:],  # a block of no known type, behind header and name
+        "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
+    }[kind]
+    message = refusal(with_checksum(archive))
+    assert "its content is not that of a drsvm model" in message and "allow_pickle" not in message
 
 
 def test_archives_that_are_none(refusal):

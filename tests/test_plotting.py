@@ -183,6 +183,13 @@ def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
     assert list(arrays.risks) == ["classifier"]
 
 
+def test_names_that_begin_with_an_underscore_are_in_the_legend(data, ax):
+    rows, y = data
+    RiskCurveDisplay.from_estimators({"_mine": LinearSVC().fit(rows, y)}, rows, y, radii=[0, 0.1], ax=ax)
+    ax.figure.canvas.draw()  # a glyph that the font lacks would be a warning
+    assert any(text.get_text().endswith("_mine") for text in ax.get_legend().get_texts())
+
+
 def test_a_classifier_that_runs_away_does_not_flatten_the_others(data, ax):
     rows, y = data
     model = LinearSVC().fit(rows, y)

@@ -123,6 +123,18 @@ def test_the_path_reaches_from_the_scale_of_the_data_through_the_radius_in_use(n
     assert max(path["gap"]) <= 1e-5
 
 
+@pytest.mark.usefixtures("no_pictures")
+def test_rows_have_the_names_that_are_given(noisy, report):
+    X, y, *_ = noisy
+    named = make_report(X, y, row_names=[f"patient {k}" for k in range(400)], row_note="Named by <patient>.")
+    rows = report[0].summary["labels_to_check"]
+    assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
+    assert f"patient {rows[0]}<" in named.html
+    assert "Named by &lt;patient&gt;." in named.html and "numbered by their rows" not in named.html
+    assert "Samples are numbered by their rows, from 0." in report[0].html
+    assert "Samples are named by the index of the data frame." in make_report(pd.DataFrame(X), y).html
+
+
 def test_progress_is_told_in_order(report):
     shares = [share for share, _ in report[1]]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
@@ -289,6 +301,21 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         Report(html="new", summary={}).save(tmp_path / "nowhere" / "page.html")
 
 
+def test_the_picture_of_the_demonstration_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    from drsvm import demo
+
+    def cut_off(self, target, **_):
+        stream = target if hasattr(target, "write") else open(target, "wb")  # noqa: SIM115
+        stream.write(b"PNG")
+        raise OSError("the disk is full")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", cut_off)
+    with pytest.raises(OSError, match="the disk is full"):
+        demo.draw(demo.load())
+    assert list(tmp_path.iterdir()) == []
+
+
 def _umask():
     current = os.umask(0)
     os.umask(current)
@@ -304,6 +331,8 @@ def test_bad_input_is_refused(noisy, monkeypatch):
         make_report(X, y, X_test=X_test)
     with pytest.raises(ValueError, match=r"feature_names has 2 entries, but X has shape \(400, 30\)"):
         make_report(X, y, feature_names=["a", "b"])
+    with pytest.raises(ValueError, match="row_names has 1 entries, but X has 400 rows: give one per row"):
+        make_report(X, y, row_names=["first"])
     with pytest.raises(TypeError, match=r"model must be an unfitted WassersteinSVC .* got LinearSVC"):
         make_report(X, y, model=LinearSVC())
     with pytest.raises(ValueError, match="y_test has the label 'unknown', but the training data have"):

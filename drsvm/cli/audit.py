@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, OUTPUT, DataFile, FileOptions, ModelFile, numbers_in
+from drsvm.cli.options import MODEL, NORMS, OUTPUT, DataFile, FileOptions, ModelFile, check_choice, numbers_in
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm audit churn.drsvm customers.csv
@@ -54,17 +54,23 @@ def audit(
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)
+    check_choice("--norm", norm, (None, *NORMS))
+    wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
+    for option, given in (("--plot", plot), ("--compare", compare)):
+        if given and len(saved.model.classes_) > 2:
+            raise ValueError(f"{option} is for two classes; this model has {len(saved.model.classes_)}: leave it out.")
     y = _labels(saved.model, dataset)
-    ball = _ball(saved.model[-1], numbers_in("--radii", radii), flip_cost, norm)
+    ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    if csv is not None:
-        write_whole(csv, csv_text(columns).encode())
+    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
     if plot is not None:
-        _draw(plot, models, dataset.X, y, ball, saved.model)
+        outputs[plot] = _drawn(plot, models, dataset.X, y, ball)
+    for target, content in outputs.items():
+        write_whole(target, content)
     payload: dict[str, Any] = {
         "command": "audit",
         "model": str(model),
@@ -117,8 +123,6 @@ def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen:
     else:
         training = work.read_for(saved, train, options)
         X, y = training.X, _labels(saved.model, training)
-    if len(saved.model.classes_) > 2:
-        raise ValueError("--compare is for two classes; this model has more.")
     steps = [step for _, step in saved.model.steps[:-1]]
     with screen.progress("training the classifiers to compare with", total=2) as advance, screen.warnings_as_notes():
         fitted = {}
@@ -144,14 +148,12 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
     return columns
 
 
-def _draw(plot: Path, models, X, y, ball: dict[str, Any], model) -> None:
+def _drawn(plot: Path, models, X, y, ball: dict[str, Any]) -> bytes:
     import numpy as np
 
-    from drsvm.cli.pictures import save_picture
+    from drsvm.cli.pictures import picture
     from drsvm.plotting import RiskCurveDisplay
 
-    if len(model.classes_) > 2:
-        raise ValueError("--plot is for two classes; this model has more.")
     radii = np.linspace(0.0, max(ball["radius"]), 61)
     display = RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})
-    save_picture(display, plot)
+    return picture(display, plot)

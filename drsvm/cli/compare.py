@@ -41,6 +41,7 @@ def compare(
     from drsvm.cli.options import SplitOptions
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.tables import show_table
+    from drsvm.persistence import write_whole
 
     work.check_outputs([plot], [file])
     check_picture(plot)
@@ -54,7 +55,7 @@ def compare(
         raise ValueError("no solver could run.")
     columns = _columns(results)
     if plot is not None:
-        _draw(results, plot)
+        write_whole(plot, _drawn(results, plot))
     proven = any(result.gap <= result.tol for result in results.values())
     payload: dict[str, Any] = {
         "command": "compare",
@@ -123,8 +124,8 @@ def _columns(results: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def _draw(results: dict[str, Any], plot: Path) -> None:
-    from drsvm.cli.pictures import save_picture
+def _drawn(results: dict[str, Any], plot: Path) -> bytes:
+    from drsvm.cli.pictures import picture
     from drsvm.plotting import ConvergenceDisplay
 
-    save_picture(ConvergenceDisplay.from_results(results), plot)
+    return picture(ConvergenceDisplay.from_results(results), plot)

@@ -47,7 +47,8 @@ def fit(
 
     work.check_outputs([model], [file, split.test])
     work.check_model_output(model)
-    settings = {"class_weight": class_weight, "solver": ball.solver, "random_state": split.seed, "n_jobs": jobs}
+    solver = ball.checked_solver()
+    settings = {"class_weight": class_weight, "solver": solver, "random_state": split.seed, "n_jobs": jobs}
     estimator = _cross_validation(radius, ball, folds, settings) if cv else _classifier(radius, ball, settings)
     parts = work.load_parts(file, data, split, screen)
     pipeline = _fitted(estimator, parts, ball, data.missing == "median", screen)
@@ -82,12 +83,8 @@ def _cross_validation(radius: str | None, ball: BallOptions, folds: int, setting
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    from drsvm.solvers import solver_names
-
     if settings["class_weight"] not in (None, "balanced"):
         raise ValueError(f"--class-weight must be balanced, got {settings['class_weight']!r}.")
-    if settings["solver"] not in solver_names():
-        raise ValueError(f"--solver must be one of {', '.join(solver_names())}, got {settings['solver']!r}.")
     return settings
 
 

@@ -1,7 +1,7 @@
 """Options that several commands share, as groups: dataclasses whose fields are options of the command line."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
@@ -12,6 +12,8 @@ import typer
 from drsvm.cli.screen import Screen, reported_errors
 
 READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
+
+NORMS = ("1", "2", "inf")
 
 DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'drsvm fit --model' has saved.")]
@@ -72,8 +74,8 @@ class FileOptions:
         """Return the options in the words of `drsvm.datasets`."""
         from drsvm.datasets import ReadOptions
 
-        _check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
-        _check_choice("--missing", self.missing, ("error", "drop", "median"))
+        check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
+        check_choice("--missing", self.missing, ("error", "drop", "median"))
         return ReadOptions(self.format, self.label, (), (), self.delimiter, self.header, missing=self.missing)
 
 
@@ -164,7 +166,7 @@ class BallOptions:
 
     def ball(self) -> dict[str, Any]:
         """Return the parameters that were given, in the library's words."""
-        _check_choice("--norm", self.norm, ("1", "2", "inf"))
+        check_choice("--norm", self.norm, NORMS)
         given = {} if self.flip_cost is None else {"flip_cost": self.flip_cost}
         return {**given, "norm": float(self.norm), "l2": self.l2, "fit_intercept": self.intercept}
 
@@ -183,12 +185,20 @@ class BallOptions:
 
         return {"flip_cost": WassersteinSVC().flip_cost, **self.ball()}
 
+    def checked_solver(self) -> str:
+        """Return the name of the solver, if there is one of this name."""
+        from drsvm.solvers import solver_names
+
+        check_choice("--solver", self.solver, solver_names())
+        return self.solver
+
     def limits(self) -> dict[str, Any]:
         """Return the limits of a run."""
         return {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
 
 
-def _check_choice(option: str, value, allowed: tuple) -> None:
+def check_choice(option: str, value, allowed: Sequence) -> None:
+    """Refuse a value that is none of those allowed."""
     if value not in allowed:
         names = ", ".join(str(choice) for choice in allowed if choice is not None)
         raise ValueError(f"{option} must be one of {names}, got {value!r}.")

@@ -37,6 +37,7 @@ def path(
     ] = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change with the strength of the adversary."""
+    from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.tables import csv_text, show_table
@@ -46,18 +47,21 @@ def path(
         raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")
     work.check_outputs([csv, plot], [file, split.test])
     check_picture(plot)
+    settings, limits = ball.problem(), {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
+    grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
     parts = work.load_parts(file, data, split, screen)
     chosen, (y, y_test) = work.two_classes(parts.y, positive, parts.y_test)
     X, X_test = work.preprocessed(parts, standardise=ball.standardise, fill=data.missing == "median")
-    found = _solve(X, y, ball, numbers_in("--radii", radii), n_radii, smallest, screen)
+    found = _solve(Problem(X, y, radius=0.0, **settings), grid, limits, screen)
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
-    if csv is not None:
-        write_whole(csv, csv_text(columns).encode())
+    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
     if plot is not None:
-        _draw(found, plot, X, y, X_test, y_test, parts.data.schema.feature_names)
+        outputs[plot] = _drawn(found, plot, X, y, X_test, y_test, parts.data.schema.feature_names)
+    for target, content in outputs.items():
+        write_whole(target, content)
     proven = all(result.gap <= result.tol for result in found.results)
     payload: dict[str, Any] = {
         "command": "path",
@@ -75,21 +79,13 @@ def path(
     return 0 if proven else 1
 
 
-def _solve(X, y, ball: BallOptions, radii, n_radii: int, smallest: float, screen: Screen):
-    from drsvm import Problem, radius_path
+def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen):
+    from drsvm import radius_path
     from drsvm.result import Status
 
-    problem = Problem(X, y, radius=0.0, **ball.problem())
-    with screen.progress("radius path", total=len(radii) if radii else n_radii) as advance:
-        found = radius_path(
-            problem,
-            radii,
-            n_radii=n_radii,
-            smallest=smallest,
-            solver=ball.solver,
-            **ball.limits(),
-            callback=lambda index, result: advance(f"radius {n_radii if radii is None else len(radii)}"),
-        )
+    total = grid["n_radii"] if grid["radii"] is None else len(grid["radii"])
+    with screen.progress("radius path", total=total) as advance:
+        found = radius_path(problem, **grid, **limits, callback=lambda index, result: advance())
     if found.results[-1].status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return found
@@ -102,9 +98,9 @@ def _scores(found, X, y, name: str) -> dict[str, Any]:
     return {name: np.mean((values > 0) == y[:, None], axis=0)}
 
 
-def _draw(found, plot: Path, X, y, X_test, y_test, names) -> None:
-    from drsvm.cli.pictures import save_picture
+def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:
+    from drsvm.cli.pictures import picture
     from drsvm.plotting import RadiusPathDisplay
 
     display = RadiusPathDisplay.from_path(found, X=X, y=y, X_test=X_test, y_test=y_test, feature_names=names)
-    save_picture(display, plot)
+    return picture(display, plot)

@@ -19,13 +19,11 @@ def check_picture(path: Path | None) -> None:
     matplotlib.use("Agg")
 
 
-def save_picture(display, path: Path) -> None:
-    """Save the figure of a Display and close it."""
+def picture(display, path: Path) -> bytes:
+    """Return the figure of a Display in the format of a file, and close it."""
     from matplotlib import pyplot as plt
-
-    from drsvm.persistence import write_whole
 
     content = io.BytesIO()
     display.figure_.savefig(content, format=path.suffix[1:].lower(), dpi=150)
     plt.close(display.figure_)
-    write_whole(path, content.getvalue())
+    return content.getvalue()

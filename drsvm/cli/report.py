@@ -24,8 +24,12 @@ def report(
     output: Annotated[
         Path, typer.Option("--output", metavar="OUT", help="The HTML file.", rich_help_panel=OUTPUT)
     ] = Path("drsvm-report.html"),
-) -> None:
-    """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case."""
+) -> int:
+    """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case.
+
+    Samples are named by their rows in the file, from 1, as predict does. Exit code 1 says that the tolerance was not
+    reached.
+    """
     from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.report import make_report
@@ -33,8 +37,9 @@ def report(
     work.check_outputs([output], [file, split.test])
     if output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{output}: a report must end in .html.")
+    settings = {**ball.with_radius(radius), **ball.limits(), "solver": ball.checked_solver()}
+    model = WassersteinSVC(**settings, random_state=split.seed)
     parts = work.load_parts(file, data, split, screen)
-    model = WassersteinSVC(**ball.with_radius(radius), solver=ball.solver, **ball.limits())
     X, X_test = work.preprocessed(parts, standardise=False, fill=data.missing == "median")
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         page = make_report(
@@ -44,11 +49,22 @@ def report(
             X_test=X_test,
             y_test=parts.y_test,
             feature_names=parts.data.schema.feature_names,
+            row_names=(parts.rows + 1).tolist(),
+            row_note="Samples are numbered as the rows of the file, from 1; a header does not count.",
             title=title or file.name,
             standardise=ball.standardise,
             positive=None if positive is None else work.label_called(parts.y, positive),
             progress=lambda share, words: advance(words, completed=100 * share),
         )
     page.save(output)
-    payload: dict[str, Any] = {"command": "report", "file": str(file), "output": str(output), "summary": page.summary}
-    screen.finish(payload, lambda console: console.print(f"The report is {output.resolve()}", soft_wrap=True))
+    proven = all(certificate["status"] == "optimal" for certificate in page.summary["certificates"])
+    payload: dict[str, Any] = {
+        "command": "report",
+        "file": str(file),
+        "output": str(output),
+        "proven": proven,
+        "summary": page.summary,
+    }
+    told = f"The report is {output.resolve()}"
+    screen.finish(payload, lambda console: console.print(told, markup=False, highlight=False, soft_wrap=True))
+    return 0 if proven else 1

@@ -54,7 +54,7 @@ class Screen:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
         counted = [BarColumn(), MofNCompleteColumn()] if total else [SpinnerColumn()]
-        columns = [TextColumn("{task.description}"), *counted, TimeElapsedColumn()]
+        columns = [TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn()]
         with Progress(*columns, console=self._console(stderr=True), transient=True) as bar:
             task = bar.add_task(text, total=total)
 

@@ -16,10 +16,11 @@ from drsvm.persistence import SavedModel, is_model_file, load_model
 
 @dataclass(frozen=True)
 class Parts:
-    """Training rows and, where there are any, test rows."""
+    """Training rows with their numbers in the file (from 0) and, where there are any, test rows."""
 
     X: Any
     y: np.ndarray
+    rows: np.ndarray
     X_test: Any
     y_test: np.ndarray | None
     data: Dataset
@@ -37,10 +38,10 @@ def load_parts(file: Path, data: DataOptions, split: SplitOptions, screen: Scree
     labels = _labels(dataset)
     if test is not None:
         tell(test, screen)
-        return Parts(dataset.X, labels, test.X, _known_labels(test, labels), dataset)
+        return Parts(dataset.X, labels, dataset.rows, test.X, _known_labels(test, labels), dataset)
     if split.test_size is not None:
         return Parts(*_split(dataset, labels, split), data=dataset)
-    return Parts(dataset.X, labels, None, None, dataset)
+    return Parts(dataset.X, labels, dataset.rows, None, None, dataset)
 
 
 def tell(dataset: Dataset, screen: Screen) -> None:
@@ -89,12 +90,12 @@ def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
         rare = classes.tolist()[int(counts.argmin())]
         raise DataFileError(f"{dataset.path}: one row only has the label {rare!r}: --test-size needs two of each.")
     try:
-        X, X_test, y, y_test = train_test_split(
-            dataset.X, labels, test_size=size, random_state=split.seed, stratify=labels
+        X, X_test, y, y_test, rows, _ = train_test_split(
+            dataset.X, labels, dataset.rows, test_size=size, random_state=split.seed, stratify=labels
         )
     except ValueError as error:
         raise ValueError(f"--test-size {split.test_size:g}: {error}") from None
-    return X, y, X_test, y_test
+    return X, y, rows, X_test, y_test
 
 
 def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:

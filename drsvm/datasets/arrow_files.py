@@ -3,6 +3,8 @@
 It reads with one thread only: with several, the process may crash when it ends soon afterwards.
 """
 
+import codecs
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,10 @@ def read_csv_columns(
         return None
 
     with opened(path) as stream:
-        content = stream.read()
+        # Blank lines before the header would count as the header.
+        content = stream.read().removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+    if content.count(b'"') % 2:  # a quote that is not closed; the csv module says where
+        return None
 
     def table(numeric: set[str]) -> Any:
         types = {name: pyarrow.float64() if name in numeric else pyarrow.string() for name in wanted}
@@ -42,6 +47,8 @@ def read_csv_columns(
             read = table(numeric)
         except pyarrow.ArrowInvalid:
             continue
+        if b'"' in content and read.num_rows + has_header != sum(map(bool, content.splitlines())):
+            return None  # a cell goes over several lines; the csv module is strict about the quotes around it
         return {name: _from_csv(read.column(name), name in numeric, name in as_text) for name in wanted}
     return None
 
@@ -60,12 +67,12 @@ class ParquetFile:
     def __init__(self, path: Path):
         try:
             import pyarrow  # pyright: ignore[reportMissingImports]
-            from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+            from pyarrow import compute, parquet  # pyright: ignore[reportMissingImports]
         except ImportError:
             raise refuse(path, "Parquet files need pyarrow: pip install 'drsvm[data]'.") from None
         if compression_of(path):
             raise refuse(path, "Parquet files are compressed inside: unpack this one first.")
-        self.path, self._pyarrow = path, pyarrow
+        self.path, self._pyarrow, self._compute = path, pyarrow, compute
         self.notes: list[str] = []
         try:
             self._file = parquet.ParquetFile(path)
@@ -90,10 +97,33 @@ class ParquetFile:
     def _column(self, name: str, values, keep_text: bool) -> Column:
         types, kind = self._pyarrow.types, values.type
         if types.is_nested(kind) or types.is_binary(kind):
-            raise refuse(self.path, f"column {name!r} holds {kind}: leave it out with --drop {name}.")
-        if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-            return _floats(values)
+            raise refuse(self.path, f"column {name!r} holds {kind}: leave it out with --drop {shlex.quote(name)}.")
         if types.is_boolean(kind) and not keep_text:
             return _floats(values.cast("int8"))
-        texts = [None if value is None else str(value) for value in values.to_pylist()]
-        return column_of_texts(texts, keep_text=True)
+        if (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)) and not keep_text:
+            return self._numbers(name, values)
+        if types.is_integer(kind) or types.is_floating(kind):
+            # Labels are few and rows are many: each number is written once.
+            distinct = values.unique()
+            codes = self._compute.index_in(values, value_set=distinct).to_numpy()
+            return _column_of_values(distinct)[codes]
+        return _column_of_values(values)
+
+    def _numbers(self, name: str, values) -> Column:
+        try:
+            return _floats(values)
+        except self._pyarrow.ArrowInvalid:
+            raise refuse(
+                self.path,
+                f"column {name!r} holds whole numbers beyond 2^53, which floats cannot tell apart: leave it out with "
+                f"--drop {shlex.quote(name)} if it is an id, or save it as floats.",
+            ) from None
+
+
+def _column_of_values(values) -> Column:
+    return column_of_texts([None if value is None else _text(value) for value in values.to_pylist()], keep_text=True)
+
+
+def _text(value) -> str:
+    """Return what a CSV file would hold: 1, also where other rows have made the column one of floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drsvm.datasets.arrow_files import read_csv_columns
 from drsvm.datasets.files import DataFileError, opened, refuse
-from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts
+from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts, is_text
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
@@ -23,8 +23,11 @@ class CsvFile:
         self.path = path
         self.notes: list[str] = []
         text = self._decoded(head)
-        self.delimiter = _check_delimiter(delimiter) if delimiter else likely_delimiter(text)
-        first = self._first_record(text)
+        try:
+            self.delimiter = _check_delimiter(delimiter) if delimiter else likely_delimiter(text)
+            first = self._first_record(text)
+        except csv.Error as error:
+            raise self._bad_quotes(1, error) from None
         self.has_header = any(map(_is_name, first)) if header is None else header
         if not self.has_header:
             reason = "" if header is False else "The first line holds numbers only: "
@@ -41,9 +44,12 @@ class CsvFile:
             raise self._not_utf8(error.start, head[: error.start].count(b"\n") + 1) from None
 
     def _first_record(self, text: str) -> list[str]:
-        first = next((row for row in csv.reader(io.StringIO(text), delimiter=self.delimiter) if row), None)
-        if first is None:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
+        first = next((row for row in reader if row), None)
+        if first is None or not text.strip():
             raise refuse(self.path, "has no rows.")
+        if any(map(_has_line_break, first)):
+            raise refuse(self.path, "a cell of the first line goes over several lines: a quote is not closed.")
         return [cell.strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
@@ -59,7 +65,19 @@ class CsvFile:
             }
         if not len(columns[wanted[0]]):
             raise refuse(self.path, "has no rows below its header.")
+        for name, column in columns.items():
+            self._check_line_breaks(name, column)
         return columns
+
+    def _check_line_breaks(self, name: str, column: Column) -> None:
+        """Refuse cells over several lines in a column that is used; elsewhere they do no harm."""
+        broken = [row for row, text in enumerate(column) if text and _has_line_break(text)] if is_text(column) else []
+        if broken:
+            raise refuse(
+                self.path,
+                f"the cell of column {name!r} that begins in {self.place(broken[0])} goes over several lines: a quote "
+                "is not closed, or a text holds a line break.",
+            )
 
     def place(self, row: int) -> str:
         """Return where a row is found in the file."""
@@ -81,14 +99,14 @@ class CsvFile:
 
     def _all_records(self) -> Iterator[tuple[int, list[str]]]:
         with self._lines() as lines:
-            reader, before = csv.reader(lines, delimiter=self.delimiter), 0
+            reader, before = csv.reader(lines, delimiter=self.delimiter, strict=True), 0
             try:
                 for cells in reader:
                     if cells:
                         yield before + 1, cells
                     before = reader.line_num
             except csv.Error as error:
-                raise refuse(self.path, f"line {reader.line_num}: {error}.") from None
+                raise self._bad_quotes(before + 1, error) from None
             except UnicodeDecodeError as error:
                 raise self._not_utf8(error.start, None) from None
 
@@ -96,6 +114,9 @@ class CsvFile:
     def _lines(self):
         with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
             yield lines
+
+    def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
+        return refuse(self.path, f"line {line}: a quote is not closed, or one inside a cell is not doubled ({error}).")
 
     def _not_utf8(self, position: int, line: int | None) -> DataFileError:
         where = f"line {line} " if line else ""
@@ -135,6 +156,10 @@ def _check_delimiter(given: str) -> str:
     if len(delimiter) != 1:
         raise DataFileError(f"the delimiter must be one character or one of {', '.join(NAMED_DELIMITERS)}: {given!r}.")
     return delimiter
+
+
+def _has_line_break(cell: str) -> bool:
+    return "\n" in cell or "\r" in cell
 
 
 def _is_name(cell: str) -> bool:

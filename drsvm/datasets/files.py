@@ -47,6 +47,8 @@ def refuse(path: Path, what: str) -> DataFileError:
 
 def check_readable(path: Path) -> None:
     """Refuse what is no readable file."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise refuse(path, "is a pipe or a device, and is read more than once: save it as a file first.")
     try:
         with path.open("rb") as stream:
             stream.read(1)
@@ -81,12 +83,21 @@ def opened(path: Path):
     try:
         with _open(path, ending) as stream:
             yield stream
-    except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
+    except _signs_of_damage() as error:
         raise _damaged(path, error) from None
     except OSError as error:
         if ending is None or isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise _damaged(path, error) from None
+
+
+def _signs_of_damage() -> tuple[type[Exception], ...]:
+    known = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
+    try:
+        from compression.zstd import ZstdError  # pyright: ignore[reportMissingImports]  # Python 3.14
+    except ImportError:
+        return known
+    return (*known, ZstdError)
 
 
 def _damaged(path: Path, error: Exception) -> DataFileError:

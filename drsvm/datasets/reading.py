@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import numpy as np
 
 from drsvm.datasets.arrow_files import ParquetFile
-from drsvm.datasets.columns import check_names, choose_columns, find, looks_like_row_number, no_such_column
+from drsvm.datasets.columns import check_names, choose_columns, find, no_such_column
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import MAX_CATEGORIES, Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
@@ -18,6 +19,7 @@ from drsvm.datasets.files import (
     read_head,
     refuse,
 )
+from drsvm.datasets.notes import empty_categories, suspicions, unknown_categories
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import Column, as_number, is_missing, is_text, labels_of, shown
 
@@ -55,7 +57,8 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     schema = Schema("table", 0, label, columns, categories)
     schema = replace(schema, n_features=len(schema.feature_names or []))
     X = _matrix(file, schema, values, kept, options.missing, fixed=False)
-    found = [*notes, *file.notes, *taken, *left_out, *_suspicions(columns, values)]
+    found = [*notes, *file.notes, *taken, *left_out, *suspicions(columns, values)]
+    found += empty_categories(schema, values, kept)
     return Dataset(X, labels_of(values[label][kept]), schema, found, path, kept)
 
 
@@ -93,7 +96,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     kept, left_out = _kept_rows(file, label, schema.columns, values, options.missing)
     X = _matrix(file, schema, values, kept, options.missing, fixed=True)
     y = labels_of(values[label][kept]) if label else None
-    found = [*notes, *file.notes, *left_out, *_unknown_categories(schema, values, kept)]
+    unknown = unknown_categories(schema, values, kept)
+    found = [*notes, *file.notes, *left_out, *unknown, *empty_categories(schema, values, kept)]
     return Dataset(X, y, schema, found, path, kept)
 
 
@@ -166,7 +170,7 @@ def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[s
             raise refuse(
                 file.path,
                 f"column {name!r} has {len(categories)} different texts, more than {MAX_CATEGORIES}: leave it out "
-                f"with --drop {_quoted(name)}, or group them first.",
+                f"with --drop {quote(name)}, or group them first.",
             )
         found[name] = categories
     return found
@@ -177,23 +181,19 @@ def _text_found(file: TableFile, texts: list[str], values, fixed: bool = False) 
     name = texts[0]
     given = [(row, text) for row, text in enumerate(values[name]) if text is not None]
     odd = [(row, text) for row, text in given if as_number(text) is None]
-    row, text = odd[0]
+    if not given:
+        return refuse(file.path, f"column {name!r} is empty: leave it out with --drop {quote(name)}.")
+    row, text = (odd or given)[0]
     where = f"column {name!r} holds the text {shown(text)} ({file.place(row)})"
-    leave_out = "" if fixed else f"; or leave the column out with --drop {_quoted(name)}"
-    if len(odd) <= 0.5 * len(given) or fixed:
+    leave_out = "" if fixed else f"; or leave the column out with --drop {quote(name)}"
+    if odd and (len(odd) <= 0.5 * len(given) or fixed):
         comma = text.replace(",", ".").replace(".", "", 1).lstrip("+-").isdigit() and "," in text
         remedy = "write decimal points, not commas" if comma else "correct it, or empty the cell and give --missing"
         rest = f"while {len(given) - len(odd)} of {len(given)} values are numbers: {remedy}"
         return refuse(file.path, f"{where}, {rest}{leave_out}.")
     others = f"; there is text in {', '.join(map(repr, texts[1:6]))} too" if len(texts) > 1 else ""
-    drops = " ".join(f"--drop {_quoted(column)}" for column in texts[:6])
+    drops = " ".join(f"--drop {quote(column)}" for column in texts[:6])
     return refuse(file.path, f"{where}{others}: leave it out ({drops}), or encode the categories with --one-hot.")
-
-
-def _quoted(name: str) -> str:
-    import shlex
-
-    return shlex.quote(name)
 
 
 def _matrix(file: TableFile, schema: Schema, values, kept, missing: str, *, fixed: bool) -> np.ndarray:
@@ -201,6 +201,8 @@ def _matrix(file: TableFile, schema: Schema, values, kept, missing: str, *, fixe
     X = np.empty((len(kept), schema.n_features))
     place = 0
     for name in schema.columns:
+        if missing == "error":
+            _refuse_missing(file, name, values[name], kept, fixed)
         if name in schema.categories:
             categories = schema.categories[name]
             X[:, place : place + len(categories)] = _indicators(values[name][kept], categories)
@@ -217,44 +219,28 @@ def _indicators(texts: Column, categories: list[str]) -> np.ndarray:
     return chosen[:, None] == np.arange(len(categories))
 
 
+def _refuse_missing(file: TableFile, name: str, column: Column, kept, fixed: bool) -> None:
+    lacking = is_missing(column[kept])
+    if not lacking.any():
+        return
+    row = int(kept[np.argmax(lacking)])
+    share = f"{np.count_nonzero(lacking)} of {len(lacking)} values are missing"
+    fill = "train the model again with --missing median" if fixed else "fill them with --missing median"
+    leave_out = "" if fixed else f", or leave the column out with --drop {quote(name)}"
+    raise refuse(
+        file.path,
+        f"column {name!r} has no value at {file.place(row)} ({share}): leave such rows out with --missing drop, "
+        f"or {fill}{leave_out}.",
+    )
+
+
 def _checked_numbers(file: TableFile, name: str, column: Column, kept, missing: str, fixed: bool) -> np.ndarray:
     if is_text(column):
         raise _text_found(file, [name], {name: column}, fixed)
     numbers = column[kept]
-    if missing == "error" and np.isnan(numbers).any():
-        row = int(kept[np.argmax(np.isnan(numbers))])
-        share = f"{np.count_nonzero(np.isnan(numbers))} of {len(numbers)} values are missing"
-        fill = "train the model again with --missing median" if fixed else "fill them with --missing median"
-        leave_out = "" if fixed else f", or leave the column out with --drop {_quoted(name)}"
-        raise refuse(
-            file.path,
-            f"column {name!r} has no value at {file.place(row)} ({share}): leave such rows out with --missing drop, "
-            f"or {fill}{leave_out}.",
-        )
     if np.isinf(numbers).any():
         row = int(kept[np.argmax(np.isinf(numbers))])
         raise refuse(file.path, f"column {name!r} is infinite at {file.place(row)}: correct it, or empty the cell.")
     if missing == "median" and not fixed and np.isnan(numbers).all():
-        raise refuse(file.path, f"column {name!r} is empty: leave it out with --drop {_quoted(name)}.")
+        raise refuse(file.path, f"column {name!r} is empty: leave it out with --drop {quote(name)}.")
     return numbers
-
-
-# --- notes --------------------------------------------------------------------------------------------------------
-
-
-def _suspicions(columns: list[str], values: dict[str, Column]) -> list[str]:
-    return [
-        f"Column {name!r} looks like a number of the row, not a feature: leave it out with --drop {_quoted(name)}."
-        for name in columns
-        if not is_text(values[name]) and looks_like_row_number(name, values[name])
-    ]
-
-
-def _unknown_categories(schema: Schema, values: dict[str, Column], kept) -> list[str]:
-    notes = []
-    for name, categories in schema.categories.items():
-        unknown = {text for text in values[name][kept] if text is not None} - set(categories)
-        if unknown:
-            some = ", ".join(map(shown, sorted(unknown)[:3]))
-            notes.append(f"Column {name!r} has categories that the training file had not ({some}): they count as none.")
-    return notes

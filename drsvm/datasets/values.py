@@ -1,5 +1,6 @@
 """Columns of texts become numbers, truth values, or stay texts; labels become whole numbers or texts."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,8 @@ MISSING = frozenset(
     ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None", "<NA>", "NaT"]
 )
 """Texts that stand for a missing value."""
+
+LEADING_ZERO = re.compile(r"[+-]?0\d")
 
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -28,9 +31,15 @@ def is_missing(column: Column) -> np.ndarray:
 def as_number(text: str) -> float | None:
     """Return the number that a text stands for."""
     try:
-        return float(text)
+        return _number(text)
     except ValueError:
         return None
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python reads 1_0 as 10, data files do not mean it
+        raise ValueError(f"no number: {text!r}")
+    return float(text)
 
 
 def column_of_texts(texts: list[str | None], keep_text: bool = False) -> Column:
@@ -48,7 +57,7 @@ def column_of_texts(texts: list[str | None], keep_text: bool = False) -> Column:
 
 def _numbers(texts: list[str | None]) -> Column | None:
     try:
-        return np.array([np.nan if text is None else float(text) for text in texts], dtype=np.float64)
+        return np.array([np.nan if text is None else _number(text) for text in texts], dtype=np.float64)
     except ValueError:
         return None
 
@@ -61,13 +70,21 @@ def _truth_values(texts: list[str | None]) -> Column | None:
 
 
 def labels_of(column: Column) -> np.ndarray:
-    """Return labels as integers where all are whole numbers, as floats where all are numbers, else as texts."""
+    """Return labels as integers where all are whole numbers, as floats where all are numbers, else as texts.
+
+    Numbers whose texts say more stay texts: 01 beside 1, postal codes, integers that a float cannot hold.
+    """
     if is_text(column):
         numbers = _numbers(column.tolist())
-        if numbers is None:
+        if numbers is None or _says_more(set(column.tolist()), numbers):
             return column.astype(str)
         column = numbers
     return whole_numbers(column)
+
+
+def _says_more(texts: set[str], numbers: np.ndarray) -> bool:
+    too_large = bool((np.abs(numbers) >= 2**53).any())
+    return too_large or len(np.unique(numbers)) < len(texts) or any(map(LEADING_ZERO.match, texts))
 
 
 def whole_numbers(values: np.ndarray) -> np.ndarray:

@@ -109,4 +109,5 @@ def axis_name(text) -> str:
 
 def plain(text) -> str:
     """Return a name as it is, not as a formula, and cut to a length that leaves room for the picture."""
-    return short(text).replace("$", r"\$")
+    name = short(text).replace("$", r"\$")
+    return f"\u200b{name}" if name.startswith("_") else name  # matplotlib leaves such names out of the legend

@@ -51,6 +51,8 @@ def make_report(
     X_test=None,
     y_test=None,
     feature_names: Sequence[str] | None = None,
+    row_names: Sequence[Any] | None = None,
+    row_note: str | None = None,
     title: str | None = None,
     standardise: bool = True,
     positive=None,
@@ -70,6 +72,10 @@ def make_report(
         Held-out data.
     feature_names : sequence of str, optional
         Names of the features.
+    row_names : sequence, optional
+        Names of the training rows; by default the index of a data frame, else numbers from 0.
+    row_note : str, optional
+        A sentence for the page that says what these names are.
     title : str, optional
         Title of the page.
     standardise : bool
@@ -102,6 +108,8 @@ def make_report(
         X_test=X_test,
         y_test=y_test,
         feature_names=feature_names,
+        row_names=row_names,
+        row_note=row_note,
         standardise=standardise,
         positive=positive,
         steps=steps,

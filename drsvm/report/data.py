@@ -33,8 +33,8 @@ class Material:
         Labels.
     feature_names, row_names : lists of str
         Names of the transformed features and of the training rows.
-    rows_are_named : bool
-        Whether these names are the user's, not numbers from 0.
+    row_note : str
+        What the names of the rows are, in a sentence.
     scaled : bool
         Whether features are in standard deviations.
     notes : list of str
@@ -49,7 +49,7 @@ class Material:
     y_test: np.ndarray | None
     feature_names: list[str]
     row_names: list[str]
-    rows_are_named: bool
+    row_note: str
     scaled: bool
     notes: list[str]
 
@@ -70,12 +70,15 @@ class Material:
         return one_vs_rest.side_weights(self.y, label, classes, weights)
 
 
-def prepare(X, y, model, X_test, y_test, feature_names, standardise: bool) -> Material:
+def prepare(
+    X, y, *, model, X_test, y_test, feature_names, row_names, row_note: str | None, standardise: bool
+) -> Material:
     """Check what is given, fit the model, and collect what the report needs."""
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test belong together: give both, or neither.")
     X, y = _as_rows(X), np.ravel(np.asarray(y))
     names = _given_names(X, feature_names)
+    row_names, usual_note = _names_of_rows(X, row_names)
     estimator = _estimator(model, standardise, sparse.issparse(X))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -96,8 +99,8 @@ def prepare(X, y, model, X_test, y_test, feature_names, standardise: bool) -> Ma
         X_test=X_test,
         y_test=y_test,
         feature_names=_names_behind(estimator, names, rows.shape[1]),
-        row_names=[str(name) for name in getattr(X, "index", range(X.shape[0]))],
-        rows_are_named=hasattr(X, "index"),
+        row_names=row_names,
+        row_note=usual_note if row_note is None else row_note,
         scaled=_is_scaled(estimator),
         notes=list(dict.fromkeys(str(warning.message) for warning in caught)),
     )
@@ -114,6 +117,19 @@ def _given_names(X, feature_names) -> list[str] | None:
     if len(names) != d:
         raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
     return names
+
+
+def _names_of_rows(X, given) -> tuple[list[str], str]:
+    """Return the names of the rows, and what they are."""
+    n = X.shape[0] if X.shape else 0  # the fit refuses what has no rows
+    if given is not None:
+        names = [str(name) for name in given]
+        if len(names) != n:
+            raise ValueError(f"row_names has {len(names)} entries, but X has {n} rows: give one per row.")
+        return names, ""
+    if hasattr(X, "index"):
+        return [str(name) for name in X.index], "Samples are named by the index of the data frame."
+    return [str(row) for row in range(n)], "Samples are numbered by their rows, from 0."
 
 
 def _estimator(model, standardise: bool, is_sparse: bool):

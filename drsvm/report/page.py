@@ -202,7 +202,8 @@ def _samples(analysis: Analysis, figures: dict[str, str]) -> str:
             flips,
         ),
     ]
-    numbered = "" if analysis.material.rows_are_named else "<p>Samples are numbered by their rows, from 0.</p>\n"
+    note = analysis.material.row_note
+    numbered = f"<p>{escape(note)}</p>\n" if note else ""
     return f'<h2>The samples that count</h2>\n{numbered}<div class="trio">{"".join(cards)}</div>'
 
 

@@ -50,10 +50,10 @@ class Steps:
             self.progress(1.0, "done")
 
 
-def analyse(X, y, *, model, X_test, y_test, feature_names, standardise, positive, steps: Steps) -> Analysis:
-    """Fit and judge."""
+def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
+    """Fit and judge; `given` is what `prepare` takes."""
     steps.begin("fitting")
-    material = prepare(X, y, model, X_test, y_test, feature_names, standardise)
+    material = prepare(X, y, **given)
     index, positive = _shown_decision(material, positive)
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
