@@ -315,7 +315,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         finally:  # an interrupted fit has stored what it had
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
-        decisions = np.reshape(self.decision_function(X), (X.shape[0], -1))
+        decisions = X @ self.coef_.T  # X is the checked array, without the names that decision_function asks for
         if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
             warnings.warn(
                 "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "

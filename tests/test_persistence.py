@@ -171,7 +171,7 @@ def test_a_file_of_a_newer_version(refusal, saved):
         (slice(1), "builtins.slice"),
         ({1, 2}, "builtins.set"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_types_outside_the_list_are_refused(refusal, content, named):
     import re

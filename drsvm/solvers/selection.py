@@ -9,8 +9,9 @@ from drsvm.problem import Problem
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
 
-MOST_PRODUCTS = 300.0
-"""With more multiplications per entry in an iteration of the interior point, methods for many features are quicker."""
+MOST_PRODUCTS, SMALL_WORK = 300.0, 5e6
+"""With more multiplications per entry in an iteration of the interior point, methods for many features are quicker;
+and so many in all are done in milliseconds."""
 
 
 def choose(problem: Problem) -> str:
@@ -21,7 +22,7 @@ def choose(problem: Problem) -> str:
     is nothing as good as these, so only the size counts.
     """
     q = problem.norm.q
-    if interior_point_pays(problem) and (q == math.inf or products_per_entry(problem) <= MOST_PRODUCTS):
+    if interior_point_pays(problem) and (q == math.inf or _takes_little_work(problem)):
         return "interior-point"
     return "feature-working-set" if q == 1 else "dual-coordinate"
 
@@ -46,12 +47,21 @@ def system_size(problem: Problem) -> int:
     return n if is_wide(n, d) else d
 
 
+def _takes_little_work(problem: Problem) -> bool:
+    per_entry = products_per_entry(problem)
+    return per_entry <= MOST_PRODUCTS or per_entry * _stored(problem) <= SMALL_WORK
+
+
 def products_per_entry(problem: Problem) -> float:
     """Return the multiplications in an iteration of the interior point, per stored entry of the rows."""
     n, d = problem.X.shape
-    stored = max(problem.X.nnz if hasattr(problem.X, "nnz") else n * d, 1)
+    stored = _stored(problem)
     gram = 0.5 * n * stored if is_wide(n, d) else 0.5 * stored**2 / n
     return (gram + system_size(problem) ** 3 / 3.0) / stored
+
+
+def _stored(problem: Problem) -> int:
+    return max(problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size, 1)
 
 
 def memory_size() -> float:

@@ -35,6 +35,10 @@ def test_many_features_are_for_others(norm, name):
     assert result.solver == name and result.gap <= 1e-3
 
 
+def test_small_problems_are_for_the_interior_point_whatever_their_shape():
+    assert selection.choose(well_conditioned_instance(0, 10, 100)) == "interior-point"
+
+
 def test_a_matrix_beyond_the_memory_is_left_alone(monkeypatch):
     problem = well_conditioned_instance(0, 30, 3)
     monkeypatch.setattr(selection, "memory_size", lambda: 100.0)
