@@ -25,6 +25,8 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
 
 OTHER_SOLVERS = [
     WassersteinSVC(solver="interior-point"),
+    WassersteinSVC(solver="dual-coordinate"),
+    WassersteinSVC(solver="feature-working-set", norm=np.inf),
     WassersteinSVC(solver="hybrid", tol=1e-3, max_iter=60),
     WassersteinSVC(solver="ippa", tol=1e-3, max_iter=60),
     WassersteinSVC(solver="admm", tol=1e-2),
