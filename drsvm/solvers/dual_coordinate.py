@@ -17,9 +17,9 @@ from drsvm.solvers.incremental import generator
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.selection import interior_point_pays
 
-PATIENCE, WORTHWHILE = 64, 0.25
-"""After so many epochs, the second half of them must have reduced the gap to this share; otherwise the interior
-point takes over."""
+PATIENCE, WORTHWHILE, MOST_EPOCHS = 64, 0.25, 512
+"""After so many epochs, the second half of them must have reduced the gap to this share; otherwise, and after so many
+in all, the interior point takes over."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class DualCoordinateState(State):
         self.proofs.learn(epoch, self.ascent.estimate, gap)
         self.gaps[epoch] = gap
         earlier = min((gap for past, gap in self.gaps.items() if past <= epoch // 2), default=math.inf)
-        slow = epoch >= PATIENCE and gap > max(WORTHWHILE * earlier, self.limits.tol)
-        self.give_up = slow and self._may_hand_over
+        slow = epoch >= MOST_EPOCHS or (epoch >= PATIENCE and gap > WORTHWHILE * earlier)
+        self.give_up = slow and gap > self.limits.tol and self._may_hand_over
 
     def _hand_over(self) -> None:
         # It starts afresh: a point near the boundary is no good start for an interior point.
