@@ -5,7 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, NORMS, OUTPUT, DataFile, FileOptions, ModelFile, check_choice, numbers_in
+from drsvm.cli.options import (
+    MODEL,
+    NORMS,
+    DataFile,
+    FileOptions,
+    ModelFile,
+    PictureFile,
+    TableFile,
+    check_choice,
+    numbers_in,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm audit churn.drsvm customers.csv
@@ -36,12 +46,8 @@ def audit(
         Path | None,
         typer.Option(metavar="FILE", help="Train these on it. Default: the audited file.", rich_help_panel=MODEL),
     ] = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Save the table.", rich_help_panel=OUTPUT)
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="OUT", help="Save a picture (.png).", rich_help_panel=OUTPUT)
-    ] = None,
+    csv: TableFile = None,
+    plot: PictureFile = None,
 ) -> None:
     """Worst-case risk and error rate of a saved model over radii, exactly, beside other classifiers if wanted.
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, OUTPUT, BallOptions, DataFile, DataOptions, Positive
+from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PictureFile, Positive
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned
@@ -26,10 +26,7 @@ def compare(
     ] = None,
     positive: Positive = None,
     seed: Annotated[int, typer.Option(help="Seed of random solvers.", rich_help_panel=MODEL)] = 0,
-    plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="OUT", help="Save a picture of the convergence (.png).", rich_help_panel=OUTPUT),
-    ] = None,
+    plot: PictureFile = None,
 ) -> int:
     """Run every solver on one problem: time, objective, proven bound and gap.
 

@@ -27,6 +27,10 @@ Radius = Annotated[
         rich_help_panel=MODEL,
     ),
 ]
+TableFile = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Save the table.", rich_help_panel=OUTPUT)]
+PictureFile = Annotated[
+    Path | None, typer.Option("--plot", metavar="OUT", help="Save a picture (.png).", rich_help_panel=OUTPUT)
+]
 Positive = Annotated[
     str | None,
     typer.Option(help="With more than two classes: the one to separate from the rest.", rich_help_panel=READING),

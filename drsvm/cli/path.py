@@ -5,7 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, OUTPUT, BallOptions, DataFile, DataOptions, Positive, SplitOptions, numbers_in
+from drsvm.cli.options import (
+    MODEL,
+    BallOptions,
+    DataFile,
+    DataOptions,
+    PictureFile,
+    Positive,
+    SplitOptions,
+    TableFile,
+    numbers_in,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm path customers.csv --label churned --test-size 0.3 --plot path.png
@@ -29,12 +39,8 @@ def path(
         float, typer.Option(help="Smallest radius of the grid, as a share of the largest.", rich_help_panel=MODEL)
     ] = 1e-3,
     positive: Positive = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Save the table.", rich_help_panel=OUTPUT)
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="OUT", help="Save a picture (.png).", rich_help_panel=OUTPUT)
-    ] = None,
+    csv: TableFile = None,
+    plot: PictureFile = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change with the strength of the adversary."""
     from drsvm import Problem
