@@ -107,14 +107,9 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
     v, _ = problem.weighted_sum(alpha - beta)
     mass = float(alpha.sum() + beta.sum())
     cost = problem.flip_cost * float(beta.sum()) if problem.flips_possible else 0.0
-    if problem.l2 > 0:
-        scale, bound = _best_scale_with_ridge(problem, mass, cost, v)
-    elif problem.radius == 0:
+    if problem.radius == 0 and problem.l2 == 0:
         return _bound_for_limited_weights(problem, alpha, beta, mass, v, reference)
-    else:
-        needed = problem.norm.dual_value(v) + cost
-        scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
-        bound = scale * mass
+    scale, bound = best_scale(problem, mass, cost, v)
     alpha *= scale
     beta *= scale
     return DualPoint(alpha, beta, bound)
@@ -154,8 +149,19 @@ def _balance(problem, alpha, beta) -> None:
     beta *= np.where(positive, factor_other, factor_one)
 
 
+def best_scale(problem: Problem, mass: float, cost: float, v) -> tuple[float, float]:
+    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value (radius or l2 positive).
+
+    All that counts of the multipliers is Σ(α + β), κΣβ and v.
+    """
+    if problem.l2 > 0:
+        return _best_scale_with_ridge(problem, mass, cost, v)
+    needed = problem.norm.dual_value(v) + cost
+    scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
+    return scale, scale * mass
+
+
 def _best_scale_with_ridge(problem, mass, cost, v) -> tuple[float, float]:
-    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value."""
     radius, l2, norm = problem.radius, problem.l2, problem.norm
     largest = 1.0 if cost <= radius else radius / cost
 

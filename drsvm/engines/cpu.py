@@ -57,6 +57,14 @@ class Prediction(NamedTuple):
     targeted_level: float
 
 
+class DualSums(NamedTuple):
+    """Sums over {α of label +, β of label −} and over {α of label −, β of label +}, in this order."""
+
+    rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
+    mass: np.ndarray  # Σ multiplier
+    flipped: np.ndarray  # Σ β
+
+
 @dataclass
 class _Block:
     first: int
@@ -359,20 +367,20 @@ class CpuEngine:
             )
         return alpha, beta
 
-    def dual_sum(self) -> tuple[np.ndarray, float]:
-        """Return Σ (β_i − α_i) y_i (x_i, 1) and Σ β_i."""
+    def dual_sums(self) -> DualSums:
+        """Return what the multipliers add up to, on each of the two sides that an intercept keeps in balance."""
 
         def work(blocks):
-            totals, flipped = np.zeros((self.n_linear, 2)), 0.0
+            rows, mass, flipped = np.zeros((self.n_features, 2)), np.zeros(2), np.zeros(2)
             for block in blocks:
-                coefficients = np.zeros((2, block.last - block.first))
-                coefficients[0] = block.signs * (block.state[1] - block.state[0])
-                self._collect(block, coefficients, totals)
-                flipped += block.state[1].sum()
-            return totals[:, 0], flipped
+                positive, (alpha, beta) = block.signs > 0, block.state[:2]
+                coefficients = np.stack([np.where(positive, alpha, beta), np.where(positive, beta, alpha)])
+                self.rows.transposed_dot(block.first, block.last, coefficients, rows)
+                mass += coefficients.sum(axis=1)
+                flipped += beta.sum(where=~positive), beta.sum(where=positive)
+            return rows, mass, flipped
 
-        totals, flipped = zip(*self._over_blocks(work), strict=True)
-        return _add(totals), float(sum(flipped))
+        return DualSums(*map(_add, zip(*self._over_blocks(work), strict=True)))
 
     def save(self) -> list[np.ndarray]:
         """Return a copy of the state of all samples."""

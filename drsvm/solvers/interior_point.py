@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from drsvm.certificate import best_scale
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
@@ -47,8 +48,13 @@ BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
 FINEST_TOL = 1e-10
 """Proofs are tried for gaps of this size even where the tolerance asks for less."""
 
-FUTILE_PROOFS = 3
-"""A gap that should be small enough, but is no smaller this many times in a row, is a matter of rounding."""
+PROMISING, CHEAP = 3.0, 100.0
+"""A proof is tried when the gap is expected to be at most so many tolerances; for few data, where a proof costs
+nothing, when μ alone would allow it and so many tolerances."""
+
+DEEP, FUTILE_PROOFS = 1e-5, 3
+"""With a gap on the central path below DEEP, what does not shrink is a matter of rounding: first the dual residual,
+which is then taken out, and in the end, after so many proofs without gain, the proven gap itself."""
 
 COLD_LEVEL = 3.0
 """λ at the start, in units of 1 / row norm."""
@@ -173,7 +179,7 @@ class InteriorPointState(State):
 
     def _reset(self) -> None:
         self.last_gap, self.futile_proofs = np.inf, 0
-        self.dual_residual, self.near_the_end = np.inf, False
+        self.expected_gap, self.near_the_end = 0.0, False
         self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
         self.snapshot: _Snapshot | None = None
         self.finished = False
@@ -305,27 +311,51 @@ class InteriorPointState(State):
         """Say whether a proof is worth its price, about that of an iteration."""
         return self.limits.watched or self.near_the_end
 
+    @property
+    def central_gap(self) -> float:
+        """The gap as it would be on the central path, without a dual residual."""
+        return self.mu * self.total_weight
+
     def _gap_may_be_small(self) -> bool:
-        gap, tol = self.mu * self.total_weight, max(self.limits.tol, FINEST_TOL)
-        if self.engine.small:  # proofs cost little, and the best one may come before rounding takes over
-            return gap <= 100.0 * tol
-        if gap > 2.0 * tol or self.problem.l2 > 0:
-            return gap <= 2.0 * tol
-        last, self.dual_residual = self.dual_residual, self._cost_of_dual_residual()
-        return self.dual_residual <= 2.0 * tol or self.dual_residual > 0.5 * last  # rounding lets it shrink no more
+        """Say whether to try a proof. The looser the tolerance, the sooner; nothing else depends on the tolerance."""
+        tol = max(self.limits.tol, FINEST_TOL)
+        if self.engine.small:
+            return self.central_gap <= CHEAP * tol
+        if self.central_gap > PROMISING * tol:
+            return False
+        last, self.expected_gap = self.expected_gap, self._expected_gap()
+        residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
+        return self.expected_gap <= PROMISING * tol or residual_stays
+
+    def _expected_gap(self) -> float:
+        """Return what a certificate would find for the present λ and slacks, up to rounding, at half its price."""
+        problem = self.problem
+        rows, mass, flipped = self.engine.dual_sums()
+        d, kappa = problem.n_features, self.engine.kappa
+        w = self.point[:d]
+        v = rows[:, 0] - rows[:, 1]
+        pull = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
+        objective = self.products + float(mass.sum()) - pull + 0.5 * problem.l2 * float(w @ w)
+        if self.cone.weight > 0:
+            objective += self.level * (problem.radius - kappa * float(flipped.sum()))
+        elif problem.l2 == 0:
+            return objective - float(mass.sum())
+        if problem.fit_intercept:
+            keep = mass.min() / np.maximum(mass, 1e-300)
+            v, mass, flipped = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flipped
+        return objective - best_scale(problem, float(mass.sum()), kappa * float(flipped.sum()), v)[1]
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
-        again = self.near_the_end and np.isfinite(self.last_gap)
-        alpha, beta = self._restored_multipliers() if again else self.engine.multipliers()
+        alpha, beta = self._restored_multipliers() if self.futile_proofs > 0 else self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
     def judged(self, gap: float) -> None:
         """Take note of the proven gap: a method that no longer gains has finished, or begins anew from the origin."""
-        if self.near_the_end:
+        if self.near_the_end and self.central_gap <= DEEP:
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
-            self.finished |= self.futile_proofs >= FUTILE_PROOFS
+            self.finished |= self.futile_proofs > FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
         if self.finished and gap > max(self.limits.tol, LOST):
             for start in self.cold_starts:
@@ -334,21 +364,14 @@ class InteriorPointState(State):
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""
-        total, flipped = self.engine.dual_sum()
+        rows, mass, flipped = self.engine.dual_sums()
         norm, norm_level = self.cone.multipliers()
-        residual = total + self.ridge * self.point
-        residual[: len(norm)] += norm
+        residual = self.ridge * self.point
+        residual[: len(norm)] += norm - (rows[:, 0] - rows[:, 1])
+        residual[len(norm) :] -= mass[0] - mass[1]
         with_level = self.cone.weight > 0
-        return residual, (self.problem.radius - self.engine.kappa * flipped + norm_level if with_level else 0.0)
-
-    def _cost_of_dual_residual(self) -> float:
-        """Return what the dual residual costs in the lower bound (l2 = 0)."""
-        if self.problem.radius == 0:
-            return 0.0
-        residual, residual_level = self._dual_residual()
-        d = self.problem.n_features
-        size = self.problem.norm.dual_value(residual[:d]) + abs(residual_level)
-        return size / self.problem.radius + abs(float(residual[d:].sum()))
+        level = self.problem.radius - self.engine.kappa * float(flipped.sum()) + norm_level
+        return residual, level if with_level else 0.0
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers without the dual residual that rounding has left in them."""
