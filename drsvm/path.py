@@ -13,6 +13,7 @@ from drsvm.problem import Problem
 from drsvm.result import Result, Status
 from drsvm.solvers import make_solver, solve
 from drsvm.solvers.base import Limits, Solver, State
+from drsvm.solvers.centring import Centred
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 from drsvm.solvers.selection import choose
 
@@ -49,6 +50,7 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     """
     if problem.flip_cost == 0:
         return 0.0
+    problem = Centred.of(problem).problem
     total, _ = problem.weighted_sum(problem.weights)
     if not problem.fit_intercept:
         direction = norm_for(problem.norm.q).worst_direction(total)
@@ -175,6 +177,8 @@ def radius_path(
     -------
     RadiusPath
     """
+    centred = Centred.of(problem)
+    problem = centred.problem
     radii = _grid(problem, n_radii, smallest, n_threads) if radii is None else np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
@@ -185,7 +189,7 @@ def radius_path(
     results: dict[int, Result] = {}
     with _Walk(make_solver(solver, problem, **settings), [problems[index] for index in order], limits) as walk:
         for index in order:
-            result = results[int(index)] = walk.solve(problems[index])
+            result = results[int(index)] = centred.back(walk.solve(problems[index]))
             stopped = callback is not None and callback(int(index), result)
             if stopped or result.status is Status.INTERRUPTED:
                 break

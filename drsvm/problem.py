@@ -111,10 +111,15 @@ class Problem:
 
     def on_features(self, features) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless they are all."""
+        if len(features) == self.n_features:
+            return self
+        X = self.X[:, features]
+        return self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+
+    def on_rows(self, X) -> "Problem":
+        """Return the problem with other features for the same samples, in the form that `X` has here."""
         other = self.replace()
-        if len(features) < self.n_features:
-            X = self.X[:, features]
-            other._set(X=X if sparse.issparse(X) else np.ascontiguousarray(X))
+        other._set(X=X)
         return other
 
     def replace(self, **parameters) -> "Problem":

@@ -6,6 +6,7 @@ from typing import Any
 from drsvm.problem import Problem
 from drsvm.result import Result
 from drsvm.solvers.base import Solver, run
+from drsvm.solvers.centring import Centred
 from drsvm.solvers.selection import choose
 
 _REGISTRY = {
@@ -88,15 +89,16 @@ def solve(
     if not isinstance(problem, Problem):
         given = type(problem).__name__
         raise TypeError(f"solve takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
-    chosen = make_solver(solver, problem, **settings)
-    return run(
-        problem,
-        chosen,
+    centred = Centred.of(problem)
+    result = run(
+        centred.problem,
+        make_solver(solver, problem, **settings),
         tol=tol,
         max_iter=max_iter,
         max_time=max_time,
-        start=start,
+        start=centred.there(start),
         callback=callback,
         random_state=random_state,
         n_threads=n_threads,
     )
+    return centred.back(result)
