@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.rows import rows_of
+from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
 from drsvm.problem import Problem
 
@@ -34,13 +35,13 @@ def is_wide(n: int, d: int) -> bool:
 class Curvature(NamedTuple):
     """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
-    gram: np.ndarray | None  # (w, b) × (w, b), symmetric; None in the wide form
+    gram: np.ndarray | None  # w × w, in the upper triangle; None in the wide form
     column: np.ndarray  # (w, b) × λ
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
     predictor_level: float  # λ
     border: np.ndarray  # (w, b) × b
-    rows: tuple | None = None  # in the wide form: X and the curvature h of every row
+    rows: tuple[WideRows, np.ndarray] | None = None  # in the wide form: all rows and the curvature h of each
 
 
 class Prediction(NamedTuple):
@@ -123,14 +124,14 @@ class CpuEngine:
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
         self.wide = is_wide(n, d)
-        size = 0 if self.wide else d
-        self._is_upper = np.triu(np.ones((size, size), dtype=bool))
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
         wanted = n_threads or os.cpu_count() or 1
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
         self.blocks = self._cut(problem, stored)
-        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        if self.wide:
+            self.wide_rows = WideRows(self.rows, self.n_threads, self._pool)
 
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
         """Cut the rows into blocks of one size, equally many for every thread."""
@@ -157,7 +158,11 @@ class CpuEngine:
             self._pool.shutdown()
 
     def _over_blocks(self, work: Callable[[list[_Block]], Any]) -> list[Any]:
-        """Call work on each thread's share of the blocks; the answers come in the order of the rows."""
+        """Call work on each thread's share of the blocks; the answers come in the order of the rows.
+
+        numpy's warnings are a matter of each thread: what overflows there is judged by whoever gets the sums.
+        """
+        work = np.errstate(all="ignore")(work)
         if self._pool is None:
             return [work(self.blocks)]
         share = math.ceil(len(self.blocks) / self.n_threads)
@@ -219,17 +224,8 @@ class CpuEngine:
         totals, border, sums = _add(totals), _add(border)[:, 0], _add(sums)
         parts = totals[:, 0], sums[0], totals[:, 1], sums[1], border
         if self.wide:
-            return Curvature(None, *parts, rows=(self.rows.X, np.concatenate(list(chain(*curvatures)))))
-        return Curvature(self._bordered(_add(matrix), border), *parts)
-
-    def _bordered(self, upper, border) -> np.ndarray:
-        """Return the symmetric matrix in (w, b) from the upper triangle in w and the column of b."""
-        d = self.n_features
-        gram = np.empty((self.n_linear, self.n_linear))
-        gram[:d, :d] = np.where(self._is_upper, upper, upper.T)
-        if self.intercept:
-            gram[:, d] = gram[d, :] = border
-        return gram
+            return Curvature(None, *parts, rows=(self.wide_rows, np.concatenate(list(chain(*curvatures)))))
+        return Curvature(_add(matrix), *parts)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
         """Follow the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""

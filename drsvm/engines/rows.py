@@ -1,9 +1,12 @@
 """Products with a block of rows, dense or sparse, behind one interface."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import blas
 
 from drsvm.kernels import rows as kernel
 
@@ -36,6 +39,18 @@ class Rows(ABC):
         """
 
     @abstractmethod
+    def squares(self) -> Iterable[np.ndarray]:
+        """Return the sums of squares of every row and of every feature."""
+
+    @abstractmethod
+    def add_row_gram(self, features: slice, scale, out) -> None:
+        """Add Σ_j s_j² x_ij x_kj over some features to the upper triangle of out; the rest is left as it comes."""
+
+    @abstractmethod
+    def cut_features(self, parts: int) -> list[slice]:
+        """Return at most so many parts of the features that `add_row_gram` takes one at a time."""
+
+    @abstractmethod
     def block(self, first: int, last: int) -> np.ndarray:
         """Return rows as a dense float64 array."""
 
@@ -50,16 +65,27 @@ class DenseRows(Rows):
         np.dot(self.block(first, last), v, out=out)
 
     def transposed_dot(self, first, last, coefficients, out):
-        out += self.block(first, last).T @ coefficients.T
+        out += (coefficients @ self.block(first, last)).T
 
     def gram(self, first, last, h, coefficients, out, sums):
         block = self.block(first, last)
-        sums += block.T @ coefficients.T
+        sums += (coefficients @ block).T
         if block.shape[1] <= FEW_FEATURES:
             kernel.dense_gram(block, h, out)
             return
-        scaled = block * np.sqrt(h)[:, None]
-        out += scaled.T @ scaled
+        add_gram(block * np.sqrt(h)[:, None], out)
+
+    def squares(self):
+        return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64), np.einsum(
+            "ij,ij->j", self.X, self.X, dtype=np.float64
+        )
+
+    def add_row_gram(self, features, scale, out):
+        add_gram(self.X[:, features] * scale[features], out, of_rows=True)
+
+    def cut_features(self, parts):
+        cuts = np.linspace(0, self.X.shape[1], parts + 1).astype(int).tolist()
+        return [slice(first, last) for first, last in pairwise(cuts)]
 
 
 class SparseRows(Rows):
@@ -87,6 +113,22 @@ class SparseRows(Rows):
 
     def gram(self, first, last, h, coefficients, out, sums):
         kernel.gram(*self._parts, first, last, h, coefficients, out, sums)
+
+    def squares(self):
+        squares = self.X.multiply(self.X)
+        return (np.asarray(squares.sum(axis=axis, dtype=np.float64)).ravel() for axis in (1, 0))
+
+    def add_row_gram(self, features, scale, out):
+        scaled = self.X * scale[None, features]
+        out += (scaled @ scaled.T).toarray()
+
+    def cut_features(self, parts):
+        return [slice(None)]  # columns cannot be cut out of rows at little cost
+
+
+def add_gram(A, out, of_rows: bool = False) -> None:
+    """Add AᵀA, or AAᵀ, to the upper triangle of a C-ordered matrix: the lower one of its transposed view."""
+    blas.dsyrk(1.0, A.T, beta=1.0, c=out.T, overwrite_c=1, lower=1, trans=int(of_rows))
 
 
 def rows_of(X) -> Rows:

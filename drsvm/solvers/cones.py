@@ -29,7 +29,7 @@ class Scaling:
     coefficient: float = 0.0
 
     def add_to(self, matrix: np.ndarray) -> None:
-        """Add it to a Newton matrix whose first unknowns are w and whose last is λ."""
+        """Add it to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
         d = len(self.diagonal)
         matrix[np.arange(d), np.arange(d)] += self.diagonal
         column, square = self.column, self.square
@@ -38,7 +38,6 @@ class Scaling:
             column = column + self.coefficient * self.vector_level * self.vector
             square = square + self.coefficient * self.vector_level**2
         matrix[:d, -1] += column
-        matrix[-1, :d] += column
         matrix[-1, -1] += square
 
 

@@ -9,6 +9,7 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from copy import copy
@@ -25,7 +26,6 @@ from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.newton import newton_system
-from drsvm.solvers.selection import system_size
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
@@ -38,9 +38,6 @@ LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
 
 SHARE_LEFT = 0.99
 """Samples that stop short keep a little less than those that set the step, so that rounding stops none of these."""
-
-LARGE_MATRIX = 2000
-"""From here on the factorisation is worth several threads of BLAS; on a busy machine they wait for each other a lot."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
 """What arithmetic raises when it gives out: no number, no square root, no factorisation."""
@@ -57,7 +54,7 @@ DEEP, FUTILE_PROOFS = 1e-5, 3
 which is then taken out, and in the end, after so many proofs without gain, the proven gap itself."""
 
 COLD_LEVEL = 3.0
-"""λ at the start, in units of 1 / row norm."""
+"""Least λ at the start, in units of 1 / row norm."""
 
 LOST = 1e-6
 """A run that ends with a larger gap has lost its way, rather than its digits, and deserves another start."""
@@ -109,8 +106,7 @@ class InteriorPointState(State):
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
-        if system_size(problem) < LARGE_MATRIX:
-            self.resources.enter_context(single_threaded_blas())
+        self.resources.enter_context(single_threaded_blas())
         self.engine = CpuEngine(problem, limits.n_threads)
         self.resources.callback(self.engine.close)
         self.ridge = np.zeros(self.engine.n_linear)
@@ -132,16 +128,21 @@ class InteriorPointState(State):
     def _cold_starts(self) -> Iterator[tuple[np.ndarray, float, float]]:
         """Yield the origin with values of λ in the units of the data, most promising first.
 
-        Margins of about 1 need weights of 1 / row norm; where flips bind, λ is near 2 / flip_cost; and as the optimum
-        is at most 1, λ is at most 1 / radius. Columns of very unequal size make the first estimate much too small.
+        Margins of about 1 need weights of 1 / row norm at least, and where flips bind, λ is near 2 / flip_cost; as the
+        optimum is at most 1, λ is at most 1 / radius. Halfway between these, in their logarithms, is a good guess.
         """
         origin = np.zeros(self.engine.n_linear)
         level = COLD_LEVEL / self.problem.typical_row_norm()
-        largest = 1.0 / self.problem.radius if self.problem.radius > 0 else 1e6 * level
         if self.engine.kappa > 0:
             level = max(level, 1.0 / self.engine.kappa)
-        yield origin, min(level, largest), 1.0
-        yield origin, largest, 1.0
+        if self.problem.radius > 0:
+            largest = 1.0 / self.problem.radius
+            level = min(level, largest)
+            levels = math.sqrt(level) * math.sqrt(largest), largest, level
+        else:
+            levels = level, 1e6 * level
+        for guess in levels:
+            yield origin, guess, 1.0
 
     def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
         margins = self.problem.margins(start.weights, start.intercept)

@@ -72,38 +72,42 @@ def _size(v) -> float:
 def _factorise(matrix):
     """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale.
 
-    The upper triangle of a C-ordered matrix is the lower triangle of LAPACK's transposed view of it.
+    Only the upper triangle counts; of a C-ordered matrix it is the lower one of LAPACK's transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    scaled = matrix * scale[:, None] * scale
     for added in REGULARISATIONS:
+        scaled = matrix * scale
+        scaled *= scale[:, None]
         np.fill_diagonal(scaled, 1.0 + added)
-        factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0)
+        factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return factor, scale
     raise linalg.LinAlgError("the Newton matrix has lost its meaning")
 
 
 def _apply_factor(factor, scale, right):
-    solution, _ = lapack.dpotrs(factor, (scale * right.T).T, lower=1)
-    return (scale * solution.T).T
+    solution, _ = lapack.dpotrs(factor, scale * right, lower=1)
+    return scale * solution
 
 
 class TallSystem(NewtonSystem):
-    """The matrix itself, for n ≥ d."""
+    """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
     most_refinements = 4
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
-        n = len(samples.column)
+        n, d = len(samples.column), len(samples.gram)
         self.matrix = np.empty((n + 1, n + 1))
-        self.matrix[:n, :n] = samples.gram
-        self.matrix[:n, n] = self.matrix[n, :n] = samples.column
+        self.matrix[:d, :d] = samples.gram
+        if n > d:
+            self.matrix[:n, d] = samples.border
+        self.matrix[:n, n] = samples.column
         self.matrix[n, n] = samples.square
-        self.matrix[np.arange(n), np.arange(n)] += ridge
+        diagonal = np.arange(n + 1)
+        self.matrix[diagonal[:n], diagonal[:n]] += ridge
         cone.add_to(self.matrix)
-        self.matrix[np.arange(n + 1), np.arange(n + 1)] *= 1.0 + DAMPING
+        self.matrix[diagonal, diagonal] *= 1.0 + DAMPING
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
@@ -125,18 +129,25 @@ class WideSystem(NewtonSystem):
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
         self.samples, self.cone = samples, cone
         assert samples.rows is not None
-        self.X, self.h = samples.rows
+        self.rows, self.h = samples.rows
         self.d = len(cone.diagonal)
         self.diagonal = cone.diagonal + ridge[: self.d]
         self.intercept = len(samples.column) > self.d
-        curved = np.asarray((self.X * self.X).T @ self.h).ravel()
-        self.root = 1.0 / np.sqrt(np.maximum(self.diagonal, 1e-8 * curved))
-        self.scaled = (self.X * self.root[None, :]) * np.sqrt(self.h)[:, None]
-        inner = self.scaled @ self.scaled.T
-        inner = inner if isinstance(inner, np.ndarray) else inner.toarray()
+        self.root = 1.0 / np.sqrt(self._safe_diagonal())
+        self.root_h = np.sqrt(self.h)
+        inner = self.rows.gram(self.root)
+        inner *= self.root_h
+        inner *= self.root_h[:, None]
         inner[np.diag_indices_from(inner)] += 1.0
         self.factor, self.scale = _factorise(inner)
         self._eliminate_border()
+
+    def _safe_diagonal(self) -> np.ndarray:
+        """Return D, raised where it is next to nothing: the inverse would lose all digits of the other features."""
+        least = 1e-8 * self.rows.curvature_of_features(self.h)
+        if self.diagonal.min() == self.diagonal.max():
+            least = least.mean()  # one number for all features stays one
+        return np.maximum(self.diagonal, least)
 
     def _eliminate_border(self) -> None:
         """Form the Schur complement of the border (b, λ, rank-one part)."""
@@ -153,14 +164,14 @@ class WideSystem(NewtonSystem):
             corner.append([0.0] * self.border_size + [-1.0 / cone.coefficient])
             corner[-1][self.border_size - 1] = corner[self.border_size - 1][-1] = cone.vector_level
         self.border = np.stack(columns, axis=1)
-        self.inverse_border = self._apply_inner(self.border)
+        self.inverse_border = np.stack([self._apply_inner(column) for column in columns], axis=1)
         self.schur = np.array(corner) - self.border.T @ self.inverse_border
 
     def _apply_inner(self, right):
-        """Return A⁻¹ times one or more columns."""
-        scaled = (self.root * right.T).T
-        inside = _apply_factor(self.factor, self.scale, self.scaled @ scaled)
-        return (self.root * (scaled - self.scaled.T @ inside).T).T
+        """Return A⁻¹ times a vector."""
+        scaled = self.root * right
+        inside = _apply_factor(self.factor, self.scale, self.root_h * self.rows.dot(self.root * scaled))
+        return self.root * (scaled - self.root * self.rows.transposed_dot(self.root_h * inside))
 
     def apply_inverse(self, right):
         inner = self._apply_inner(right[: self.d])
@@ -172,9 +183,9 @@ class WideSystem(NewtonSystem):
     def multiply(self, x):
         w, level = x[: self.d], x[-1]
         b = x[self.d] if self.intercept else 0.0
-        curved = self.h * (self.X @ w + b)
+        curved = self.h * (self.rows.dot(w) + b)
         product = np.empty(len(x))
-        product[: self.d] = self.X.T @ curved + self.diagonal * w + self.cone.column * level
+        product[: self.d] = self.rows.transposed_dot(curved) + self.diagonal * w + self.cone.column * level
         if self.intercept:
             product[self.d] = curved.sum()
         product[:-1] += self.samples.column * level

@@ -85,7 +85,7 @@ def test_a_scaling_is_added_around_the_intercept(with_vector, intercept):
     unknowns = [*range(d), d + intercept]
     expected = np.ones_like(matrix)
     expected[np.ix_(unknowns, unknowns)] += explicit(scaling)
-    np.testing.assert_allclose(matrix, expected, rtol=1e-14)
+    np.testing.assert_allclose(np.triu(matrix), np.triu(expected), rtol=1e-14)
 
 
 @for_each_size

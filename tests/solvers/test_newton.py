@@ -7,6 +7,8 @@ import pytest
 from scipy import linalg, sparse
 
 from drsvm.engines.cpu import Curvature
+from drsvm.engines.rows import rows_of
+from drsvm.engines.wide import WideRows
 from drsvm.norms import norm_for
 from drsvm.solvers.cones import NoCone, cone_for
 from drsvm.solvers.newton import TallSystem, WideSystem, newton_system
@@ -27,8 +29,8 @@ def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
     gram, column = rows.T @ (h[:, None] * rows), rows.T @ (h * tilts)
     square = float(h @ tilts**2 + 0.1)
     border = gram[:, d] if intercept else np.zeros(d)
-    tall = Curvature(gram, column, square, np.zeros(rows.shape[1]), 0.0, border)
-    return tall, tall._replace(gram=None, rows=(container(X), h))
+    tall = Curvature(gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border)
+    return tall, tall._replace(gram=None, rows=(WideRows(rows_of(container(X))), h))
 
 
 def scaling_of(p, d, radius=0.1, seed=1):
@@ -41,13 +43,16 @@ def ridge_of(d, intercept, l2):
 
 
 def explicit(samples, scaling, ridge):
-    n = len(ridge)
+    n, d = len(ridge), len(samples.gram)
     matrix = np.zeros((n + 1, n + 1))
-    matrix[:n, :n] = samples.gram + np.diag(ridge)
-    matrix[:n, n] = matrix[n, :n] = samples.column
+    matrix[:d, :d] = samples.gram
+    if n > d:
+        matrix[:n, d] = samples.border
+    matrix[:n, :n] += np.diag(ridge)
+    matrix[:n, n] = samples.column
     matrix[n, n] = samples.square
     scaling.add_to(matrix)
-    return matrix
+    return np.triu(matrix) + np.triu(matrix, 1).T
 
 
 def right_hand_side(size, seed=2):
@@ -129,7 +134,8 @@ def test_without_a_norm_the_level_stands_alone():
     scaling, ridge = NoCone(np.zeros(4), 1.0, 0.1).scaling(), ridge_of(4, True, 0.2)
     right, _ = right_hand_side(6)
     direction, level = TallSystem(tall, scaling, ridge).solve(right, 0.0)
-    np.testing.assert_allclose(direction, np.linalg.solve(tall.gram + np.diag(ridge), right), rtol=1e-9)
+    bordered = np.block([[tall.gram, tall.border[:4, None]], [tall.border]])
+    np.testing.assert_allclose(direction, np.linalg.solve(bordered + np.diag(ridge), right), rtol=1e-9)
     assert level == 0.0
 
 

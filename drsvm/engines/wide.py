@@ -1,0 +1,73 @@
+"""All rows at once, for the system of the rows where they are fewer than the features."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from drsvm.engines.rows import Rows
+
+CHUNK = 1024
+"""Features that a thread takes into a Gram matrix at a time."""
+
+
+class WideRows:
+    """Products with all rows, and their Gram matrix in a metric of the features."""
+
+    def __init__(self, rows: Rows, n_threads: int = 1, pool: ThreadPoolExecutor | None = None):
+        self.rows, self.n_threads, self.pool = rows, n_threads, pool
+        self.n, self.d = rows.X.shape
+        self.row_squares, self.feature_squares = rows.squares()
+        self._plain_gram: np.ndarray | None = None
+
+    def _in_parallel(self, work: Callable[..., Any], parts: list) -> list[Any]:
+        return [work(part) for part in parts] if self.pool is None else list(self.pool.map(work, parts))
+
+    @property
+    def _row_parts(self) -> list[tuple[int, int]]:
+        return list(pairwise(np.linspace(0, self.n, self.n_threads + 1).astype(int).tolist()))
+
+    def dot(self, v) -> np.ndarray:
+        """Return x_i·v of every row."""
+        out = np.empty(self.n)
+        self._in_parallel(lambda part: self.rows.dot(*part, v, out[slice(*part)]), self._row_parts)
+        return out
+
+    def transposed_dot(self, c) -> np.ndarray:
+        """Return Σ_i c_i x_i."""
+        coefficients = np.stack([c, np.zeros(self.n)])
+
+        def work(part):
+            sums = np.zeros((self.d, 2))
+            self.rows.transposed_dot(*part, coefficients[:, slice(*part)], sums)
+            return sums[:, 0]
+
+        return np.sum(self._in_parallel(work, self._row_parts), axis=0)
+
+    def gram(self, scale) -> np.ndarray:
+        """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle.
+
+        One that has the same scale for all features is formed once, and multiplied after that.
+        """
+        if scale.min() < scale.max():
+            return self._form_gram(scale)
+        if self._plain_gram is None:
+            self._plain_gram = self._form_gram(np.ones(self.d))
+        return self._plain_gram * float(scale[0]) ** 2
+
+    def _form_gram(self, scale) -> np.ndarray:
+        def work(features):
+            matrix = np.zeros((self.n, self.n))
+            for part in features:
+                self.rows.add_row_gram(part, scale, matrix)
+            return matrix
+
+        parts = self.rows.cut_features(-(-self.d // CHUNK))
+        shares = [parts[k :: self.n_threads] for k in range(min(self.n_threads, len(parts)))]
+        return np.sum(self._in_parallel(work, shares), axis=0)
+
+    def curvature_of_features(self, h) -> np.ndarray:
+        """Return about Σ_i h_i x_ij² for every feature, as if the rows differed in their length only."""
+        return self.feature_squares * (float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300))
