@@ -65,9 +65,13 @@ class Proofs:
     def __init__(self, tol: float):
         self.tol, self.ratio, self.next = tol, FIRST_RATIO, FIRST_PROOF
 
+    def expected_gap(self, estimate: float) -> float:
+        """Return the gap that a certificate would prove, to judge by its estimate."""
+        return self.ratio * estimate
+
     def promising(self, estimate: float) -> bool:
-        """Say whether the gap will be small enough, to judge by its estimate."""
-        return self.ratio * estimate <= self.tol
+        """Say whether the gap will be small enough."""
+        return self.expected_gap(estimate) <= self.tol
 
     def due(self, epoch: int, estimate: float) -> bool:
         """Say whether a certificate is due."""

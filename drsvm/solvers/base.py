@@ -56,6 +56,9 @@ class State(ABC):
     finished: bool = False
     """True when further steps would change nothing."""
 
+    gives_up: bool = False
+    """True when another method should go on (see `hand_over.py`)."""
+
     @abstractmethod
     def step(self) -> None:
         """Do one iteration."""

@@ -5,7 +5,8 @@
     2. The interior point solves the problem on these alone. Its multipliers price all others: features that are too
        cheap (|v_j| > e) come in, features that are far too dear go out, until the proof holds for the whole problem.
 
-Where too many features have a weight, as with a very small radius, the epochs go on instead.
+Where too many features have a weight, as with a very small radius, the epochs go on instead, or the interior point
+takes over with all features.
 """
 
 from contextlib import ExitStack
@@ -19,6 +20,7 @@ from drsvm.problem import Problem
 from drsvm.result import Result, Status
 from drsvm.solvers.ascent import Proofs, SeparableAscent
 from drsvm.solvers.base import Candidate, Limits, Solver, State, run
+from drsvm.solvers.hand_over import HandOver, Trend
 from drsvm.solvers.incremental import generator
 from drsvm.solvers.interior_point import InteriorPoint
 
@@ -28,6 +30,9 @@ FEW = 100
 EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
 """The first stage ends when the estimated gap is so small, or after so many epochs; but not where the tolerance is so
 few times smaller: epochs get there sooner than rounds."""
+
+SHARE_OF_EPOCHS, LEAST_EPOCHS = 0.3, 8
+"""Nor may the first stage take more than this share of the interior point's own time on all features."""
 
 HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
 """Prices, as shares of e: hotter features come in at first, colder ones go out, but not after so many rounds: then sets
@@ -57,7 +62,7 @@ class FeatureWorkingSet(Solver):
                 f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm.p}: "
                 "take solver='auto' or 'dual-coordinate'."
             )
-        return FeatureWorkingSetState(problem, self, limits)
+        return HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 
 class FeatureWorkingSetState(State):
@@ -70,7 +75,8 @@ class FeatureWorkingSetState(State):
         self.ascent = SeparableAscent(problem, limits.start, generator(limits.random_state), limits.tol)
         self.working: np.ndarray | None = np.arange(problem.n_features) if problem.n_features <= FEW else None
         self.best = self.ascent.candidate()
-        self.proofs = Proofs(limits.tol)
+        self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
+        self.most_epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, SHARE_OF_EPOCHS * self.trend.budget))
         self.rounds = self.iterations = 0
         self.too_many = self.interrupted = False
 
@@ -86,11 +92,13 @@ class FeatureWorkingSetState(State):
         ascent.epoch(whole=self.proofs.promising(ascent.estimate))
         self.best = ascent.candidate()
         near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
-        if not self.too_many and (near or ascent.count >= MOST_EPOCHS):
+        hopeless = self.trend.hopeless(self.proofs.expected_gap(ascent.estimate))
+        if not self.too_many and (near or ascent.count >= self.most_epochs):
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             hot = np.flatnonzero((np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0))
             if len(hot) <= self.settings.most_features:
                 self.working = hot
+        self.gives_up = hopeless and self.working is None and ascent.count >= self.most_epochs
 
     def _solve_on(self, features: np.ndarray) -> None:
         problem = self.problem

@@ -1,7 +1,14 @@
-"""Which solver `auto` stands for."""
+"""Which solver `auto` stands for, from what an iteration of each costs.
+
+The interior point takes about as many iterations whatever the data, so what a solve costs is known beforehand. Epochs
+over the rows cost little, but nobody knows how many it takes: where they may be the quicker way they get a try, and the
+interior point takes over as soon as they are not (`hand_over.py`).
+"""
 
 import math
 import os
+
+from scipy import sparse
 
 from drsvm.engines.cpu import is_wide
 from drsvm.problem import Problem
@@ -9,20 +16,34 @@ from drsvm.problem import Problem
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
 
-MOST_PRODUCTS, SMALL_WORK = 300.0, 5e6
-"""With more multiplications per entry in an iteration of the interior point, methods for many features are quicker;
-and so many in all are done in milliseconds."""
+ITERATIONS = 14
+"""Usual number of iterations of the interior point."""
+
+QUICK = 0.2
+"""A solve of so many seconds is not worth a try of anything else."""
+
+LEAST_EPOCHS = {1: 30.0, 2: 30.0, math.inf: 100.0}
+"""Epochs get a try where the interior point takes as long as so many of them, by the norm q of the weights."""
+
+MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
+"""Seconds for a multiplication of a dense Gram matrix or factorisation, and of a sparse Gram matrix."""
+
+DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 1.5e-8, 3e-8, 1e-7, 1e-8, 2e-3
+"""Seconds that the rest of an iteration takes per stored entry, per row, per entry of the matrix, and in any case."""
+
+EPOCH, OVERHEAD_OF_EPOCH = {1: (1e-8, 3e-7), 2: (5e-9, 1.5e-7), math.inf: (1.8e-8, 4e-7)}, 3e-4
+"""Seconds of an epoch per stored entry and per row, by the norm q of the weights, and in any case."""
 
 
 def choose(problem: Problem) -> str:
     """Return the name of the solver that `auto` stands for.
 
-    The interior point, as long as its matrix is of a modest size and an iteration costs no more than some hundred
-    passes over the rows; otherwise dual coordinate ascent or, for norm=inf, working sets of features. For norm=1 there
-    is nothing as good as these, so only the size counts.
+    The interior point, unless its matrix is too large or epochs may be quicker; otherwise dual coordinate ascent or,
+    for norm=inf, working sets of features.
     """
     q = problem.norm.q
-    if interior_point_pays(problem) and (q == math.inf or _takes_little_work(problem)):
+    quick = interior_point_seconds(problem) <= QUICK
+    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < LEAST_EPOCHS[q]):
         return "interior-point"
     return "feature-working-set" if q == 1 else "dual-coordinate"
 
@@ -47,21 +68,34 @@ def system_size(problem: Problem) -> int:
     return n if is_wide(n, d) else d
 
 
-def _takes_little_work(problem: Problem) -> bool:
-    per_entry = products_per_entry(problem)
-    return per_entry <= MOST_PRODUCTS or per_entry * _stored(problem) <= SMALL_WORK
+def interior_point_seconds(problem: Problem) -> float:
+    """Return about how long the interior point takes on one core."""
+    n, _ = problem.X.shape
+    size = system_size(problem)
+    passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * _stored(problem) + PER_ROW * n
+    matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
+    return ITERATIONS * (OVERHEAD + passes + matrix + _gram_seconds(problem))
 
 
-def products_per_entry(problem: Problem) -> float:
-    """Return the multiplications in an iteration of the interior point, per stored entry of the rows."""
+def _gram_seconds(problem: Problem) -> float:
     n, d = problem.X.shape
-    stored = _stored(problem)
-    gram = 0.5 * n * stored if is_wide(n, d) else 0.5 * stored**2 / n
-    return (gram + system_size(problem) ** 3 / 3.0) / stored
+    wide = is_wide(n, d)
+    if wide and problem.norm.q == 2:
+        return 0.0  # formed once
+    if sparse.issparse(problem.X):
+        return SPARSE_MULTIPLICATION * _stored(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
+    return MULTIPLICATION * n * d * system_size(problem)
+
+
+def interior_point_epochs(problem: Problem) -> float:
+    """Return how many epochs take about as long as the interior point."""
+    per_entry, per_row = EPOCH[problem.norm.q]
+    epoch = OVERHEAD_OF_EPOCH + per_entry * _stored(problem) + per_row * problem.n_rows
+    return interior_point_seconds(problem) / epoch
 
 
 def _stored(problem: Problem) -> int:
-    return max(problem.X.nnz if hasattr(problem.X, "nnz") else problem.X.size, 1)
+    return max(problem.X.nnz if sparse.issparse(problem.X) else problem.X.size, 1)
 
 
 def memory_size() -> float:

@@ -52,10 +52,16 @@ def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
     assert selection.system_size(sparse_problem(9_000, 20)) == 20
 
 
-def test_products_are_those_of_a_gram_matrix_and_a_factorisation():
-    assert selection.products_per_entry(sparse_problem(1000, 20, 4)) == pytest.approx(2 + 20**3 / 3 / 4000)
-    assert selection.products_per_entry(well_conditioned_instance(0, 1000, 10)) == pytest.approx(5 + 1000 / 3 / 1e4)
-    assert selection.products_per_entry(sparse_problem(100, 5000, 4)) == pytest.approx(50 + 100**3 / 3 / 400)
+def test_what_an_iteration_costs_grows_with_what_it_does():
+    """Twice the rows, the features, or the entries never cost less, and a Gram matrix counts where there is one."""
+    seconds = selection.interior_point_seconds
+    for small, large in [((1000, 100), (2000, 100)), ((1000, 100), (1000, 200)), ((200, 4000), (400, 4000))]:
+        assert seconds(well_conditioned_instance(0, *small)) < seconds(well_conditioned_instance(0, *large))
+    assert seconds(sparse_problem(1000, 50, 5)) < seconds(sparse_problem(1000, 50, 10))
+    wide = well_conditioned_instance(0, 300, 3000)
+    assert seconds(wide) < seconds(wide.replace(norm=1))
+    # A factorisation of 2,000³/3 multiplications takes far longer than passes over few entries.
+    assert selection.interior_point_epochs(sparse_problem(2000, 2000, 4)) > 100
 
 
 def test_a_path_follows_the_same_rule(monkeypatch):

@@ -1,0 +1,84 @@
+"""A run that the interior point takes over where epochs do not pay."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from drsvm.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, State
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.selection import interior_point_epochs, interior_point_pays
+
+FIRST_LOOK, LAST_LOOK = 0.1, 1.5
+"""The trend is looked at from this share of the interior point's own time on, and trusted up to this multiple of it."""
+
+FEWEST_EPOCHS = 8
+"""A trend of fewer epochs says nothing."""
+
+
+class Trend:
+    """The gaps of epochs so far, and whether these will end sooner than the interior point would."""
+
+    def __init__(self, problem: Problem, tol: float):
+        self.tol = max(tol, 1e-12)
+        self.budget = interior_point_epochs(problem) if interior_point_pays(problem) else math.inf
+        self.gaps = [math.inf]
+
+    @property
+    def can_hand_over(self) -> bool:
+        """Whether the interior point is within reach at all."""
+        return self.budget < math.inf
+
+    def hopeless(self, gap: float) -> bool:
+        """Take the gap after one more epoch, proven or estimated; say whether it is time for somebody else."""
+        self.gaps.append(min(gap, self.gaps[-1]))
+        epochs, gap = len(self.gaps) - 1, max(self.gaps[-1], 1e-300)
+        if gap <= self.tol or epochs < max(FEWEST_EPOCHS, FIRST_LOOK * self.budget):
+            return False
+        earlier = self.gaps[epochs // 2]
+        decades = math.log(earlier / gap) if math.isfinite(earlier) else 0.0
+        missing = math.log(gap / self.tol) * (epochs - epochs // 2)
+        return epochs > LAST_LOOK * self.budget or missing > decades * self.budget
+
+
+class HandOver(State):
+    """A run of one state and, once that gives up, of the interior point."""
+
+    def __init__(self, first: State, problem: Problem, limits: Limits):
+        self.first = self.current = first
+        self.problem, self.limits = problem, limits
+
+    def step(self) -> None:
+        """Do an iteration of whoever is at work."""
+        if self.first.gives_up and self.current is self.first:
+            self.first.close()
+            # It starts afresh: a point near the boundary is no good start for an interior point.
+            self.current = InteriorPoint().start(self.problem, replace(self.limits, start=None))
+        self.current.step()
+
+    def candidate(self) -> Candidate:
+        """Return classifier and multipliers."""
+        return self.current.candidate()
+
+    def certificate_due(self) -> bool:
+        """Say whether a certificate is due."""
+        return self.current.certificate_due()
+
+    def judged(self, gap: float) -> None:
+        """Take note of the proven gap."""
+        self.current.judged(gap)
+
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether further steps would change nothing."""
+        return self.current.finished and not (self.current is self.first and self.first.gives_up)
+
+    def close(self) -> None:
+        """Give back what the run holds."""
+        self.current.close()
+
+    def info(self) -> dict[str, Any]:
+        """Return the figures of the first state, and who went on."""
+        if self.current is self.first:
+            return self.first.info()
+        return {**self.first.info(), "handed_over_to": InteriorPoint.name, **self.current.info()}
