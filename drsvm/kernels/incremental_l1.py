@@ -31,6 +31,12 @@ PENDING, FIRST = np.uint64(1), np.uint64(2)
 """Slots of a coordinate that waits for the end of the step, and of the first bucket."""
 CHUNK = np.uint64(16)
 """A chunk of a bucket: where the chunk before it ends, and fifteen coordinates."""
+MOST_OPENINGS = 64
+"""Every time buckets are opened for a threshold that turned out larger, it is at least one more of them. One time is
+the rule; after so many all that are left are opened at once, and then no threshold is too large."""
+MOST_TRIALS = 2160
+"""A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
+takes two trials each, after the first few. Roundings end all but the strangest searches after a few dozen."""
 
 # The queue is these arrays, passed one by one, and functions leave at their end only: else numba counts references at
 # every call, which takes longer than a step.
@@ -139,7 +145,9 @@ def _open(w, slot, tails, chunks, pending, work, numbers, counts, tau):
     for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
         position = np.uint64(tails[bucket])
         tails[bucket] = 0
-        while position != np.uint64(0):
+        for _ in range(np.uint64(counts[TOP]) // CHUNK):  # no bucket has more chunks than there are
+            if position == np.uint64(0):
+                break
             begin = (position - np.uint64(1)) // CHUNK * CHUNK
             for k in range(begin + np.uint64(1), position):
                 j = np.uint64(chunks[k])
@@ -264,7 +272,9 @@ def _threshold(work, waiting, total, active, level, rho):
     """
     tau = 0.0
     others, left, before = total, active, -1.0
-    while left != before and others - left * tau > rho * (level + tau):
+    for _ in range(np.uint64(waiting) + np.uint64(2)):  # every step but the last passes a pending weight at least
+        if left == before or not others - left * tau > rho * (level + tau):
+            break
         before = left
         tau += (others - left * tau - rho * (level + tau)) / (left + rho)
         smaller, gone = _pending_up_to(work, waiting, tau)
@@ -369,7 +379,10 @@ def _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2):
     shift = row.step * delta
     slack, target = (rho, rho * s) if ball < 0.0 else (0.0, rho * ball)
     tau, before = guess, -1.0
-    while True:  # Newton's method; after one step it comes from below, and the active set shrinks to the right one
+    rest = over = margin = signed = square = count = active = 0.0
+    # Newton's method; after one step it comes from below, and the active set shrinks, by one entry at least in every
+    # step, to the right one.
+    for _ in range(np.uint64(row.length) + np.uint64(waiting) + np.uint64(3)):
         total, gone = _pending_up_to(work, waiting, tau)
         others, active = row.others - total, row.active - gone
         count, over, margin, signed, square = _row_sums(work, row.length, shift, tau)
@@ -428,8 +441,8 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
     width = math.inf
     steepest = _steepest(row, line)
     t = start
-    tries = 0
-    while True:
+    delta, sigma2, point = 0.0, 0.0, Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    for tries in range(MOST_TRIALS):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
         point = _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2)
         if point.tau > limit:
@@ -458,7 +471,6 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
         if (t == low and low_known) or (t == high and high_known):
             break
         width = high - low
-        tries += 1
     return delta, sigma2, point
 
 
@@ -634,8 +646,11 @@ def ippa_epoch(
         total, active = numbers[TOTAL], float(counts[ACTIVE])
         tau, left = _threshold(work, 0, total, active, level, rho)
         limit = -1.0
-        while tau > limit:
-            limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, tau)
+        for opening in range(MOST_OPENINGS + 1):
+            if not tau > limit:
+                break
+            asked = tau if opening < MOST_OPENINGS else math.inf
+            limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
             tau, left = _threshold(work, counts[WAITING], total, active, level, rho)
         offset = numbers[OFFSET] + tau / numbers[SCALE]
         margin = sign * (numbers[SCALE] / rho * _dot(data, indices, start, end, w, offset) + b)
@@ -655,9 +670,12 @@ def ippa_epoch(
             limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, max(tau, 1.1 * usual))
             tau = max(tau, usual)
             delta, sigma2, point = _solve(work, counts[WAITING], limit, tau, row, 1.0 - margin, flipped)
-            while point.tau > limit:
+            for opening in range(MOST_OPENINGS + 1):
+                if not point.tau > limit:
+                    break
                 tau = point.tau
-                limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, 1.1 * tau)
+                asked = 1.1 * tau if opening < MOST_OPENINGS else math.inf
+                limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
                 delta, sigma2, point = _solve(work, counts[WAITING], limit, tau, row, 1.0 - margin, flipped)
             usual += 0.1 * (point.tau - usual)
             new, tau, left = point.level, point.tau, point.total
@@ -725,8 +743,11 @@ def _project(w, slot, tails, chunks, pending, work, numbers, counts, level):
     _measure(w, slot, pending, work, numbers, counts)
     tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     limit = -1.0
-    while tau > limit:
-        limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, 1.1 * tau)
+    for opening in range(MOST_OPENINGS + 1):
+        if not tau > limit:
+            break
+        asked = 1.1 * tau if opening < MOST_OPENINGS else math.inf
+        limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
         tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     _shrink(w, slot, tails, chunks, pending, work, numbers, counts, tau, 1.0)
     numbers[TOTAL] = left

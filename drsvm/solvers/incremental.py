@@ -29,7 +29,7 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.epochs import ORDERS, UNLIMITED, Cone, Epochs, Point, Samples
-from drsvm.solvers.steps import Cycles, Schedule, check_steps, sensible
+from drsvm.solvers.steps import LARGEST, Cycles, Schedule, check_steps, sensible
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
@@ -149,7 +149,7 @@ class IncrementalState(State):
     def step(self) -> None:
         """Do an epoch of the present phase."""
         self.epoch += 1
-        while self.phase.finished:
+        if self.phase.finished:
             self.phase = next(self._phases)
         name = self.phase.name
         self.seen[name] = self.seen.get(name, 0) + 1
@@ -271,17 +271,18 @@ class Averaging(Phase):
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""
-        start = self.run.point
-        value = math.inf
-        while True:
+        start, best, lowest = self.run.point, step, math.inf
+        # Eight times longer every time: a few dozen trials at the most lead from the smallest to the largest step.
+        while step <= LARGEST * self.run.epochs.natural_step and self.run.limits.time_left() > 0:
             self.run.point = start.copy()
             self.move(step, 1.0)
-            last, value = value, self.run.value(self.run.point)
-            if not value < CLEARLY * last:
+            value = self.run.value(self.run.point)
+            if not value < CLEARLY * lowest:
                 break
+            best, lowest = step, value
             step *= LONGER
         self.run.point = start
-        return step / LONGER if math.isfinite(last) else step
+        return best
 
     def best(self) -> tuple[float, Point]:
         """Return the objective of the better one of the last point and the average, and that point."""
