@@ -47,8 +47,9 @@ BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
 FINEST_TOL = 1e-10
 """Proofs are tried for gaps of this size even where the tolerance asks for less."""
 
-FUTILE_PROOFS = 3
-"""A gap that should be small enough, but is no smaller this many times in a row, is a matter of rounding."""
+FUTILE_PROOFS, TELLING = 3, 1e-6
+"""A gap that should be small enough, but is no smaller this many times in a row, is a matter of rounding; as long as
+the products of slacks and multipliers add up to more, it is not, however loose the tolerance."""
 
 COLD_LEVEL = 3.0
 """λ at the start, in units of 1 / row norm."""
@@ -324,7 +325,8 @@ class InteriorPointState(State):
     def judged(self, gap: float) -> None:
         """Take note of the proven gap: a method that no longer gains has finished, or begins anew from the origin."""
         if self.near_the_end:
-            self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
+            futile = gap > 0.7 * self.last_gap and self.mu * self.total_weight <= TELLING
+            self.futile_proofs = self.futile_proofs + 1 if futile else 0
             self.finished |= self.futile_proofs >= FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
         if self.finished and gap > max(self.limits.tol, LOST):
