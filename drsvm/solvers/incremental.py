@@ -11,6 +11,8 @@ An iteration is an epoch, one pass over the rows. Every method is a sequence of 
 The first two need steps that shrink; averages of their multipliers prove a bound. Memory needs no shrinking steps: with
 a fixed centre its epochs tend to the proximal step on the whole objective with the step nη, and after each of them the
 centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good ones.
+
+Columns of very different sizes make all of them slow. Where epochs do not pay, the interior point takes over.
 """
 
 import math
@@ -29,6 +31,8 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.epochs import ORDERS, UNLIMITED, Cone, Epochs, Point, Samples
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.selection import interior_point_pays
 from drsvm.solvers.steps import LARGEST, Cycles, Schedule, check_steps, sensible
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
@@ -49,6 +53,12 @@ LONGER, CLEARLY = 8.0, 0.9
 WORTHWHILE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase goes on while an epoch lowers the objective by this share, with steps that shrink by this ratio."""
 
+PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
+"""After so many epochs, the second half of them must have reduced the gap to this share, or it must be within this
+multiple of the tolerance; otherwise, and after this share of all iterations, the interior point takes over."""
+
+ADVICE = "epochs hardly narrow the gap: scale the features to a common size, or choose solver='auto'"
+
 
 @dataclass(frozen=True)
 class Incremental(Solver):
@@ -67,6 +77,9 @@ class Incremental(Solver):
     polish : bool
         Whether multipliers are improved by an epoch of steps with memory for every certificate; these change nothing
         about the classifier, but averages of plain multipliers prove much less.
+    hand_over : bool
+        Whether, with steps="auto", the interior point takes over where progress is slow and its matrices are of a
+        modest size. With tol=0 there is nothing to reach, and epochs go on.
     """
 
     default_tol = 1e-4
@@ -77,6 +90,7 @@ class Incremental(Solver):
     decay: float = 0.97
     order: str = "shuffled"
     polish: bool = True
+    hand_over: bool = True
 
     def __post_init__(self) -> None:
         check_steps(self.steps, self.first_step, self.decay)
@@ -86,6 +100,11 @@ class Incremental(Solver):
     def start(self, problem: Problem, limits: Limits) -> "IncrementalState":
         """Prepare a run."""
         return IncrementalState(problem, self, limits)
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the method must remain what its name says."""
+        return not self.hand_over or self.steps != "auto"
 
     @abstractmethod
     def phases(self, run: "IncrementalState") -> Iterator["Phase"]:
@@ -123,6 +142,9 @@ class IncrementalState(State):
             self._go_to(limits.start)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
+        self.gaps: dict[int, float] = {}
+        self.slow = False
+        self.successor: State | None = None
         self._phases = settings.phases(self)
         self.phase = next(self._phases)
 
@@ -147,7 +169,13 @@ class IncrementalState(State):
         return value if math.isfinite(value) else math.inf
 
     def step(self) -> None:
-        """Do an epoch of the present phase."""
+        """Do an epoch of the present phase, or an iteration of the successor."""
+        if self.slow and self.successor is None and self._may_hand_over:
+            # It starts afresh: a point near the boundary is no good start for an interior point.
+            self.successor = InteriorPoint().start(self.problem, replace(self.limits, start=None))
+        if self.successor is not None:
+            self.successor.step()
+            return
         self.epoch += 1
         if self.phase.finished:
             self.phase = next(self._phases)
@@ -157,6 +185,8 @@ class IncrementalState(State):
 
     def candidate(self) -> Candidate:
         """Return the best point at hand, with multipliers."""
+        if self.successor is not None:
+            return self.successor.candidate()
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
         if self.problem.flip_cost == 0:  # flips are free: every classifier has the worst-case risk 1
             half = 0.5 * self.problem.weights
@@ -167,15 +197,44 @@ class IncrementalState(State):
 
     def certificate_due(self) -> bool:
         """Say whether a certificate is due: after every epoch at first, later after more and more of them."""
+        if self.successor is not None:
+            return self.successor.certificate_due()
         return self.limits.watched or self.epoch >= self.next_certificate
+
+    def judged(self, gap: float) -> None:
+        """Find out whether epochs still pay."""
+        if self.successor is not None:
+            self.successor.judged(gap)
+            return
+        self.gaps[self.epoch] = gap
+        earlier = min((gap for epoch, gap in self.gaps.items() if epoch <= self.epoch // 2), default=math.inf)
+        unlikely = gap > max(PROGRESS * earlier, NEAR * self.limits.tol)
+        late = self.epoch >= LATEST * self.limits.max_iter and gap > self.limits.tol
+        self.slow = self.epoch >= PATIENCE and (late or unlikely)
+
+    @property
+    def _may_hand_over(self) -> bool:
+        return self.limits.tol > 0.0 and not self.settings.is_pure and interior_point_pays(self.problem)
+
+    @property
+    def finished(self) -> bool:  # type: ignore[override]
+        """Whether further steps would change nothing."""
+        return self.successor is not None and self.successor.finished
 
     def close(self) -> None:
         """Give BLAS its threads back."""
+        if self.successor is not None:
+            self.successor.close()
         self.resources.close()
 
     def info(self) -> dict[str, Any]:
-        """Return the number of epochs of each phase."""
-        return {"epochs": dict(self.seen)}
+        """Return the number of epochs of each phase, and who went on after them or what else would help."""
+        info: dict[str, Any] = {"epochs": dict(self.seen)}
+        if self.successor is not None:
+            info |= {"handed_over_to": InteriorPoint.name, **self.successor.info()}
+        elif self.slow and self.limits.tol > 0.0:
+            info["advice"] = ADVICE
+        return info
 
 
 class Phase(ABC):
