@@ -32,8 +32,8 @@ PENDING, FIRST = np.uint64(1), np.uint64(2)
 CHUNK = np.uint64(16)
 """A chunk of a bucket: where the chunk before it ends, and fifteen coordinates."""
 MOST_OPENINGS = 64
-"""Every time buckets are opened for a threshold that turned out larger, it is at least one more of them. One time is
-the rule; after so many all that are left are opened at once, and then no threshold is too large."""
+"""Buckets are opened so many times for a threshold that turned out larger. One time is the rule; then all that are left
+are opened at once, and no threshold is too large any more."""
 MOST_TRIALS = 2160
 """A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
 takes two trials each, after the first few. Roundings end all but the strangest searches after a few dozen."""
@@ -145,9 +145,7 @@ def _open(w, slot, tails, chunks, pending, work, numbers, counts, tau):
     for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
         position = np.uint64(tails[bucket])
         tails[bucket] = 0
-        for _ in range(np.uint64(counts[TOP]) // CHUNK):  # no bucket has more chunks than there are
-            if position == np.uint64(0):
-                break
+        while position != np.uint64(0):  # each chunk is freed, and there are no more than d / 15 and one per bucket
             begin = (position - np.uint64(1)) // CHUNK * CHUNK
             for k in range(begin + np.uint64(1), position):
                 j = np.uint64(chunks[k])
@@ -268,13 +266,12 @@ def _pending_up_to(work, waiting, tau):
 def _threshold(work, waiting, total, active, level, rho):
     """Return the threshold τ for weights that no sample moves, and the sum of what it leaves, before ρ.
 
-    If not all weights up to τ are pending, τ is too small.
+    If not all weights up to τ are pending, τ is too small. Newton's method comes from below: every step passes one
+    pending weight at least, or is the last.
     """
     tau = 0.0
-    others, left, before = total, active, -1.0
-    for _ in range(np.uint64(waiting) + np.uint64(2)):  # every step but the last passes a pending weight at least
-        if left == before or not others - left * tau > rho * (level + tau):
-            break
+    others, left, before = total, active, math.inf
+    while left < before and others - left * tau > rho * (level + tau):
         before = left
         tau += (others - left * tau - rho * (level + tau)) / (left + rho)
         smaller, gone = _pending_up_to(work, waiting, tau)
@@ -378,22 +375,21 @@ def _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2):
         ds = row.step * row.kappa * line.sigma2_slope
     shift = row.step * delta
     slack, target = (rho, rho * s) if ball < 0.0 else (0.0, rho * ball)
-    tau, before = guess, -1.0
-    rest = over = margin = signed = square = count = active = 0.0
-    # Newton's method; after one step it comes from below, and the active set shrinks, by one entry at least in every
-    # step, to the right one.
-    for _ in range(np.uint64(row.length) + np.uint64(waiting) + np.uint64(3)):
+    tau, before, moved = guess, -1.0, True
+    count = over = margin = signed = square = active = rest = 0.0
+    # Newton's method: after one step it comes from below, and the active set shrinks to the right one. Every further
+    # step takes one entry out of it at least, or is the last.
+    while moved:
         total, gone = _pending_up_to(work, waiting, tau)
         others, active = row.others - total, row.active - gone
         count, over, margin, signed, square = _row_sums(work, row.length, shift, tau)
         rest = max(others - active * tau, 0.0) if active > 0.0 else 0.0
         excess = over + rest - target - slack * tau
-        if count + active == before or (excess <= 0.0 and (before >= 0.0 or tau == 0.0)):
-            break
-        before = count + active
-        tau = max(tau + excess / (before + slack), 0.0) if before + slack > 0.0 else 0.0
-        if tau > limit:
-            break
+        moved = count + active != before and (excess > 0.0 or (before < 0.0 and tau > 0.0))
+        if moved:
+            before = count + active
+            tau = max(tau + excess / (before + slack), 0.0) if before + slack > 0.0 else 0.0
+            moved = not tau > limit
     level = (over + rest) / rho if ball < 0.0 and tau > 0.0 else target / rho
     rate = row.step * line.delta_slope
     tau_slope = 0.0
@@ -441,8 +437,9 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
     width = math.inf
     steepest = _steepest(row, line)
     t = start
+    tries = 0
     delta, sigma2, point = 0.0, 0.0, Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    for tries in range(MOST_TRIALS):
+    while tries < MOST_TRIALS:
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
         point = _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2)
         if point.tau > limit:
@@ -471,6 +468,7 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
         if (t == low and low_known) or (t == high and high_known):
             break
         width = high - low
+        tries += 1
     return delta, sigma2, point
 
 
@@ -646,11 +644,8 @@ def ippa_epoch(
         total, active = numbers[TOTAL], float(counts[ACTIVE])
         tau, left = _threshold(work, 0, total, active, level, rho)
         limit = -1.0
-        for opening in range(MOST_OPENINGS + 1):
-            if not tau > limit:
-                break
-            asked = tau if opening < MOST_OPENINGS else math.inf
-            limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
+        while tau > limit:  # each time one more bucket is opened at least, or nothing changes and τ is at the limit
+            limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, tau)
             tau, left = _threshold(work, counts[WAITING], total, active, level, rho)
         offset = numbers[OFFSET] + tau / numbers[SCALE]
         margin = sign * (numbers[SCALE] / rho * _dot(data, indices, start, end, w, offset) + b)
@@ -743,11 +738,8 @@ def _project(w, slot, tails, chunks, pending, work, numbers, counts, level):
     _measure(w, slot, pending, work, numbers, counts)
     tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     limit = -1.0
-    for opening in range(MOST_OPENINGS + 1):
-        if not tau > limit:
-            break
-        asked = 1.1 * tau if opening < MOST_OPENINGS else math.inf
-        limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
+    while tau > limit:  # as in `ippa_epoch`
+        limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, 1.1 * tau)
         tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     _shrink(w, slot, tails, chunks, pending, work, numbers, counts, tau, 1.0)
     numbers[TOTAL] = left
