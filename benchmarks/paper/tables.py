@@ -18,9 +18,9 @@ TOLERANCE = 1e-7
 CLOSE = 1e-4
 
 SOLVERS = {
-    "M-ISG": ("isg", {"batch_size": 32}),
-    "IPPA": ("ippa", {}),
-    "Hybrid": ("hybrid", {}),
+    "M-ISG": ("isg", {"batch_size": 32, "hand_over": False}),
+    "IPPA": ("ippa", {"hand_over": False}),
+    "Hybrid": ("hybrid", {"hand_over": False}),
     "GS-ADMM": ("admm", {}),
     "YALMIP": ("conic", {"accuracy": 1e-9}),
     "interior point": ("interior-point", {}),

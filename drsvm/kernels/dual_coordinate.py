@@ -197,7 +197,7 @@ def dual_coordinate_epoch(
     scale, level, _ = _answer(now, terms)
     gap = near = violation = 0.0
     position = 0
-    while position < active:
+    for _ in range(active):  # a row is left behind or taken out in every turn
         i = order[position]
         first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]

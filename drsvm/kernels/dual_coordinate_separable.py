@@ -157,7 +157,7 @@ def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, 
     values, z = np.empty(longest), np.empty(longest)
     gap = near = violation = 0.0
     position = 0
-    while position < active:
+    for _ in range(active):  # a row is left behind or taken out in every turn
         i = order[position]
         first, last = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
         sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]

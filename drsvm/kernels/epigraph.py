@@ -22,6 +22,10 @@ ONE, TWO, INFINITY = 1, 2, 3
 
 EPS = 2.0**-52
 
+MOST_TRIALS = 2160
+"""A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
+takes two trials each, after one at either end. Roundings end all but the strangest searches after a few dozen."""
+
 
 @njit(cache=True, error_model="numpy")
 def threshold(sizes, s, r):
@@ -36,7 +40,9 @@ def threshold(sizes, s, r):
     count = 0
     lower = 0.0  # the root lies above it: in the end the active entries are those above `lower`
     state = np.uint64(88172645463325252)
-    while m > 0:
+    for _ in range(sizes.size):  # every pass splits off one entry at least: its pivot
+        if m == 0:
+            break
         state ^= state << np.uint64(13)
         state ^= state >> np.uint64(7)
         state ^= state << np.uint64(17)
@@ -371,7 +377,7 @@ def _maximise(q, ball, sample, line):
     """Return δ, σ₂ and the point where the dual function is largest on the line.
 
     Newton steps on the exact slope, with a bracket that at least halves in every second step, until the slope is
-    rounding noise or the bracket too narrow to hold anything else. It needs no limit on the number of steps.
+    rounding noise or the bracket too narrow to hold anything else.
     """
     low, high = line.low, line.high
     width = high - low
@@ -379,7 +385,8 @@ def _maximise(q, ball, sample, line):
     if line.sigma2_slope != 0.0:
         steepest += sample.eta * (sample.kappa * line.sigma2_slope) ** 2
     t = low
-    while True:
+    delta, sigma2, point = 0.0, 0.0, Point(0.0, 0.0, 0.0, 0.0, 0.0)
+    for _ in range(MOST_TRIALS):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
         point = _evaluate(q, ball, sample, line, delta, sigma2)
         slope, curvature = _slope_and_curvature(sample, line, point)

@@ -31,6 +31,12 @@ PENDING, FIRST = np.uint64(1), np.uint64(2)
 """Slots of a coordinate that waits for the end of the step, and of the first bucket."""
 CHUNK = np.uint64(16)
 """A chunk of a bucket: where the chunk before it ends, and fifteen coordinates."""
+MOST_OPENINGS = 64
+"""Buckets are opened so many times for a threshold that turned out larger. One time is the rule; then all that are left
+are opened at once, and no threshold is too large any more."""
+MOST_TRIALS = 2160
+"""A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
+takes two trials each, after the first few. Roundings end all but the strangest searches after a few dozen."""
 
 # The queue is these arrays, passed one by one, and functions leave at their end only: else numba counts references at
 # every call, which takes longer than a step.
@@ -139,7 +145,7 @@ def _open(w, slot, tails, chunks, pending, work, numbers, counts, tau):
     for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
         position = np.uint64(tails[bucket])
         tails[bucket] = 0
-        while position != np.uint64(0):
+        while position != np.uint64(0):  # each chunk is freed, and there are no more than d / 15 and one per bucket
             begin = (position - np.uint64(1)) // CHUNK * CHUNK
             for k in range(begin + np.uint64(1), position):
                 j = np.uint64(chunks[k])
@@ -260,11 +266,12 @@ def _pending_up_to(work, waiting, tau):
 def _threshold(work, waiting, total, active, level, rho):
     """Return the threshold τ for weights that no sample moves, and the sum of what it leaves, before ρ.
 
-    If not all weights up to τ are pending, τ is too small.
+    If not all weights up to τ are pending, τ is too small. Newton's method comes from below: every step passes one
+    pending weight at least, or is the last.
     """
     tau = 0.0
-    others, left, before = total, active, -1.0
-    while left != before and others - left * tau > rho * (level + tau):
+    others, left, before = total, active, math.inf
+    while left < before and others - left * tau > rho * (level + tau):
         before = left
         tau += (others - left * tau - rho * (level + tau)) / (left + rho)
         smaller, gone = _pending_up_to(work, waiting, tau)
@@ -368,19 +375,21 @@ def _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2):
         ds = row.step * row.kappa * line.sigma2_slope
     shift = row.step * delta
     slack, target = (rho, rho * s) if ball < 0.0 else (0.0, rho * ball)
-    tau, before = guess, -1.0
-    while True:  # Newton's method; after one step it comes from below, and the active set shrinks to the right one
+    tau, before, moved = guess, -1.0, True
+    count = over = margin = signed = square = active = rest = 0.0
+    # Newton's method: after one step it comes from below, and the active set shrinks to the right one. Every further
+    # step takes one entry out of it at least, or is the last.
+    while moved:
         total, gone = _pending_up_to(work, waiting, tau)
         others, active = row.others - total, row.active - gone
         count, over, margin, signed, square = _row_sums(work, row.length, shift, tau)
         rest = max(others - active * tau, 0.0) if active > 0.0 else 0.0
         excess = over + rest - target - slack * tau
-        if count + active == before or (excess <= 0.0 and (before >= 0.0 or tau == 0.0)):
-            break
-        before = count + active
-        tau = max(tau + excess / (before + slack), 0.0) if before + slack > 0.0 else 0.0
-        if tau > limit:
-            break
+        moved = count + active != before and (excess > 0.0 or (before < 0.0 and tau > 0.0))
+        if moved:
+            before = count + active
+            tau = max(tau + excess / (before + slack), 0.0) if before + slack > 0.0 else 0.0
+            moved = not tau > limit
     level = (over + rest) / rho if ball < 0.0 and tau > 0.0 else target / rho
     rate = row.step * line.delta_slope
     tau_slope = 0.0
@@ -429,7 +438,8 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
     steepest = _steepest(row, line)
     t = start
     tries = 0
-    while True:
+    delta, sigma2, point = 0.0, 0.0, Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    while tries < MOST_TRIALS:
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
         point = _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2)
         if point.tau > limit:
@@ -634,7 +644,7 @@ def ippa_epoch(
         total, active = numbers[TOTAL], float(counts[ACTIVE])
         tau, left = _threshold(work, 0, total, active, level, rho)
         limit = -1.0
-        while tau > limit:
+        while tau > limit:  # each time one more bucket is opened at least, or nothing changes and τ is at the limit
             limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, tau)
             tau, left = _threshold(work, counts[WAITING], total, active, level, rho)
         offset = numbers[OFFSET] + tau / numbers[SCALE]
@@ -655,9 +665,12 @@ def ippa_epoch(
             limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, max(tau, 1.1 * usual))
             tau = max(tau, usual)
             delta, sigma2, point = _solve(work, counts[WAITING], limit, tau, row, 1.0 - margin, flipped)
-            while point.tau > limit:
+            for opening in range(MOST_OPENINGS + 1):
+                if not point.tau > limit:
+                    break
                 tau = point.tau
-                limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, 1.1 * tau)
+                asked = 1.1 * tau if opening < MOST_OPENINGS else math.inf
+                limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, asked)
                 delta, sigma2, point = _solve(work, counts[WAITING], limit, tau, row, 1.0 - margin, flipped)
             usual += 0.1 * (point.tau - usual)
             new, tau, left = point.level, point.tau, point.total
@@ -725,7 +738,7 @@ def _project(w, slot, tails, chunks, pending, work, numbers, counts, level):
     _measure(w, slot, pending, work, numbers, counts)
     tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     limit = -1.0
-    while tau > limit:
+    while tau > limit:  # as in `ippa_epoch`
         limit = _open(w, slot, tails, chunks, pending, work, numbers, counts, 1.1 * tau)
         tau, left = _threshold(work, counts[WAITING], total, active, level, 1.0)
     _shrink(w, slot, tails, chunks, pending, work, numbers, counts, tau, 1.0)

@@ -39,6 +39,10 @@ TOLERANCE = 1e-11
 MOST_STEPS = 100
 """Newton steps on a piecewise linear function: it takes three or four."""
 
+NARROW, MOST_TRIALS = 1e-15, 104
+"""A bracket of multipliers that is no wider holds one number; one of width 2 is halved 51 times until it is as narrow,
+which takes two trials each, after one at either end."""
+
 SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
 """The vector is made plain when its scale is smaller; its norm is computed afresh when this little of it is left."""
 
@@ -350,11 +354,14 @@ def _maximise(step, weights, work, index, line, t, low, high, ball):
     """Return t, margin and λ where the dual function is largest on a line, from a guess of t.
 
     Its slope is (1 − m, 2 − κλ)·(δ', σ₂'), which falls: Newton steps, within a bracket that shrinks by half at least
-    in every second step.
+    in every second step. Either end of the line is tried once: where the slope bends, Newton steps may lead from one to
+    the other and back.
     """
     start, towards = STARTS[line], DIRECTIONS[line]
-    first, final, width = low, high, 2.0 * (high - low)
-    while True:
+    first, final, width = low, high, math.inf
+    low_tried = high_tried = False
+    margin = level = 0.0
+    for _ in range(MOST_TRIALS):
         delta, sigma2 = start[0] + t * towards[0], start[1] + t * towards[1]
         margin, level, margin_slope, level_slope = _point(step, weights, work, index, delta, sigma2, towards, ball)
         slope = towards[0] * (1.0 - margin)
@@ -363,24 +370,25 @@ def _maximise(step, weights, work, index, line, t, low, high, ball):
             slope += towards[1] * (2.0 - step.kappa * level)
             curvature -= towards[1] * step.kappa * level_slope
         if abs(slope) <= 0.1 * TOLERANCE * step.noise:
-            return t, margin, level
-        if (t == first and slope < 0.0) or (t == final and slope > 0.0) or not high - low > 1e-15:
-            return t, margin, level
+            break
+        if (t == first and slope < 0.0) or (t == final and slope > 0.0) or not high - low > NARROW:
+            break
         if slope > 0.0:
-            low = t
+            low, low_tried = t, True
         else:
-            high = t
+            high, high_tried = t, True
         new = t - slope / curvature if curvature < 0.0 else (high if slope > 0.0 else low)
         if new >= high:
-            new = high if high == final else 0.5 * (low + high)
+            new = 0.5 * (low + high) if high_tried else high
         elif new <= low:
-            new = low if low == first else 0.5 * (low + high)
+            new = 0.5 * (low + high) if low_tried else low
         elif high - low > 0.5 * width:
-            new = 0.5 * (low + high) if 0.0 < width < 2.0 * (final - first) else new
+            new = 0.5 * (low + high)
         width = high - low
         if new == t:
-            return t, margin, level
+            break
         t = new
+    return t, margin, level
 
 
 @njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
@@ -442,7 +450,7 @@ def _multipliers(step, weights, work, index, delta, sigma2):
     kink_left = step.kappa > 0.0
     edges_left = 3
     best_delta, best_sigma2, best_level, best_gap = 0.0, 0.0, 0.0, math.inf
-    while True:
+    for _ in range(4):  # three edges and the inside
         low, ball = (-1.0, 2.0 / step.kappa) if line == KINK else (0.0, -1.0)
         t, margin, level = _maximise(step, weights, work, index, line, t, low, 1.0, ball)
         delta, sigma2 = STARTS[line][0] + t * DIRECTIONS[line][0], t * DIRECTIONS[line][1]
@@ -454,11 +462,12 @@ def _multipliers(step, weights, work, index, delta, sigma2):
         kink_left &= line != KINK
         edges_left -= 0 if line == KINK else 1
         if gap <= TOLERANCE * step.noise or not step.flips or not (edges_left > 0 or kink_left):
-            return best_delta, best_sigma2, best_level
+            break
         if edges_left > 0:
             line, t = (HINGE if line == KINK else (line + 1) % 3), 0.5
         else:
             line, t = KINK, best_delta
+    return best_delta, best_sigma2, best_level
 
 
 # --- plain steps ------------------------------------------------------------------------------------------------------

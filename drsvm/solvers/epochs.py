@@ -126,7 +126,7 @@ class Epochs:
         kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if cone.with_intercept else 0.0
-        self.natural_step = 1.0 / (self.square + min(kappa**2, kappa * cone.radius))
+        self.natural_step = 1.0 / (self.square + kappa * min(kappa, cone.radius))
         self._metric: tuple[np.ndarray, ...] | None = None
 
     def origin(self) -> Point:

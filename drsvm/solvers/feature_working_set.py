@@ -31,9 +31,6 @@ EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
 """The first stage ends when the estimated gap is so small, or after so many epochs; but not where the tolerance is so
 few times smaller: epochs get there sooner than rounds."""
 
-SHARE_OF_EPOCHS, LEAST_EPOCHS = 0.3, 8
-"""Nor may the first stage take more than this share of the interior point's own time on all features."""
-
 HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
 """Prices, as shares of e: hotter features come in at first, colder ones go out, but not after so many rounds: then sets
 only grow, and come to an end."""
@@ -76,7 +73,6 @@ class FeatureWorkingSetState(State):
         self.working: np.ndarray | None = np.arange(problem.n_features) if problem.n_features <= FEW else None
         self.best = self.ascent.candidate()
         self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
-        self.most_epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, SHARE_OF_EPOCHS * self.trend.budget))
         self.rounds = self.iterations = 0
         self.too_many = self.interrupted = False
 
@@ -93,12 +89,12 @@ class FeatureWorkingSetState(State):
         self.best = ascent.candidate()
         near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
         hopeless = self.trend.hopeless(self.proofs.expected_gap(ascent.estimate))
-        if not self.too_many and (near or ascent.count >= self.most_epochs):
+        if not self.too_many and (near or hopeless or ascent.count >= MOST_EPOCHS):
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             hot = np.flatnonzero((np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0))
             if len(hot) <= self.settings.most_features:
                 self.working = hot
-        self.gives_up = hopeless and self.working is None and ascent.count >= self.most_epochs
+        self.gives_up = hopeless and self.working is None
 
     def _solve_on(self, features: np.ndarray) -> None:
         problem = self.problem

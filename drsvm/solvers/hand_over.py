@@ -81,4 +81,5 @@ class HandOver(State):
         """Return the figures of the first state, and who went on."""
         if self.current is self.first:
             return self.first.info()
-        return {**self.first.info(), "handed_over_to": InteriorPoint.name, **self.current.info()}
+        first = {name: value for name, value in self.first.info().items() if name != "advice"}
+        return {**first, "handed_over_to": InteriorPoint.name, **self.current.info()}

@@ -11,6 +11,8 @@ An iteration is an epoch, one pass over the rows. Every method is a sequence of 
 The first two need steps that shrink; averages of their multipliers prove a bound. Memory needs no shrinking steps: with
 a fixed centre its epochs tend to the proximal step on the whole objective with the step nη, and after each of them the
 centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good ones.
+
+Columns of very different sizes make all of them slow. Where epochs do not pay, the interior point takes over.
 """
 
 import math
@@ -29,7 +31,9 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.epochs import ORDERS, UNLIMITED, Cone, Epochs, Point, Samples
-from drsvm.solvers.steps import Cycles, Schedule, check_steps, sensible
+from drsvm.solvers.hand_over import HandOver
+from drsvm.solvers.selection import interior_point_pays
+from drsvm.solvers.steps import LARGEST, Cycles, Schedule, check_steps, sensible
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
@@ -49,6 +53,12 @@ LONGER, CLEARLY = 8.0, 0.9
 WORTHWHILE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase goes on while an epoch lowers the objective by this share, with steps that shrink by this ratio."""
 
+PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
+"""After so many epochs, the second half of them must have reduced the gap to this share, or it must be within this
+multiple of the tolerance; otherwise, and after this share of all iterations, the interior point takes over."""
+
+ADVICE = "epochs hardly narrow the gap: scale the features to a common size, or choose solver='auto'"
+
 
 @dataclass(frozen=True)
 class Incremental(Solver):
@@ -67,6 +77,9 @@ class Incremental(Solver):
     polish : bool
         Whether multipliers are improved by an epoch of steps with memory for every certificate; these change nothing
         about the classifier, but averages of plain multipliers prove much less.
+    hand_over : bool
+        Whether, with steps="auto", the interior point takes over where progress is slow and its matrices are of a
+        modest size. With tol=0 there is nothing to reach, and epochs go on.
     """
 
     default_tol = 1e-4
@@ -77,15 +90,23 @@ class Incremental(Solver):
     decay: float = 0.97
     order: str = "shuffled"
     polish: bool = True
+    hand_over: bool = True
 
     def __post_init__(self) -> None:
         check_steps(self.steps, self.first_step, self.decay)
         if self.order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
 
-    def start(self, problem: Problem, limits: Limits) -> "IncrementalState":
+    def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        return IncrementalState(problem, self, limits)
+        run = IncrementalState(problem, self, limits)
+        may_hand_over = limits.tol > 0.0 and not self.is_pure and interior_point_pays(problem)
+        return HandOver(run, problem, limits) if may_hand_over else run
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the method must remain what its name says."""
+        return not self.hand_over or self.steps != "auto"
 
     @abstractmethod
     def phases(self, run: "IncrementalState") -> Iterator["Phase"]:
@@ -123,6 +144,7 @@ class IncrementalState(State):
             self._go_to(limits.start)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
+        self.gaps: dict[int, float] = {}
         self._phases = settings.phases(self)
         self.phase = next(self._phases)
 
@@ -149,7 +171,7 @@ class IncrementalState(State):
     def step(self) -> None:
         """Do an epoch of the present phase."""
         self.epoch += 1
-        while self.phase.finished:
+        if self.phase.finished:
             self.phase = next(self._phases)
         name = self.phase.name
         self.seen[name] = self.seen.get(name, 0) + 1
@@ -169,13 +191,21 @@ class IncrementalState(State):
         """Say whether a certificate is due: after every epoch at first, later after more and more of them."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
+    def judged(self, gap: float) -> None:
+        """Find out whether epochs still pay."""
+        self.gaps[self.epoch] = gap
+        earlier = min((gap for epoch, gap in self.gaps.items() if epoch <= self.epoch // 2), default=math.inf)
+        unlikely = gap > max(PROGRESS * earlier, NEAR * self.limits.tol)
+        late = self.epoch >= LATEST * self.limits.max_iter and gap > self.limits.tol
+        self.gives_up = self.epoch >= PATIENCE and (late or unlikely)
+
     def close(self) -> None:
         """Give BLAS its threads back."""
         self.resources.close()
 
     def info(self) -> dict[str, Any]:
-        """Return the number of epochs of each phase."""
-        return {"epochs": dict(self.seen)}
+        """Return the number of epochs of each phase, and what would help where they hardly do."""
+        return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})
 
 
 class Phase(ABC):
@@ -271,17 +301,18 @@ class Averaging(Phase):
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""
-        start = self.run.point
-        value = math.inf
-        while True:
+        start, best, lowest = self.run.point, step, math.inf
+        # Eight times longer every time: a few dozen trials at the most lead from the smallest to the largest step.
+        while step <= LARGEST * self.run.epochs.natural_step and self.run.limits.time_left() > 0:
             self.run.point = start.copy()
             self.move(step, 1.0)
-            last, value = value, self.run.value(self.run.point)
-            if not value < CLEARLY * last:
+            value = self.run.value(self.run.point)
+            if not value < CLEARLY * lowest:
                 break
+            best, lowest = step, value
             step *= LONGER
         self.run.point = start
-        return step / LONGER if math.isfinite(last) else step
+        return best
 
     def best(self) -> tuple[float, Point]:
         """Return the objective of the better one of the last point and the average, and that point."""

@@ -14,12 +14,18 @@ class Ippa(Incremental):
     ----------
     memory : bool
         Whether, with steps="auto", the run goes on with steps that keep the last pulls of all other rows once plain
-        steps no longer pay. The other schemes take plain steps throughout.
+        steps no longer pay. The other schemes take plain steps throughout, and so does memory=False; then nobody takes
+        over either.
     """
 
     name = "ippa"
 
     memory: bool = True
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the method must remain what its name says."""
+        return super().is_pure or not self.memory
 
     def phases(self, run: IncrementalState) -> Iterator[Phase]:
         """Yield plain steps, and steps with memory where these are wanted."""

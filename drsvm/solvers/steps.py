@@ -60,14 +60,14 @@ class Cycles:
     def _place(self, epoch: int) -> tuple[int, int]:
         """Return how many epochs of the present cycle have passed, and its length."""
         start, length = 0, SHORTEST
-        while True:
-            left = self.epochs - start
-            if left < (1 + CYCLES) * length:  # no room for a longer cycle after this one
-                length = max(left, 1)
-            if epoch <= start + length or left <= length:
-                return (epoch - 1 - start) % length, length
+        # Cycles grow, so that the last one begins after about log₃ of the number of epochs.
+        while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:
             start += length
             length *= CYCLES
+        left = self.epochs - start
+        if left < (1 + CYCLES) * length:  # no room for a longer cycle after this one
+            length = max(left, 1)
+        return (epoch - 1 - start) % length, length
 
 
 def check_steps(steps, first_step, decay) -> None:

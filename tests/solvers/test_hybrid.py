@@ -4,6 +4,7 @@ import math
 
 import pytest
 from instances import well_conditioned_instance
+from strategies import run_python
 
 from drsvm import Problem, solve
 
@@ -16,6 +17,20 @@ def test_the_switch_comes_by_itself():
     assert list(epochs) == ["subgradient", "memory"] and 2 <= epochs["subgradient"] <= 8
     epochs = solve(problem, "hybrid", tol=0.0, max_iter=30, memory=False).info["epochs"]
     assert list(epochs) == ["subgradient", "proximal"]
+
+
+def test_newton_steps_from_end_to_end_of_an_edge_come_to_an_end():
+    """In a process of its own: what runs in a kernel for ever cannot be stopped from within."""
+    code = """
+import math
+from drsvm import Problem, solve
+X = [
+    [-6.660670627053513e-05, -2.765836258918027e-06, 0, 0, -4.2662216184758435e-05, 0, 7.572078204544693e-05],
+    [-5.649952002802806e-06, -2.9437692184748615e-06, 0, 0, -6.831163152649844e-05, -1.9768166105834873e-06, 0],
+]
+print(solve(Problem(X, [1, -1], radius=1e-10, norm=math.inf), "hybrid").status.name)
+"""
+    assert run_python(code, timeout=240).strip() == "OPTIMAL"
 
 
 @pytest.mark.data

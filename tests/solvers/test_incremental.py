@@ -186,6 +186,52 @@ def test_no_first_step_is_too_extreme(instance, method, norm, first_step, steps)
     assert 0 <= result.lower_bound <= result.objective <= 1.0
 
 
+# Columns of very different sizes
+
+
+@pytest.fixture(scope="module")
+def uneven():
+    """Return a function that gives a problem with heavy-tailed columns from 0.01 to 1000 in size."""
+    rng = np.random.default_rng(11)
+    X = rng.lognormal(sigma=2.0, size=(400, 12)) * np.logspace(-2, 3, 12)
+    y = np.where(np.log(X) @ rng.normal(size=12) + 3.0 * rng.normal(size=400) > 5.0, 1, -1)
+    return lambda **parameters: Problem(X, y, **{"radius": 0.01, "fit_intercept": True, **parameters})
+
+
+@for_each_method
+@for_each_norm
+@pytest.mark.parametrize("parameters", [{}, {"flip_cost": math.inf}, {"l2": 0.01}], ids=str)
+def test_the_interior_point_takes_over_where_epochs_do_not_pay(uneven, method, norm, parameters):
+    result = solve(uneven(norm=norm, **parameters), method)
+    assert result.status is Status.OPTIMAL
+    assert result.info["handed_over_to"] == "interior-point" and "advice" not in result.info
+    assert result.n_iter > sum(result.info["epochs"].values()) >= 64
+
+
+@for_each_method
+@pytest.mark.parametrize(
+    "settings", [{"steps": "root"}, {"hand_over": False}, {"memory": False}, {"tol": 0.0}, {"max_iter": 60}], ids=str
+)
+def test_a_method_stays_what_it_is_where_that_is_wanted(uneven, method, settings):
+    if method == "isg" and "memory" in settings:
+        pytest.skip("isg has no memory")
+    result = solve(uneven(), method, **{"max_iter": 100, **settings})
+    assert result.status is Status.ITERATION_LIMIT and "handed_over_to" not in result.info
+    assert sum(result.info["epochs"].values()) == result.n_iter
+
+
+def test_where_nobody_can_take_over_there_is_advice(uneven, monkeypatch):
+    monkeypatch.setattr("drsvm.solvers.incremental.interior_point_pays", lambda problem: False)
+    info = solve(uneven(), "hybrid", max_iter=100).info
+    assert "scale the features" in info["advice"] and "handed_over_to" not in info
+
+
+@for_each_norm
+def test_nobody_takes_over_where_epochs_pay(instance, norm):
+    for method in ("ippa", "hybrid"):
+        assert "handed_over_to" not in solve(instance(norm=norm), method).info
+
+
 # Limits and strange data
 
 

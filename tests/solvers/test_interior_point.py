@@ -215,6 +215,14 @@ def test_a_tolerance_beyond_reach_ends_in_a_stall(norm, tol):
 
 
 @for_each_norm
+@pytest.mark.parametrize("tol", [0.1, 0.01, 1e-3])
+def test_a_loose_tolerance_is_no_reason_to_give_up(norm, tol):
+    for radius, flip_cost in ((0.1, 1.0), (0.01, 0.3), (0.001, math.inf)):
+        problem = well_conditioned_instance(3, 300, 8, norm=norm, radius=radius, flip_cost=flip_cost)
+        assert solve(problem, "interior-point", tol=tol).status is Status.OPTIMAL
+
+
+@for_each_norm
 @pytest.mark.parametrize("settings", [{"correctors": 0}, {"correctors": 3}, {"step_fraction": 0.9}], ids=str)
 def test_settings_change_the_way_and_not_the_optimum(norm, settings):
     problem = well_conditioned_instance(1, 120, 8, norm=norm, fit_intercept=True)

@@ -1,0 +1,264 @@
+"""Random instances at the ends of all scales, what must hold of any solver's answer to them, and a watched process.
+
+A solve that hangs in compiled code hears neither a time limit nor an alarm, so solves run in a child process, which is
+killed when one of them takes too long.
+"""
+
+import json
+import math
+import multiprocessing
+import traceback
+import warnings
+
+import numpy as np
+from instances import log_uniform_integer
+from problems import DUAL_ORDER, NORMS, Plain
+from scipy import sparse
+
+from drsvm import Problem, Status, solve
+from drsvm.certificate import certify
+
+SOLVERS = (
+    "auto",
+    "interior-point",
+    "dual-coordinate",
+    "feature-working-set",
+    "isg",
+    "ippa",
+    "hybrid",
+    "admm",
+    "conic",
+)
+
+WATCHDOG, WARM_UP = 10.0, 600.0
+"""Seconds after which a solve counts as hung, and in which all kernels are compiled."""
+
+EPS = 2.0**-52
+
+
+# --- instances --------------------------------------------------------------------------------------------------------
+
+
+def extreme_instance(seed):
+    """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge, and data that degenerate."""
+    rng = np.random.default_rng((seed, 2))
+    X, y = extreme_rows(rng)
+    if rng.random() < 0.3:
+        X = X.astype(np.float32)
+    flip_cost = float(rng.choice([0.0, 1e-8, 1e-3, 1.0, 1e3, 1e8, math.inf, math.inf, power(rng, -8, 8)]))
+    return Problem(
+        sparse.csr_array(X) if rng.random() < 0.4 else X,
+        y,
+        radius=extreme_radius(rng, X, flip_cost),
+        flip_cost=flip_cost,
+        norm=rng.choice(NORMS),
+        l2=float(rng.choice([0.0, 0.0, 0.0, 1e-10, 1e-3, 1.0, 1e6, power(rng, -10, 6)])),
+        sample_weight=power(rng, -12, 0, len(y)) if rng.random() < 0.3 else None,
+        fit_intercept=rng.random() < 0.5,
+    )
+
+
+def extreme_rows(rng):
+    """Return rows and labels of both classes."""
+    n, d = 1 + log_uniform_integer(rng, 29), int(rng.integers(1, 16))
+    X = rng.normal(size=(n, d))
+    if rng.random() < 0.3:  # entries of different sizes, many of them 0
+        X *= power(rng, -2, 0, (n, d)) * (rng.random((n, d)) < rng.uniform(0.2, 1.0))
+    y = np.where(X @ rng.normal(size=d) + rng.choice([0.0, 1.0]) * rng.normal(size=n) > 0, 1, -1)
+    y = np.full(n, rng.choice([-1, 1])) if rng.random() < 0.2 else y
+    y[0], y[-1] = 1, -1  # often one row of its class
+    if rng.random() < 0.3:
+        X = np.round(X)
+    if rng.random() < 0.3:
+        X[n // 2 :] = X[: n - n // 2]
+    for kind, size in ((np.s_[:, None], n), (np.s_[None, :], d)):
+        if rng.random() < 0.3:
+            X *= power(rng, *rng.choice([(-12, 12), (-3, 3)]), size)[kind]
+        if rng.random() < 0.3:
+            X *= (rng.random(size) < 0.7)[kind]
+    return X * rng.choice([1.0, 1.0, 1e-12, 1e12, power(rng, -12, 12)]), y
+
+
+def extreme_radius(rng, X, flip_cost):
+    """Return a radius that is 0, tiny or huge or, in every third case, of the size that the features call for."""
+    if rng.random() < 1 / 3:
+        return float(power(rng, -4, 1) * min(np.abs(X).mean(dtype=float), flip_cost or 1.0))
+    return float(rng.choice([0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 1e8, power(rng, -12, 8)]))
+
+
+def extreme_limits(seed, solver):
+    """Return tolerance and limits of a run."""
+    rng = np.random.default_rng((seed, SOLVERS.index(solver), 3))
+    limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
+    if rng.random() < 0.5:
+        limits["max_iter"] = int(rng.choice([1, 3, 30, 300]))
+    return limits
+
+
+def power(rng, low, high, size=None):
+    return 10.0 ** rng.uniform(low, high, size)
+
+
+def solvers_for(problem):
+    """Return the solvers that take a problem: working sets of features are for sparse weights."""
+    return [name for name in SOLVERS if name != "feature-working-set" or math.isinf(problem.norm.p)]
+
+
+# --- what must hold of an answer --------------------------------------------------------------------------------------
+
+
+def complaints_about(problem, result, max_time, patience):
+    """Yield what is wrong with a result."""
+    figures = [result.objective, result.lower_bound, result.gap, result.radius_price, result.intercept, result.time]
+    arrays = [result.weights, result.hinge_dual, result.flip_dual, *result.history.to_dict().values()]
+    if not all(np.isfinite(values).all() for values in [*figures, *arrays]):
+        yield "not all figures are finite"
+        return
+    if (result.status is Status.OPTIMAL) != (result.gap <= result.tol):
+        yield f"{result.status} with the gap {result.gap} and the tolerance {result.tol}"
+    late = result.time - max_time
+    if late > patience * max(0.3, 0.1 * max_time):
+        yield f"{late:.2f} s late"
+    noise = primal_noise(problem, result.weights, result.intercept)
+    if result.lower_bound > result.objective + noise:
+        yield f"lower bound {result.lower_bound} above the objective {result.objective}"
+    plain = Plain.of(problem).best_value(result.weights, result.intercept)
+    if abs(plain - result.objective) > noise:
+        yield f"objective {result.objective}, computed anew {plain}"
+    again, slack = proven_again(problem, result)
+    if again < result.lower_bound - slack:
+        yield f"lower bound {result.lower_bound}, proven anew {again}"
+
+
+def primal_noise(problem, weights, intercept):
+    """Return the size of roundings in the objective of a classifier, and in a bound as far as it concerns this one."""
+    X = np.abs(Plain.of(problem).X)
+    terms = 1.0 + problem.weights @ (X @ np.abs(weights)) + abs(intercept)
+    return 16.0 * sum(X.shape) * EPS * float(terms)
+
+
+def proven_again(problem, result):
+    """Return the bound that the multipliers prove, and the size of its roundings."""
+    alpha, beta = (values[problem.kept] if problem.kept is not None else values for values in duals(result))
+    sizes = (alpha + beta) @ np.abs(Plain.of(problem).X)
+    noise = 16.0 * problem.n_rows * EPS * float(sizes.sum())
+    bound = certify(problem, result.weights, result.intercept, alpha, beta).lower_bound
+    if problem.l2 > 0:
+        return bound, 1e-12 + noise * math.sqrt(2.0 / problem.l2) + noise**2 / problem.l2
+    if problem.radius > 0:
+        return bound, 1e-12 + noise / problem.radius
+    pull, _ = problem.weighted_sum(alpha - beta)
+    largest = result.weight_bound if pull.any() else 0.0
+    return float((alpha + beta).sum()) - largest * problem.norm.dual_value(pull), 1e-12 + largest * noise
+
+
+def duals(result):
+    return result.hinge_dual, result.flip_dual
+
+
+def contradictions(answers):
+    """Yield where the bound of one solver lies above the objective of another one."""
+    for name, answer in answers.items():
+        for other, rival in answers.items():
+            within = rival["norm"] <= answer["weight_bound"]
+            if within and answer["lower_bound"] > rival["objective"] + rival["noise"]:
+                yield f"{name} bounds by {answer['lower_bound']}, {other} reaches {rival['objective']}"
+
+
+# --- the child process ------------------------------------------------------------------------------------------------
+
+
+def answer_to(seed, solver, patience):
+    """Return the figures of one solve, with complaints."""
+    problem, limits = extreme_instance(seed), extreme_limits(seed, solver)
+    try:
+        result = solve(problem, solver, random_state=0, **limits)
+        complaints = list(complaints_about(problem, result, limits["max_time"], patience))
+    except Exception:
+        return {"complaints": [traceback.format_exc(limit=-3)]}
+    return {
+        "complaints": complaints,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "weight_bound": result.weight_bound,
+        "norm": float(np.linalg.norm(result.weights, DUAL_ORDER[problem.norm.p])),
+        "noise": primal_noise(problem, result.weights, result.intercept),
+        "status": str(result.status),
+        "time": result.time,
+    }
+
+
+def warm_up():
+    """Compile all kernels, or load them: that takes longer than a solve."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 3 == 0, 1, -1)
+    for norm in NORMS:
+        for rows in (X, X.astype(np.float32)):
+            problem = Problem(rows, y, radius=0.1, norm=norm, l2=0.1, fit_intercept=True)
+            for solver in solvers_for(problem):
+                solve(problem, solver, tol=1e-3, max_iter=50)
+
+
+def child(connection):
+    """Answer requests (seed, solver, patience) until there are no more."""
+    warnings.simplefilter("error")
+    warm_up()
+    connection.send("ready")
+    while True:
+        try:
+            connection.send(json.dumps(answer_to(*connection.recv())))
+        except (EOFError, BrokenPipeError):
+            return
+
+
+class Watched:
+    """A child process that solves; it is replaced when a solve hangs."""
+
+    def __init__(self, patience):
+        self.patience = patience
+        self.process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        if self.process is not None:
+            self.connection.close()
+            self.process.kill()
+            self.process.join()
+            self.process = None
+
+    def begin(self):
+        spawn = multiprocessing.get_context("spawn")
+        self.connection, others = spawn.Pipe()
+        self.process = spawn.Process(target=child, args=(others,), daemon=True)
+        self.process.start()
+        others.close()
+        assert self.reply(WARM_UP) == "ready"
+
+    def reply(self, seconds):
+        return self.connection.recv() if self.connection.poll(seconds) else None
+
+    def answer(self, seed, solver):
+        if self.process is None:
+            self.begin()
+        self.connection.send((seed, solver, self.patience))
+        try:
+            reply = self.reply(WATCHDOG)
+        except EOFError:
+            reply = json.dumps({"complaints": ["the process died"]})
+        if reply is None:
+            reply = json.dumps({"complaints": [f"no answer after {WATCHDOG:g} s"]})
+            self.end()
+        return json.loads(reply)
+
+    def complaints(self, seed):
+        """Return all that is wrong with the answers of the solvers to one instance."""
+        solvers = solvers_for(extreme_instance(seed))
+        answers = {solver: self.answer(seed, solver) for solver in solvers}
+        found = [f"{solver}: {text}" for solver, answer in answers.items() for text in answer["complaints"]]
+        complete = {solver: answer for solver, answer in answers.items() if "objective" in answer}
+        return found + list(contradictions(complete))
