@@ -55,11 +55,13 @@ def audit(
     """
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
+    from drsvm.cli.streams import check_inputs
     from drsvm.cli.tables import csv_text, show_table
     from drsvm.persistence import write_whole
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)
+    check_inputs(model, [file, train])
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)

@@ -15,7 +15,10 @@ READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The 
 
 NORMS = ("1", "2", "inf")
 
-DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed.")]
+DataFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed; - is the standard input."),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'drsvm fit --model' has saved.")]
 TestFile = Annotated[
     Path | None, typer.Option("--test", metavar="FILE", help="A file of its own to test on.", rich_help_panel=SPLITTING)
