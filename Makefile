@@ -9,7 +9,6 @@ PYTEST := $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless it is listed here.
 EXTRAS-demo := plot,cli,data
-EXTRAS-docs := docs,plot,conic
 EXTRAS-paper := plot,conic
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
