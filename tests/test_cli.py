@@ -438,6 +438,12 @@ def test_demo(drsvm_command, tmp_path, monkeypatch):
     assert json.loads(drsvm_command("demo", "--json")[1])["text"] == "demonstration\n"
 
 
+def test_help_tells_the_defaults_of_the_estimator(drsvm_command):
+    shown = " ".join(re.sub(r"[│\n]", " ", drsvm_command("fit", "--help")[1]).split())
+    ball = drsvm.WassersteinSVC()
+    assert f"or auto. Default: {ball.radius}." in shown and f"trust them all. Default: {ball.flip_cost:g}." in shown
+
+
 def test_version_and_help(drsvm_command):
     assert drsvm_command("--version") == (0, f"drsvm {drsvm.__version__}\n", "")
     assert drsvm_command()[1].count("drsvm fit") >= 1

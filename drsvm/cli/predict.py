@@ -24,7 +24,7 @@ def predict(
         typer.Option(metavar="OUT", help="CSV file for the predictions. Default: print them.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> None:
-    """Apply a saved model to a file: a CSV of predictions and decision values, and scores where there are labels."""
+    """Apply a saved model to a file: predictions and decision values as CSV, and scores where there are labels."""
     from drsvm.cli import work
     from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text

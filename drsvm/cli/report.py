@@ -27,7 +27,7 @@ def report(
 ) -> int:
     """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case.
 
-    Samples are named by their rows in the file, from 1, as predict does. Exit code 1 says that the tolerance was not
+    Samples are numbered as the rows of the file, from 1, as in predict. The exit code is 1 if the tolerance was not
     reached.
     """
     from drsvm import WassersteinSVC
