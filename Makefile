@@ -9,7 +9,6 @@ PYTEST := $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless it is listed here.
 EXTRAS-demo := plot,cli,data
-EXTRAS-docs := docs,plot,conic
 EXTRAS-paper := plot,conic
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
@@ -46,7 +45,7 @@ paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in
 
 clean: ## remove .venv and everything generated
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
-	  docs/sg_execution_times.rst
+	  docs/sg_execution_times.rst drsvm-demo.html drsvm-demo.png
 	find drsvm tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/.stamp-venv:

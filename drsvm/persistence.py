@@ -4,50 +4,25 @@
     skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
 
 skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
-library needs may occur, and everything else is refused before anything is built.
+library needs may occur, and everything else is refused before anything is built. Before that, an archive is refused
+that would take far more memory or time than its size calls for.
 """
 
 import copy
 import hashlib
-import io
-import json
 import os
 import tempfile
 import zlib
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile
 
 from drsvm import __version__
+from drsvm.archives import ALLOWED_TYPES, ArchiveError, check_archive, foreign_types, unpacked
 from drsvm.result import Result
 
 MAGIC, FORMAT = b"drsvm-model ", 1
-
-ALLOWED_TYPES = frozenset(
-    {
-        *(f"builtins.{name}" for name in ("dict", "list", "tuple", "str", "int", "float", "bool", "NoneType")),
-        *(f"numpy.{name}" for name in ("ndarray", "dtype", "float64", "float32", "int64", "int32", "bool", "str_")),
-        "scipy.sparse._csr.csr_array",
-        "scipy.sparse._csr.csr_matrix",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._data.MaxAbsScaler",
-        "drsvm.estimators.WassersteinSVC",
-        "drsvm.model_selection.WassersteinSVCCV",
-        "drsvm.result.Result",
-        "drsvm.result.History",
-    }
-)
-"""The types that may occur in a model file."""
-
-ALLOWED_NODES = frozenset(
-    f"{name}Node"
-    for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
-)
-"""The ways in which skops may build them: none of these calls a function that the file names."""
-
 
 NO_ARCHIVE = (
     *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
@@ -97,8 +72,11 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
         If the model holds something that `load_model` would refuse.
     """
     content = {"model": _without_blocks(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
-    archive = _skops().dumps(content, compression=ZIP_DEFLATED)
-    foreign = _foreign_types(archive)
+    try:
+        archive = _archive_of(content)
+    except ArchiveError as error:
+        raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
+    foreign = foreign_types(archive)
     if foreign:
         raise ModelFileError(
             f"{Path(path)}: the model holds {', '.join(foreign)}, which a model file may not: save a WassersteinSVC "
@@ -107,6 +85,17 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
         )
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
+
+
+def _archive_of(content: dict[str, Any]) -> bytes:
+    """Return an archive that `load_model` takes: what would shrink too much to be believed is not compressed."""
+    archive = _skops().dumps(content, compression=ZIP_DEFLATED)
+    try:
+        check_archive(archive)
+    except ArchiveError:
+        archive = _skops().dumps(content, compression=ZIP_STORED)
+        check_archive(archive)
+    return archive
 
 
 def _without_blocks(model):
@@ -173,12 +162,14 @@ def load_model(path: str | Path) -> SavedModel:
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, or holds a type outside `ALLOWED_TYPES`.
+        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type outside
+        `drsvm.archives.ALLOWED_TYPES`.
     """
     path = Path(path)
-    archive = _checked_archive(path)
+    packed = _checked_archive(path)
     try:
-        foreign = _foreign_types(archive)
+        archive = unpacked(packed)
+        foreign = foreign_types(archive)
         if foreign:
             raise ModelFileError(
                 f"{path}: holds {', '.join(foreign)}, which no drsvm model needs: it is refused, because loading such "
@@ -188,6 +179,10 @@ def load_model(path: str | Path) -> SavedModel:
         return _checked_content(path, content)
     except ModelFileError:
         raise
+    except ArchiveError as error:
+        raise ModelFileError(f"{path}: is refused: {error}") from None
+    except MemoryError:
+        raise ModelFileError(f"{path}: the memory does not suffice to load it, or a size in it is wrong.") from None
     except NO_ARCHIVE as error:
         raise ModelFileError(
             f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
@@ -219,30 +214,6 @@ def _checked_archive(path: Path) -> bytes:
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
     return archive
-
-
-def _foreign_types(archive: bytes) -> list[str]:
-    """Return the names of all types, and ways to build them, that are not on the lists."""
-    with ZipFile(io.BytesIO(archive)) as opened:
-        schema = json.loads(opened.read("schema.json"))
-    found: set[str] = set()
-    waiting: list[Any] = [schema]
-    while waiting:
-        entry = waiting.pop()
-        if isinstance(entry, dict):
-            found |= _foreign_in(entry)
-            waiting.extend(entry.values())
-        elif isinstance(entry, list):
-            waiting.extend(entry)
-    return sorted(found)
-
-
-def _foreign_in(node: dict[str, Any]) -> set[str]:
-    if not {"__class__", "__module__", "__loader__"} & set(node):
-        return set()
-    name = f"{node.get('__module__')}.{node.get('__class__')}"
-    known = name in ALLOWED_TYPES and node.get("__loader__") in ALLOWED_NODES
-    return set() if known else {name if name not in ALLOWED_TYPES else f"{name} ({node.get('__loader__')})"}
 
 
 def _checked_content(path: Path, content) -> SavedModel:

@@ -72,8 +72,22 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
 def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
     """Return the worst-case expected hinge loss for every radius."""
     prices = smallest_best_price(margins, weights, norm_of_weights, radii, flip_cost)
-    at_price = [float(weights @ losses(margins, price, flip_cost)) for price in prices.ravel()]
-    return radii * prices + np.reshape(at_price, prices.shape)
+    unmoved = float(weights @ np.maximum(1.0 - margins, 0.0))
+    return radii * prices + unmoved + _gains_of_flips(margins, weights, prices, flip_cost)
+
+
+def _gains_of_flips(margins, weights, prices, flip_cost: float) -> np.ndarray:
+    """Return Σ_i π_i (κλ_i − κλ)₊, what flips add to the loss beyond their cost, for every price λ.
+
+    The best λ is one of the breakpoints λ_i, and its own term in a difference of breakpoints is exactly 0. In
+    1 + m_i − κλ rounding of the size of the margin would be left, while the risk itself may be 0.
+    """
+    if np.isinf(flip_cost):
+        return np.zeros(prices.shape)
+    unit, paid = (flip_cost, prices) if flip_cost > 0 else (1.0, np.zeros(prices.shape))
+    breakpoints = flip_gains(margins) / unit
+    gains = [unit * float(weights @ np.maximum(breakpoints - price, 0.0)) for price in paid.ravel()]
+    return np.reshape(gains, prices.shape)
 
 
 def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The command line: results, exit codes, and what bad input meets with."""
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +206,74 @@ def test_predict_three_classes(drsvm_command, tmp_path):
     assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").model.predict(X).tolist()
 
 
+@pytest.fixture
+def pipe_in(monkeypatch):
+    """Return a function that puts bytes into the standard input."""
+    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_the_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, packed):
+    content = packed(table.read_bytes())
+    expected = json.loads(drsvm_command("fit", table, "--label", "kind", "--test-size", 0.25, "--json")[1])
+    pipe_in(content)
+    code, out, err = drsvm_command("fit", "-", "--label", "kind", "--test-size", 0.25, "--json")
+    told = json.loads(out)
+    assert (code, err, told["file"]) == (0, "", "-")
+    assert told["weights"] == expected["weights"] and told["test"] == expected["test"]
+    printed = drsvm_command("predict", model, table)[1]
+    for arguments in ([], ["--output", "-"]):
+        pipe_in(content)
+        assert drsvm_command("predict", model, "-", *arguments)[:2] == (0, printed)
+    assert not Path("-").exists()
+
+
+def test_the_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
+    pipe_in(table.read_bytes())
+    out = tmp_path / "m.drsvm"
+    told = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
+    assert told["test"] == told["train"]
+    pipe_in(table.read_bytes())
+    drsvm_command("fit", "-", "--model", out)
+    assert load_model(out).metadata["training"]["file"] == "standard input"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "standard input: is empty."),
+        (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", "standard input: column 'b' holds the text 'oops' (line 3)"),
+        (b"a,b,label\n1,2,x\n3,4,x\n", "standard input: all 2 rows have the label 'x'"),
+    ],
+)
+def test_errors_name_the_standard_input(drsvm_command, pipe_in, content, expected):
+    pipe_in(content)
+    code, _, err = drsvm_command("fit", "-")
+    assert code == 2 and f"error: {expected}" in err
+
+
+def test_what_a_dash_cannot_stand_for(drsvm_command, table, model):
+    for arguments, expected in (
+        (("fit", "-", "--test", "-"), "the standard input can be read only once"),
+        (("audit", model, "-", "--compare", "--train", "-"), "the standard input can be read only once"),
+        (("predict", "-", table), "a model is not read from the standard input"),
+        (("fit", table, "--model", "-"), "nothing but predictions is written to the standard output"),
+        (("path", table, "--csv", "-"), "nothing but predictions is written to the standard output"),
+    ):
+        code, _, err = drsvm_command(*arguments)
+        assert code == 2 and expected in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_a_data_file(drsvm_command, table, model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
+    writer.start()
+    assert drsvm_command("predict", model, pipe)[:2] == drsvm_command("predict", model, table)[:2]
+    writer.join()
+
+
 def test_path(drsvm_command, table, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, _ = drsvm_command(
@@ -368,6 +438,12 @@ def test_demo(drsvm_command, tmp_path, monkeypatch):
     assert json.loads(drsvm_command("demo", "--json")[1])["text"] == "demonstration\n"
 
 
+def test_help_tells_the_defaults_of_the_estimator(drsvm_command):
+    shown = " ".join(re.sub(r"[│\n]", " ", drsvm_command("fit", "--help")[1]).split())
+    ball = drsvm.WassersteinSVC()
+    assert f"or auto. Default: {ball.radius}." in shown and f"trust them all. Default: {ball.flip_cost:g}." in shown
+
+
 def test_version_and_help(drsvm_command):
     assert drsvm_command("--version") == (0, f"drsvm {drsvm.__version__}\n", "")
     assert drsvm_command()[1].count("drsvm fit") >= 1
@@ -383,6 +459,7 @@ def test_version_and_help(drsvm_command):
 BAD_FILES = {
     "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
     "text.csv": (b"a,b,label\n1,2,x\n3,oops,y\n4,5,x\n", "'oops' (line 3)"),
+    "commas.csv": (b"a;b;label\n1,5;2;x\n3,0;4;y\n", "column 'a' holds '1,5' (line 2): write decimal points"),
     "category.csv": (b"a,town,label\n1,Rome,x\n3,Oslo,y\n", "--one-hot"),
     "empty.csv": (b"", "is empty"),
     "header.csv": (b"a,b,label\n", "has no rows"),

@@ -229,6 +229,19 @@ class TestUnusualTables:
         np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 4], [5, 6]])
         assert data.y.tolist() == ["yes", "no", "yes"] and data.schema.columns == ["a", "b"]
 
+    def test_names_over_several_lines(self, write):
+        data = read(write("data.csv", '"height\r\n(cm)",b,"la\nbel"\n1,2,x\n3,4,y\n'), ReadOptions(label="la bel"))
+        assert data.schema.columns == ["height (cm)", "b"] and data.X.tolist() == [[1, 2], [3, 4]]
+        assert data.y.tolist() == ["x", "y"]
+        new = write("new.csv", '"height\n(cm)",b\n1,2\n3,oops\n')
+        with pytest.raises(DataFileError, match=r"column 'b' holds the text 'oops' \(line 4\)"):
+            read_like(new, data.schema)
+
+    def test_decimal_commas_in_a_file_for_a_model(self, write):
+        schema = read(write("data.csv", TABLE)).schema
+        with pytest.raises(DataFileError, match=r"column 'b' holds '2,5' \(line 2\): write decimal points.*1234.5\.$"):
+            read_like(write("new.csv", "a;b\n1;2,5\n"), schema)
+
     def test_texts_over_several_lines_do_no_harm_in_a_column_that_is_not_used(self, write):
         content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
         assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.tolist() == [[1], [3]]
@@ -299,7 +312,14 @@ def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
     ("content", "options", "expected"),
     [
         ("a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "column 'b' holds the text 'oops' (line 3), while 2 of 3 values"),
-        ("a;b;label\n1,5;2;x\n3;4;y\n", {}, "decimal points, not commas"),
+        ("a;b;label\n1,5;2;x\n3;4;y\n", {}, "column 'a' holds '1,5' (line 2): write decimal points, not commas"),
+        ("a;b;label\n1,5;2,5;x\n3,0;4;y\n", {}, "'1,5' (line 2) (and likewise in 'b'): write decimal points"),
+        ('a,b,label\n1,"3,14",x\n3,"-,5e-2",y\n', {}, "column 'b' holds '3,14' (line 2): write decimal points"),
+        ('a,b,label\n1,"1,234,567",x\n3,"99",y\n', {}, "'1,234,567' (line 2): write decimal points, not commas, and"),
+        ("t;b;label\nRome;1.234,5;x\nOslo;4;y\n", {"one_hot": True}, "column 'b' holds '1.234,5' (line 2): write"),
+        ("1,5;2,5;3,5;x\n3,0;4,1;6,5;y\n", {"header": False}, "'1,5' (line 1) (and likewise in 'column1', 'column2')"),
+        ("a;b;label\n1;Rome, Oslo;x\n3;Bonn;y\n", {}, "--one-hot"),
+        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "without quotes (a decimal comma, perhaps)?"),
         ("a,t,u,label\n1,p,r,x\n3,q,s,y\n", {}, "in 'u' too: leave it out (--drop t --drop u), or encode"),
         ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but there are 3"),
         ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "line 3 has 4 columns, but there are 3"),
@@ -332,7 +352,7 @@ def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
         ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that begins in line 3 goes over several"),
         ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a quote is not closed"),
         ('a,"b,label\n1,2,x\n', {}, "line 1: a quote is not closed"),
-        ('a,"b\n",label\n1,2,x\n', {}, "a cell of the first line goes over several lines"),
+        ('a,"b,label\n1,2,x\n3,4,"\n5,6,y\n', {}, "in the header goes over several lines and holds the separator ','"),
         ("   \n", {}, "has no rows"),
         ("\n\na,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'oops' (line 5)"),
         ("a,t,label\n" + "".join(f"1,t{k},{k % 2}\n" for k in range(101)), {"one_hot": True}, "101 different texts"),

@@ -114,8 +114,13 @@ def test_points_of_the_dual_ball_stay(norm, v):
     assert norm.dual_distance(v, radius) == 0.0
 
 
+LARGE_ENTRY_ON_THE_BALL = {"v": np.array([1e-06, 1.00230524e-06, 1e6]), "radius": 1e6}
+"""The distance is 1e-12 of the size of v: rounding of v leaves its direction four digits."""
+
+
 @for_each_norm
 @given(v=vectors(), radius=radii)
+@example(**LARGE_ENTRY_ON_THE_BALL)
 def test_dual_distance_is_bounded_from_both_sides(norm, v, radius):
     """A point of the ball bounds the distance from above; a direction y bounds it by (v·y − radius·‖y‖_q)/‖y‖₂."""
     distance = norm.dual_distance(v, radius)
@@ -123,9 +128,40 @@ def test_dual_distance_is_bounded_from_both_sides(norm, v, radius):
     length = norm_of(v, norm.p)
     shrunk = v * min(1.0, radius / length) if length > 0 else v
     assert 0 <= distance <= norm_of(v - shrunk, 2) + 1e-14 * size
-    if distance > 1e-12 * size:
+    # v − u is wrong by the rounding of v, y by that over the distance, and v·y by size times as much again.
+    if distance > 1e-6 * size:
         y = (v - norm.project_dual_ball(v, radius)) / distance
-        assert distance == pytest.approx(v @ y - radius * norm_of(y, norm.q), abs=1e-13 * size)
+        assert distance == pytest.approx(v @ y - radius * norm_of(y, norm.q), abs=1e-14 * size**2 / distance)
+
+
+def exact_dual_distance(p, v, radius):
+    """Return the distance from the p-ball in rational arithmetic, with roots of 50 digits at the end."""
+    sizes, radius = [Fraction(abs(entry)) for entry in v.tolist()], Fraction(radius)
+    if p == 2:
+        with mpmath.workdps(50):
+            return float(max(exact_length(sizes) - mpmath.mpf(radius.numerator) / radius.denominator, 0))
+    if p == math.inf:
+        return float(exact_length([max(size - radius, Fraction(0)) for size in sizes]))
+    threshold, total = Fraction(0), Fraction(0)
+    for count, size in enumerate(sorted(sizes, reverse=True), start=1):
+        total += size
+        threshold = max(threshold, (total - radius) / count)
+    return float(exact_length([min(size, threshold) for size in sizes]))
+
+
+def exact_length(sizes):
+    """Return the Euclidean norm of rational numbers."""
+    with mpmath.workdps(50):
+        squared = sum(size**2 for size in sizes)
+        return mpmath.sqrt(mpmath.mpf(squared.numerator) / squared.denominator)
+
+
+@for_each_norm
+@given(v=vectors(), radius=radii)
+@example(**LARGE_ENTRY_ON_THE_BALL)
+def test_dual_distance_agrees_with_exact_arithmetic(norm, v, radius):
+    exact = exact_dual_distance(norm.p, v, radius)
+    assert norm.dual_distance(v, radius) == pytest.approx(exact, rel=0, abs=1e-15 * norm_of(v, 1))
 
 
 # --- projection onto the epigraph: optimality -------------------------------------------------------------------------

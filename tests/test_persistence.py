@@ -6,7 +6,9 @@ import io
 import json
 import operator
 import os
+import tracemalloc
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 import drsvm
-from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm import WassersteinSVC, WassersteinSVCCV, archives
 from drsvm.persistence import MAGIC, ModelFileError, load_model, save_model, write_whole
 
 skops_io = pytest.importorskip("skops.io")
@@ -272,13 +274,12 @@ def with_pickled_array(archive):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("kind", ["deep", "encrypted", "packed in another way", "bad stream", "pickled array"])
+@pytest.mark.parametrize("kind", ["deep", "encrypted", "bad stream", "pickled array"])
 def test_hostile_archives(refusal, saved, kind):
     small = schema_only("{}" + " " * 100)
     archive = {
         "deep": schema_only("[" * 200_000),
         "encrypted": with_field(small, 6, 8, 1),
-        "packed in another way": with_field(small, 8, 10, 99),
         "bad stream": small[:41] + b"\x07" + small[42:],  # a block of no known type, behind header and name
         "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
     }[kind]
@@ -298,6 +299,141 @@ def test_the_extra_is_named(file, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"pip install 'drsvm\[cli\]'"):
+        save_model(WassersteinSVC().fit(*data()), file)
+
+
+# --- files that would take more memory or time than they should ---------------------------------------------------
+
+
+def archive_of(saved):
+    return saved[saved.index(b"\n") + 1 :]
+
+
+def with_members(archive, compression=zipfile.ZIP_DEFLATED, **members):
+    """Return an archive with further members, or other content of known ones."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w", compression) as new:
+        for name in old.namelist():
+            new.writestr(name, members.pop(name, None) or old.read(name))
+        for name, content in members.items():
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def npy(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def first_array(archive):
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return next(name for name in opened.namelist() if name.endswith(".npy"))
+
+
+@pytest.mark.parametrize("member", ["an array", "schema.json", "something else"])
+def test_a_file_that_would_unpack_to_a_lot_is_refused_before_it_is(refusal, saved, monkeypatch, member):
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
+    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    archive = archive_of(saved)
+    name = first_array(archive) if member == "an array" else member
+    bomb = with_checksum(with_members(archive, **{name: bytes(20 << 20)}))
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing may be read
+    message = refusal(bomb)
+    assert "would unpack to 21 MB" in message and "times the size of the file" in message
+
+
+def test_a_long_schema_is_refused_before_it_is_parsed(refusal, saved, monkeypatch):
+    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    monkeypatch.setattr(json, "loads", None)
+    text = b"[" + b"[]," * (1 << 20) + b"[]]"
+    assert "its schema.json would unpack to 3 MB" in refusal(
+        with_checksum(with_members(archive_of(saved), **{"schema.json": text}))
+    )
+
+
+def test_a_directory_that_lies_is_not_believed():
+    """A member of 64 MB that claims 100 bytes, with the right checksum for these."""
+    archive = bytearray(with_members(schema_only("{}"), **{"7.npy": bytes(64 << 20)}))
+    for signature, crc, size in ((b"PK\x03\x04", 14, 22), (b"PK\x01\x02", 16, 24)):
+        start = archive.rindex(signature)
+        archive[start + crc : start + crc + 4] = zlib.crc32(bytes(100)).to_bytes(4, "little")
+        archive[start + size : start + size + 4] = (100).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        plain = archives.unpacked(bytes(archive))
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()
+    with zipfile.ZipFile(io.BytesIO(plain)) as opened:
+        assert opened.read("7.npy") == bytes(100)
+
+
+def test_a_sparse_matrix_counts_with_what_it_unpacks_to(refusal, monkeypatch):
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
+    inner = with_members(schema_only("{}"), **{"data.npy": bytes(20 << 20)})
+    archive = with_members(schema_only("{}"), zipfile.ZIP_STORED, **{"7.npz": inner})
+    assert "would unpack to 21 MB" in refusal(with_checksum(archive))
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_cannot_be_unpacked_within_bounds_is_refused(refusal, compression):
+    archive = with_members(schema_only("{}"), compression, **{"7.npy": bytes(1000)})
+    assert "compressed in a way that no drsvm model is" in refusal(with_checksum(archive))
+
+
+def test_too_many_parts_and_parts_of_one_name(refusal, saved, monkeypatch):
+    out = io.BytesIO(archive_of(saved))
+    with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("schema.json", "{}")
+    assert "two parts of the same name" in refusal(with_checksum(out.getvalue()))
+    monkeypatch.setattr(archives, "MEMBERS", 5)
+    assert "parts; a drsvm model has at most 5" in refusal(saved)
+
+
+def test_one_array_for_many_objects_is_refused(refusal, saved):
+    def change(schema):
+        node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+        arrays = [{**node, "file": "7.npy", "__id__": number} for number in range(1000)]
+        return json.dumps({**schema, "extra": arrays})
+
+    assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
+
+
+def test_references_that_multiply_are_refused(refusal):
+    """Forty lists, each of which names the one before twice: a walk over all of them would never end."""
+    bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
+    node = {**bare, "__id__": 1}
+    for number in range(2, 42):
+        node = {**bare, "content": [node, {**bare, "__id__": number - 1}], "__id__": number}
+    assert "over and over" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
+
+
+def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
+    archive = archive_of(saved)
+    honest = npy(np.zeros(1000))
+    for claimed in (b"(99999999999999,)", b"(9999999,)"):
+        blanks = b" " * (len(claimed) - len(b"(1000,)"))
+        lying = honest.replace(b"(1000,), }" + blanks, claimed + b", }", 1)
+        assert claimed in lying
+        message = refusal(with_checksum(with_members(archive, **{first_array(archive): lying})))
+        assert "not that of a drsvm model" in message or "a size in it is wrong" in message
+
+
+def test_a_model_that_shrinks_too_much_is_saved_uncompressed(file, monkeypatch):
+    for name, value in {"RATIO": 2, "SMALL": 0, "SMALL_TEXT": 0}.items():
+        monkeypatch.setattr(archives, name, value)
+    X, y = data()
+    model = WassersteinSVC().fit(X, y)
+    save_model(model, file)
+    with zipfile.ZipFile(io.BytesIO(archive_of(file.read_bytes()))) as opened:
+        assert {member.compress_type for member in opened.infolist()} == {zipfile.ZIP_STORED}
+    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+
+
+def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
+    monkeypatch.setattr(archives, "MEMBERS", 5)
+    with pytest.raises(ModelFileError, match=r"model.drsvm: the model cannot be saved: it has \d+ parts"):
         save_model(WassersteinSVC().fit(*data()), file)
 
 

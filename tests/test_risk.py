@@ -31,3 +31,10 @@ def test_the_sampled_bracket_changes_nothing(shape):
     for subset in (radii, radii[:1], radii[1:2], radii[2:]):
         expected = prices_by_full_sort(margins, weights, 0.2, subset, 0.7)
         np.testing.assert_allclose(risk.smallest_best_price(margins, weights, 0.2, subset, 0.7), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("flip_cost", [0.01, 0.3, 2.5, np.inf])
+def test_without_a_budget_large_margins_leave_no_risk(flip_cost):
+    margins = np.random.default_rng(3).uniform(1e3, 1e5, 50)
+    weights = np.full(50, 0.02)
+    np.testing.assert_array_equal(risk.worst_case_hinge(margins, weights, 1e4, np.zeros(2), flip_cost), [0.0, 0.0])

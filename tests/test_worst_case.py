@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from problems import NORMS, amounts, classifiers, problems
 from scipy import sparse
@@ -59,8 +59,17 @@ def best_transport(gains, costs, weights, radius, ray_gain=0.0):
 
 # The risk
 
+LARGE_MARGINS = (
+    (np.array([5572.0]), 0.0),
+    np.array([[4.44073536905238], [3.843297580596712], [-3.0547305605056554]]),
+    np.array([1.0, 1.0, -1.0]),
+    {"radius": 0.0, "flip_cost": 2.5, "norm": 2, "sample_weight": np.full(3, 1 / 3)},
+)
+"""The risk is 0, and 1 + m − κλ at the best λ was left with the rounding of a margin of 24,744."""
+
 
 @given(audits(scales=(1.0,), max_rows=7))
+@example(LARGE_MARGINS)
 def test_hinge_risk_is_that_of_the_linear_program(audit):
     model, X, y, ball = audit
     margins, size = options(model, X, y, ball["norm"])

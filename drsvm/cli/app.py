@@ -10,8 +10,8 @@ from drsvm.cli.options import command
 
 ABOUT = """Train, apply and audit linear classifiers that withstand wrong labels and shifted features.
 
-Files may be CSV, Parquet or svmlight; CSV and svmlight also compressed (.gz, .bz2, .xz, .zst). Results go to the
-standard output, notes to the standard error.
+Files may be CSV, Parquet or svmlight; CSV and svmlight also compressed (.gz, .bz2, .xz, .zst). A file called - is the
+standard input. Results go to the standard output, notes to the standard error.
 """
 
 EXAMPLES = """Start with your own table:
@@ -24,8 +24,14 @@ drsvm report customers.csv --label churned --output report.html
 Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 130 interrupted.
 """
 
+
+def _flowing(text: str) -> str:
+    """Return paragraphs of one line each, for the terminal to break."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 app = typer.Typer(
-    help=ABOUT,
+    help=_flowing(ABOUT),
     epilog=EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
@@ -53,4 +59,4 @@ def _common(
 for module in (fit, predict, path, audit, compare, report, demo):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
-    app.command(help=function.__doc__, epilog=examples)(command(function))
+    app.command(help=_flowing(function.__doc__), epilog=examples)(command(function))

@@ -30,7 +30,7 @@ def audit(
     screen: Screen,
     radii: Annotated[
         str | None,
-        typer.Option(help="Radii, such as 0,0.05,0.1. Default: multiples of the model's.", rich_help_panel=MODEL),
+        typer.Option(help="Radii, such as 0,0.05,0.1. Default: multiples of the model's own.", rich_help_panel=MODEL),
     ] = None,
     flip_cost: Annotated[
         float | None, typer.Option(help="Price of a wrong label. Default: the model's.", rich_help_panel=MODEL)
@@ -40,26 +40,30 @@ def audit(
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Judge LinearSVC and LogisticRegression too.", rich_help_panel=MODEL),
+        typer.Option("--compare", help="Also judge LinearSVC and LogisticRegression.", rich_help_panel=MODEL),
     ] = False,
     train: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Train these on it. Default: the audited file.", rich_help_panel=MODEL),
+        typer.Option(
+            metavar="FILE", help="File to train these two on. Default: the audited one.", rich_help_panel=MODEL
+        ),
     ] = None,
     csv: TableFile = None,
     plot: PictureFile = None,
 ) -> None:
-    """Worst-case risk and error rate of a saved model over radii, exactly, beside other classifiers if wanted.
+    """Compute the exact worst-case risk and error rate of a saved model for several radii, beside other classifiers.
 
     Shifts are measured in the units in which the model sees the features (standard deviations, if it standardises).
     """
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
+    from drsvm.cli.streams import check_inputs
     from drsvm.cli.tables import csv_text, show_table
     from drsvm.persistence import write_whole
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)
+    check_inputs(model, [file, train])
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)

@@ -29,20 +29,22 @@ def fit(
     screen: Screen,
     radius: Radius = None,
     class_weight: Annotated[
-        str | None, typer.Option(help="balanced: every class counts the same.", rich_help_panel=MODEL)
+        str | None, typer.Option(help="balanced: all classes weigh the same in total.", rich_help_panel=MODEL)
     ] = None,
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose radius and flip cost by cross-validation.", rich_help_panel=MODEL)
     ] = False,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.", min=2, rich_help_panel=MODEL)] = 5,
+    folds: Annotated[int, typer.Option(help="Number of folds of --cv.", min=2, rich_help_panel=MODEL)] = 5,
     jobs: Annotated[
-        int | None, typer.Option(help="Paths of --cv, or classes, at a time (-1: all cores).", rich_help_panel=LIMITS)
+        int | None,
+        typer.Option(help="Paths of --cv, or classes, to fit at a time (-1: one per core).", rich_help_panel=LIMITS),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option("--model", metavar="OUT", help="Save the classifier.", rich_help_panel=OUTPUT)
+        Path | None,
+        typer.Option("--model", metavar="OUT", help="Save the classifier in this file.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> int:
-    """Train a classifier on a file, prove how good it is, test it and save it."""
+    """Train a classifier on a file, prove how close to the optimum it is, test it and save it."""
     from drsvm.cli import work
 
     work.check_outputs([model], [file, split.test])

@@ -15,25 +15,31 @@ READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The 
 
 NORMS = ("1", "2", "inf")
 
-DataFile = Annotated[Path, typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed.")]
+DataFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed; - is the standard input."),
+]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'drsvm fit --model' has saved.")]
 TestFile = Annotated[
-    Path | None, typer.Option("--test", metavar="FILE", help="A file of its own to test on.", rich_help_panel=SPLITTING)
+    Path | None, typer.Option("--test", metavar="FILE", help="A separate file to test on.", rich_help_panel=SPLITTING)
 ]
 Radius = Annotated[
     str | None,
     typer.Option(
-        help="Average shift of a row to withstand, in units of the (standardised) features, or auto.",
+        help="Average shift of a row to withstand, in units of the (standardised) features, or auto. Default: 0.05.",
         rich_help_panel=MODEL,
     ),
 ]
-TableFile = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Save the table.", rich_help_panel=OUTPUT)]
+TableFile = Annotated[
+    Path | None, typer.Option("--csv", metavar="OUT", help="Save the table as CSV.", rich_help_panel=OUTPUT)
+]
 PictureFile = Annotated[
-    Path | None, typer.Option("--plot", metavar="OUT", help="Save a picture (.png).", rich_help_panel=OUTPUT)
+    Path | None,
+    typer.Option("--plot", metavar="OUT", help="Save a picture (.png, .svg, .pdf).", rich_help_panel=OUTPUT),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="With more than two classes: the one to separate from the rest.", rich_help_panel=READING),
+    typer.Option(help="With more than two classes: the one to separate from all others.", rich_help_panel=READING),
 ]
 
 
@@ -55,15 +61,21 @@ class FileOptions:
         ),
     ] = None
     format: Annotated[
-        str | None, _option("--format", help="csv, parquet or svmlight. Default: by content.", panel=READING)
+        str | None, _option("--format", help="csv, parquet or svmlight. Default: detected.", panel=READING)
     ] = None
     delimiter: Annotated[
         str | None,
-        _option("--delimiter", help="What separates CSV columns, such as ';' or tab. Default: found.", panel=READING),
+        _option(
+            "--delimiter", help="What separates CSV columns, such as ';' or tab. Default: detected.", panel=READING
+        ),
     ] = None
     header: Annotated[
         bool | None,
-        _option("--header/--no-header", help="Whether a CSV file starts with names. Default: found.", panel=READING),
+        _option(
+            "--header/--no-header",
+            help="Whether a CSV file starts with column names. Default: detected.",
+            panel=READING,
+        ),
     ] = None
     missing: Annotated[
         str,
@@ -89,11 +101,15 @@ class DataOptions(FileOptions):
 
     features: Annotated[
         list[str] | None,
-        _option("--features", help="Columns to use: names or indices, a,b,c or repeated. Default: all.", panel=READING),
+        _option(
+            "--features",
+            help="Columns to use, by name or index: a,b,c, or one option each. Default: all.",
+            panel=READING,
+        ),
     ] = None
     drop: Annotated[
         list[str] | None,
-        _option("--drop", help="Columns to leave out, such as an id: a,b,c or repeated.", panel=READING),
+        _option("--drop", help="Columns to leave out, such as an id: a,b,c, or one option each.", panel=READING),
     ] = None
     one_hot: Annotated[
         bool, _option("--one-hot", help="Turn text columns into one 0/1 column per category.", panel=READING)
@@ -101,11 +117,16 @@ class DataOptions(FileOptions):
     index_base: Annotated[
         int | None,
         _option(
-            "--index-base", help="First index of an svmlight file, 0 or 1. Default: found.", min=0, max=1, panel=READING
+            "--index-base",
+            help="First index of an svmlight file, 0 or 1. Default: detected.",
+            min=0,
+            max=1,
+            panel=READING,
         ),
     ] = None
     max_features: Annotated[
-        int, _option("--max-features", help="Most features an svmlight index may ask for.", min=1, panel=READING)
+        int,
+        _option("--max-features", help="Refuse an svmlight file with more features than this.", min=1, panel=READING),
     ] = 5_000_000
 
     def read_options(self):
@@ -128,7 +149,9 @@ class SplitOptions:
 
     test_size: Annotated[
         float | None,
-        _option("--test-size", help="Share of the rows (0.3) or number (200) held out for testing.", panel=SPLITTING),
+        _option(
+            "--test-size", help="Share (0.3) or number (200) of the rows to hold out for testing.", panel=SPLITTING
+        ),
     ] = None
     test: TestFile = None
     seed: Annotated[int, _option("--seed", help="Seed of the split and of random solvers.", panel=SPLITTING)] = 0
@@ -142,14 +165,18 @@ class BallOptions:
         float | None,
         _option(
             "--flip-cost",
-            help="Price of a wrong label: up to radius / flip cost of the labels may be wrong; inf: trust them all.",
+            help="Price of a wrong label: up to radius / flip cost of the labels may be wrong; inf: trust them all. "
+            "Default: 5.",
             panel=MODEL,
         ),
     ] = None
     norm: Annotated[
-        str, _option("--norm", help="Norm that measures a shift: 1, 2 or inf (inf: few weights).", panel=MODEL)
+        str,
+        _option(
+            "--norm", help="Norm that measures a shift: 1, 2, or inf, which leaves few nonzero weights.", panel=MODEL
+        ),
     ] = "2"
-    l2: Annotated[float, _option("--l2", help="Coefficient of a ridge term.", panel=MODEL)] = 0.0
+    l2: Annotated[float, _option("--l2", help="Coefficient of an additional ridge term.", panel=MODEL)] = 0.0
     intercept: Annotated[
         bool, _option("--intercept/--no-intercept", help="Whether to fit an intercept.", panel=MODEL)
     ] = True
@@ -161,11 +188,14 @@ class BallOptions:
             panel=MODEL,
         ),
     ] = True
-    solver: Annotated[str, _option("--solver", help="See 'drsvm compare'; auto chooses.", panel=LIMITS)] = "auto"
-    tol: Annotated[float | None, _option("--tol", help="Proven gap to the optimum at which to stop.", panel=LIMITS)] = (
-        None
-    )
-    max_iter: Annotated[int | None, _option("--max-iter", help="Limit on iterations.", panel=LIMITS)] = None
+    solver: Annotated[
+        str,
+        _option("--solver", help="Name of a solver ('drsvm compare' shows them all); auto picks one.", panel=LIMITS),
+    ] = "auto"
+    tol: Annotated[
+        float | None, _option("--tol", help="Stop once the proven gap to the optimum is this small.", panel=LIMITS)
+    ] = None
+    max_iter: Annotated[int | None, _option("--max-iter", help="Stop after this many iterations.", panel=LIMITS)] = None
     max_time: Annotated[float | None, _option("--max-time", help="Limit on seconds.", panel=LIMITS)] = None
 
     def ball(self) -> dict[str, Any]:

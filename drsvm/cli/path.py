@@ -42,7 +42,7 @@ def path(
     csv: TableFile = None,
     plot: PictureFile = None,
 ) -> int:
-    """Solve for a grid of radii: how objective, weights and accuracy change with the strength of the adversary."""
+    """Solve over a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture

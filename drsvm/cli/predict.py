@@ -11,7 +11,7 @@ from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm predict churn.drsvm last_year.csv --json
-drsvm predict a9a.drsvm a9a.t.svm.xz | head"""
+zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""
 
 
 def predict(
@@ -24,11 +24,13 @@ def predict(
         typer.Option(metavar="OUT", help="CSV file for the predictions. Default: print them.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> None:
-    """Apply a saved model to a file: a CSV of predictions and decision values, and scores where there are labels."""
+    """Apply a saved model to a file: predictions and decision values as CSV, and scores where there are labels."""
     from drsvm.cli import work
+    from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text
     from drsvm.persistence import write_whole
 
+    output = None if output == STANDARD else output
     work.check_outputs([output], [model, file])
     saved, dataset = work.load_for_model(model, file, options, screen)
     classes = saved.model.classes_

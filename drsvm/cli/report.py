@@ -27,11 +27,12 @@ def report(
 ) -> int:
     """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case.
 
-    Samples are named by their rows in the file, from 1, as predict does. Exit code 1 says that the tolerance was not
+    Samples are numbered as the rows of the file, from 1, as in predict. The exit code is 1 if the tolerance was not
     reached.
     """
     from drsvm import WassersteinSVC
     from drsvm.cli import work
+    from drsvm.cli.streams import name_of
     from drsvm.report import make_report
 
     work.check_outputs([output], [file, split.test])
@@ -51,7 +52,7 @@ def report(
             feature_names=parts.data.schema.feature_names,
             row_names=(parts.rows + 1).tolist(),
             row_note="Samples are numbered as the rows of the file, from 1; a header does not count.",
-            title=title or file.name,
+            title=title or name_of(file),
             standardise=ball.standardise,
             positive=None if positive is None else work.label_called(parts.y, positive),
             progress=lambda share, words: advance(words, completed=100 * share),

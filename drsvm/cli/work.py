@@ -10,6 +10,7 @@ import numpy as np
 
 from drsvm.cli.options import DataOptions, FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
+from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, Schema, read, read_like
 from drsvm.persistence import SavedModel, is_model_file, load_model
 
@@ -30,10 +31,11 @@ def load_parts(file: Path, data: DataOptions, split: SplitOptions, screen: Scree
     """Read a file, and split it or read the test file."""
     if split.test is not None and split.test_size is not None:
         raise ValueError("give --test or --test-size, not both.")
+    check_inputs(None, [file, split.test])
     options = data.read_options()
-    with screen.progress(f"reading {file.name}"):
-        dataset = read(file, options)
-        test = None if split.test is None else read_like(split.test, dataset.schema, options)
+    with screen.progress(f"reading {name_of(file)}"):
+        dataset = read_from(file, lambda path: read(path, options))
+        test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
     tell(dataset, screen)
     labels = _labels(dataset)
     if test is not None:
@@ -100,7 +102,8 @@ def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
 
 def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:
     """Load a model and read a file in the way it was trained."""
-    with screen.progress(f"reading {model.name} and {file.name}"):
+    check_inputs(model, [file])
+    with screen.progress(f"reading {model.name} and {name_of(file)}"):
         saved = load_model(model)
         if not isinstance(saved.metadata.get("schema"), dict):
             raise ValueError(f"{model}: does not say how its data files are read; it was not saved by drsvm fit.")
@@ -117,7 +120,7 @@ def read_for(saved: SavedModel, file: Path, options: FileOptions) -> Dataset:
         raise ValueError("--missing median: the model was trained without it; train again, or give --missing drop.")
     if wanted.missing == "error" and imputes:
         wanted = replace(wanted, missing="median")
-    return read_like(file, Schema.from_dict(saved.metadata["schema"]), wanted)
+    return read_from(file, lambda path: read_like(path, Schema.from_dict(saved.metadata["schema"]), wanted))
 
 
 def preprocessing_steps(X, standardise: bool, fill: bool) -> list[Any]:
@@ -167,6 +170,8 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None])
     for output in outputs:
         if output is None:
             continue
+        if output == STANDARD:
+            raise ValueError("-: nothing but predictions is written to the standard output: name a file.")
         if any(_same(output, other) for other in taken):
             raise ValueError(
                 f"{output}: is also another file of this command: choose another name, lest it be overwritten."

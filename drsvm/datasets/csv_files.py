@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drsvm.datasets.arrow_files import read_csv_columns
 from drsvm.datasets.files import DataFileError, opened, refuse
-from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts, is_text
+from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts, is_text, shown
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
@@ -48,9 +48,14 @@ class CsvFile:
         first = next((row for row in reader if row), None)
         if first is None or not text.strip():
             raise refuse(self.path, "has no rows.")
-        if any(map(_has_line_break, first)):
-            raise refuse(self.path, "a cell of the first line goes over several lines: a quote is not closed.")
-        return [cell.strip() for cell in first]
+        for cell in filter(_has_line_break, first):
+            if self.delimiter in cell:  # a name may hold either, but hardly both
+                raise refuse(
+                    self.path,
+                    f"the name {shown(cell)} in the header goes over several lines and holds the separator "
+                    f"{self.delimiter!r}: a quote is not closed.",
+                )
+        return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
         """Return columns by name; those of `as_text` are not turned into numbers."""
@@ -93,7 +98,8 @@ class CsvFile:
                 raise refuse(
                     self.path,
                     f"line {line} has {len(cells)} columns, but there are {len(self.names)} in the first: is it cut "
-                    f"off, or does a cell hold the separator {self.delimiter!r} without quotes?",
+                    f"off, or does a cell hold the separator {self.delimiter!r} without quotes"
+                    f"{' (a decimal comma, perhaps)' if self.delimiter == ',' else ''}?",
                 )
             yield line, cells
 
@@ -145,6 +151,8 @@ def likely_delimiter(text: str) -> str:
     even = {mark: width for mark, (same, width) in widths.items() if same and width > 1}
     if len(even) > 1:
         even.pop(" ", None)  # texts hold blanks, too
+    if ";" in even:
+        even.pop(",", None)  # decimal commas
     if not even:  # a ragged file: by its first line
         first = text.lstrip().splitlines()[0] if text.strip() else ""
         even = {mark: first.count(mark) for mark in DELIMITERS if mark != " "}

@@ -21,7 +21,16 @@ from drsvm.datasets.files import (
 )
 from drsvm.datasets.notes import empty_categories, suspicions, unknown_categories
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
-from drsvm.datasets.values import Column, as_number, is_missing, is_text, labels_of, shown
+from drsvm.datasets.values import (
+    Column,
+    as_number,
+    has_commas,
+    is_missing,
+    is_number_with_commas,
+    is_text,
+    labels_of,
+    shown,
+)
 
 TableFile = CsvFile | ParquetFile
 
@@ -159,8 +168,11 @@ def _kept_rows(file: TableFile, label, columns, values, missing: str) -> tuple[n
 
 
 def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[str, list[str]]:
-    """Return the categories of text columns; refuse text where it is not to be encoded."""
+    """Return the categories of text columns; refuse text where it is not to be encoded, and numbers with commas."""
     texts = [name for name in columns if is_text(values[name])]
+    with_commas = [name for name in texts if has_commas(values[name])]
+    if with_commas:
+        raise _commas_found(file, with_commas, values)
     if texts and not one_hot:
         raise _text_found(file, texts, values)
     found = {}
@@ -185,15 +197,29 @@ def _text_found(file: TableFile, texts: list[str], values, fixed: bool = False) 
         return refuse(file.path, f"column {name!r} is empty: leave it out with --drop {quote(name)}.")
     row, text = (odd or given)[0]
     where = f"column {name!r} holds the text {shown(text)} ({file.place(row)})"
-    leave_out = "" if fixed else f"; or leave the column out with --drop {quote(name)}"
     if odd and (len(odd) <= 0.5 * len(given) or fixed):
-        comma = text.replace(",", ".").replace(".", "", 1).lstrip("+-").isdigit() and "," in text
-        remedy = "write decimal points, not commas" if comma else "correct it, or empty the cell and give --missing"
+        remedy = "correct it, or empty the cell and give --missing"
         rest = f"while {len(given) - len(odd)} of {len(given)} values are numbers: {remedy}"
-        return refuse(file.path, f"{where}, {rest}{leave_out}.")
+        return refuse(file.path, f"{where}, {rest}{_leave_out(name, fixed)}.")
     others = f"; there is text in {', '.join(map(repr, texts[1:6]))} too" if len(texts) > 1 else ""
     drops = " ".join(f"--drop {quote(column)}" for column in texts[:6])
     return refuse(file.path, f"{where}{others}: leave it out ({drops}), or encode the categories with --one-hot.")
+
+
+def _commas_found(file: TableFile, names: list[str], values, fixed: bool = False) -> DataFileError:
+    """Return an error on columns of numbers with decimal commas, or with commas between thousands."""
+    name = names[0]
+    row = next(row for row, text in enumerate(values[name]) if text is not None and is_number_with_commas(text))
+    others = f" (and likewise in {', '.join(map(repr, names[1:6]))})" if len(names) > 1 else ""
+    return refuse(
+        file.path,
+        f"column {name!r} holds {shown(values[name][row])} ({file.place(row)}){others}: write decimal points, not "
+        f"commas, and no separators of thousands, as in 1234.5{_leave_out(name, fixed)}.",
+    )
+
+
+def _leave_out(name: str, fixed: bool) -> str:
+    return "" if fixed else f"; or leave the column out with --drop {quote(name)}"
 
 
 def _matrix(file: TableFile, schema: Schema, values, kept, missing: str, *, fixed: bool) -> np.ndarray:
@@ -236,7 +262,8 @@ def _refuse_missing(file: TableFile, name: str, column: Column, kept, fixed: boo
 
 def _checked_numbers(file: TableFile, name: str, column: Column, kept, missing: str, fixed: bool) -> np.ndarray:
     if is_text(column):
-        raise _text_found(file, [name], {name: column}, fixed)
+        found = _commas_found if has_commas(column) else _text_found
+        raise found(file, [name], {name: column}, fixed)
     numbers = column[kept]
     if np.isinf(numbers).any():
         row = int(kept[np.argmax(np.isinf(numbers))])

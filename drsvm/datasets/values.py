@@ -12,6 +12,9 @@ MISSING = frozenset(
 
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 
+DECIMAL_COMMA = re.compile(r"[+-]?(\d*|\d{1,3}([.' ]\d{3})+),\d+([eE][+-]?\d+)?")
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+
 TRUTH = {"true": 1.0, "false": 0.0}
 
 Column = np.ndarray
@@ -34,6 +37,17 @@ def as_number(text: str) -> float | None:
         return _number(text)
     except ValueError:
         return None
+
+
+def is_number_with_commas(text: str) -> bool:
+    """Say whether a text is a number but for its commas, such as 3,14 or 1.234,5 or 1,234,567."""
+    return DECIMAL_COMMA.fullmatch(text) is not None or THOUSANDS.fullmatch(text) is not None
+
+
+def has_commas(column: Column) -> bool:
+    """Say whether most of the texts of a column that are no numbers would be, but for their commas."""
+    odd = [text for text in set(column) if text is not None and as_number(text) is None]
+    return 2 * sum(map(is_number_with_commas, odd)) > len(odd)
 
 
 def _number(text: str) -> float:

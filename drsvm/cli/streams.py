@@ -1,0 +1,49 @@
+"""Standard input and pipes as data files: their readers go over a file more than once, so a copy is kept meanwhile."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from drsvm.datasets import DataFileError, Dataset
+
+STANDARD = Path("-")
+"""Stands for the standard input, or the standard output."""
+
+
+def name_of(file: Path) -> str:
+    """Return the name of a file, or of what - stands for."""
+    return "standard input" if file == STANDARD else file.name
+
+
+def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
+    """Read a data file, the standard input (-) or a pipe."""
+    if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
+        return reader(file)
+    shown = Path(name_of(file)) if file == STANDARD else file
+    with TemporaryDirectory(prefix="drsvm-") as folder:
+        copy = Path(folder) / shown.name
+        _copy(file, copy)
+        try:
+            return replace(reader(copy), path=shown)
+        except DataFileError as error:
+            raise DataFileError(str(error).replace(str(copy), str(shown))) from None
+
+
+def _copy(file: Path, copy: Path) -> None:
+    with copy.open("wb") as out:
+        if file == STANDARD:
+            shutil.copyfileobj(sys.stdin.buffer, out)
+            return
+        with file.open("rb") as stream:
+            shutil.copyfileobj(stream, out)
+
+
+def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
+    """Refuse a standard input that is to be read twice, or as a model."""
+    if model == STANDARD:
+        raise ValueError("-: a model is not read from the standard input: name its file.")
+    if sum(file == STANDARD for file in files) > 1:
+        raise ValueError("-: the standard input can be read only once: save it as a file first.")
