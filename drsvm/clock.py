@@ -69,13 +69,16 @@ class Stopwatch:
 
 
 class TimeLimit:
-    """A number of seconds from now on, for one call and for all that it calls.
+    """A number of seconds from now on, for a call and for all that it calls.
 
-    `max_time` may be one of these wherever it may be a number: then the time has begun already.
+    `max_time` may be one of these wherever it may be a number: then the time has begun already. The limit of one
+    problem always allows a first step; where many share a limit, those whose turn comes when the time is over do
+    nothing: their limit is `spent`.
     """
 
-    def __init__(self, seconds: float = math.inf):
-        self.seconds, self.watch = seconds, Stopwatch()
+    def __init__(self, seconds: float = math.inf, *, within: "TimeLimit | None" = None, spent: bool = False):
+        self.seconds, self.within, self.spent = seconds, within, spent
+        self.watch, self.shared = Stopwatch(), False
 
     @classmethod
     def of(cls, max_time) -> "TimeLimit":
@@ -88,9 +91,15 @@ class TimeLimit:
             raise ValueError(f"max_time must be a number of seconds > 0, got max_time={max_time!r}.")
         return cls(float(max_time))
 
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.seconds < math.inf
+
     def left(self) -> float:
         """Return the seconds left; negative where time is over."""
-        return math.inf if self.seconds == math.inf else self.seconds - self.watch.elapsed()
+        own = self.seconds if math.isinf(self.seconds) else self.seconds - self.watch.elapsed()
+        return own if self.within is None else min(own, self.within.left())
 
     @property
     def over(self) -> bool:
@@ -99,13 +108,18 @@ class TimeLimit:
 
     @property
     def long_over(self) -> bool:
-        """Whether half of the grace is used up: from here on, only what costs nothing is done."""
+        """Whether half of the grace is gone, too: from here on only what costs nothing is done."""
         return self.left() < -0.5 * max(GRACE, RELATIVE_GRACE * self.seconds)
 
     def share(self, parts: float) -> "TimeLimit":
-        """Return a limit, from now on, of what is left for one of so many parts."""
-        return self if self.seconds == math.inf else TimeLimit(self.left() / max(parts, 1.0))
+        """Return a limit, from now on, for the next one of so many parts that are still to be done."""
+        if not self.limited:
+            return self
+        left = self.left()
+        spent = self.spent or left == -math.inf or (self.shared and left <= 0.0)
+        self.shared = True
+        return TimeLimit(left / max(parts, 1.0), within=self, spent=spent)
 
     def stop(self) -> None:
-        """Let the time be over for everyone who shares this limit."""
-        self.seconds = -math.inf
+        """Let the time be over at once, for everyone who shares this limit."""
+        self.seconds, self.spent = -math.inf, True
