@@ -83,7 +83,7 @@ def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
     code, out, err = drsvm_command("fit", table, "--test-size", 0.25)
     assert code == 0
     assert "90 rows, 3 features, labels cat (45), dog (45); positive: dog" in out
-    assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-08: optimal\)", out)
+    assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-06: optimal\)", out)
     assert re.search(r"test 0\.\d{4} \(balanced 0\.\d{4}, 30 rows\)", out)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
     assert "note: Column 'kind' is taken as the label (the last column)" in err
@@ -212,7 +212,7 @@ def test_path(drsvm_command, table, tmp_path):
     assert code == 0 and "test accuracy" in out
     read = list(csv.DictReader(io.StringIO((tmp_path / "p.csv").read_text())))
     assert len(read) == 5
-    assert all(float(row["gap"]) <= 1e-8 and row["status"] == "optimal" for row in read)
+    assert all(float(row["gap"]) <= 1e-6 and row["status"] == "optimal" for row in read)
     objectives = [float(row["objective"]) for row in read]
     assert objectives == sorted(objectives, reverse=True)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

@@ -29,13 +29,15 @@ def scaled(x):
 """
 
 CHILD = """
-import json, logging
+import json, logging, time
+from drsvm.clock import pauses
 from drsvm.notices import listening
 logging.basicConfig(level=logging.INFO, format="%(levelname)s")
 told = []
 with listening(told.append):
     from drsvm.kernels.probe import scaled
     values = [scaled(3.0), scaled(3)]
+assert pauses.total_until(time.perf_counter()) > 0.0  # for compiling as for loading
 print(json.dumps({"values": values, "compiled": sum(scaled.stats.cache_misses.values()), "told": told}))
 """
 

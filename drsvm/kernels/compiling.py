@@ -15,15 +15,17 @@ NOTICE = (
 )
 
 
-def kernel(**options) -> Callable[[Callable], Any]:
+def kernel(*, inner: bool = False, **options) -> Callable[[Callable], Any]:
     """Return a decorator that compiles a function when it is first called, to run without Python's lock.
 
-    The options are those of `numba.njit`. Compiled code is cached; see `sealed_cache`.
+    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by kernels only: that saves the
+    compiler some work, and the code is stored with theirs. All other options are those of `numba.njit`.
     """
 
     def decorate(function: Callable) -> Any:
-        compiled = njit(nogil=True, error_model="numpy", **options)(function)
-        if compiled is not function:  # as NUMBA_DISABLE_JIT leaves it
+        wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
+        compiled = njit(nogil=True, error_model="numpy", **wrappers, **options)(function)
+        if compiled is not function and not inner:  # NUMBA_DISABLE_JIT leaves it as it is
             _use_cache(compiled, function)
         return compiled
 

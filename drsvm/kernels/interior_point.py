@@ -35,14 +35,14 @@ BINS = 512
 """Number of bins in which step lengths between 0 and 1 are counted."""
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _ratios(state, i):
     i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
     d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
@@ -92,7 +92,7 @@ def curvature(state, weights, signs, kappa, h, coefficients):
     return square, linear
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _moderate(correction, product):
     most = MOST_CORRECTION * product
     return min(max(correction, -most), most)
@@ -137,7 +137,7 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
     return slack, multiplier, both, corrected, targeted
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _corrected(state, i, pi, flips, target, correction, dm, kdl):
     """Return 1/g and the changes of state in the corrected direction."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
@@ -160,7 +160,7 @@ def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rat
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _outlier(product, goal):
     """Return how far a trial product lies outside [goal/10, 10·goal]; large ones are pulled back with moderation."""
     low, high = 0.1 * goal, 10.0 * goal
@@ -234,7 +234,7 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
     return products
 
 
-@kernel(fastmath=FAST, inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _restoring(state, i, flips, dm, kdl):
     """Return relative changes of the slacks that keep the products, to first order; multipliers change by minus that.
 
