@@ -12,7 +12,6 @@ from drsvm.clock import TimeLimit
 from drsvm.estimators import WassersteinSVC
 from drsvm.path import RadiusPath, radius_max, radius_path
 from drsvm.problem import Problem
-from drsvm.result import Status
 
 CV_TOL = 1e-4
 """Proven gap of the solutions in the folds: far below what a score can tell apart."""
@@ -109,7 +108,7 @@ def score_path(
 def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[RadiusPath]:
     for index, problem in enumerate(problems):
         path = radius_path(problem, radii, max_time=time.share(len(problems) - index), **limits)
-        if path.results[-1].status is Status.INTERRUPTED:
+        if path.interrupted:
             raise KeyboardInterrupt
         yield path
 

@@ -124,6 +124,11 @@ class RadiusPath:
         """The intercepts."""
         return np.array([result.intercept for result in self.results])
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended the path."""
+        return any(result.status is Status.INTERRUPTED for result in self.results)
+
     def table(self) -> dict[str, np.ndarray]:
         """Return the columns radius, objective, lower_bound, gap, radius_price, n_nonzero, n_iter, time and status."""
         columns: dict[str, Any] = {"radius": self.radii}

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from drsvm.cli.screen import Screen, reported_errors
+from drsvm.notices import listening
 
 READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
 
@@ -166,7 +167,14 @@ class BallOptions:
         None
     )
     max_iter: Annotated[int | None, _option("--max-iter", help="Limit on iterations.", panel=LIMITS)] = None
-    max_time: Annotated[float | None, _option("--max-time", help="Limit on seconds.", panel=LIMITS)] = None
+    max_time: Annotated[
+        float | None,
+        _option(
+            "--max-time",
+            help="Limit on seconds for the whole command, without those for reading files and compiling kernels.",
+            panel=LIMITS,
+        ),
+    ] = None
 
     def ball(self) -> dict[str, Any]:
         """Return the parameters that were given, in the library's words."""
@@ -237,7 +245,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
-        with reported_errors(screen):
+        with reported_errors(screen), listening(screen.whisper):
             code = function(**given, **built)
         if code:
             raise typer.Exit(code)
