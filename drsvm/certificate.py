@@ -56,8 +56,8 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """Proven lower bound on the optimum."""
-        return self.dual.lower_bound
+        """Proven lower bound on the optimum; where rounding lifts it above the objective, that is one as well."""
+        return min(self.dual.lower_bound, self.objective)
 
     @property
     def gap(self) -> float:

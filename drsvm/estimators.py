@@ -8,20 +8,24 @@ says how.
 
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm import one_vs_rest
+from drsvm.clock import TimeLimit
 from drsvm.norms import norm_for
+from drsvm.notices import listening
 from drsvm.problem import Problem
 from drsvm.radius_rule import auto_radius
 from drsvm.result import Progress, Result, Status
@@ -30,6 +34,9 @@ from drsvm.solvers.base import Solver
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """How rows are taken from the caller: without a copy where they are in this form."""
+
+PILOT_PARTS = 4
+"""The pilot solutions of radius="auto" may take this part of the time."""
 
 FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
 """Ends of a run that call for no warning."""
@@ -62,15 +69,22 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
-        Proven gap between objective and optimum at which to stop; by default the solver's own.
-    max_iter, max_time : int, float, optional
-        Limits on iterations and seconds, for each class.
+        Proven gap between objective and optimum at which to stop; by default 1e-6 for solver="auto", and otherwise
+        the solver's own.
+    max_iter : int, optional
+        Limit on iterations, for each class.
+    max_time : float, optional
+        Limit on the seconds of `fit`, without those in which kernels are compiled for the first time. The classes
+        share it evenly, and what one does not use is left for those after it. A class whose turn comes when the time
+        is over gets weights of 0 (with ``warm_start`` those of the fit before), with a certificate nevertheless; a
+        ConvergenceWarning says how many classes were cut short.
     warm_start : bool, default=False
         Whether `fit` starts from the classifier of the fit before, where it has the same classes and features.
     random_state : int or Generator, optional
         Seed of solvers that draw at random.
     verbose : int, default=0
-        1: a line for every class; 2: a line for every certificate.
+        1: a line for every class, and one where kernels are being compiled for the first time, which takes some
+        seconds; 2: a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted at a time. A problem with two classes uses all cores whatever it is.
 
@@ -107,7 +121,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     >>> from drsvm import WassersteinSVC
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
-    >>> bool(model[-1].gap_ <= 1e-8)
+    >>> bool(model[-1].gap_ <= 1e-6)
     True
     """
 
@@ -167,8 +181,13 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         Returns
         -------
         self
-            Ctrl-C stores the best classifier so far before the interrupt goes on.
+            Ctrl-C stores the best classifier so far before KeyboardInterrupt goes on.
         """
+        time = TimeLimit.of(self.max_time)
+        with listening(print) if self.verbose else nullcontext():
+            return self._fit(X, y, sample_weight, time)
+
+    def _fit(self, X, y, sample_weight, time: TimeLimit):
         earlier = self._earlier_classifier() if self.warm_start else None
         X, y = validate_data(self, X, y, **ROWS)
         check_classification_targets(y)
@@ -178,21 +197,18 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        problems = self._problems(X, y, weights, sample_weight)
+        problems = self._problems(X, y, weights, sample_weight, time)
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
         starts = self._starts(earlier, len(problems))
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        results = Parallel(n_jobs=self.n_jobs, require="sharedmem")(
-            delayed(self._solve)(index, problem, start, context)
-            for index, (problem, start) in enumerate(zip(problems, starts, strict=True))
-        )
-        self._store(list(results))
+        results = self._solve_all(problems, starts, context, time)
+        self._store(results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        self._tell_how_it_went(problems, list(results))
+        self._tell_how_it_went(problems, results)
         return self
 
-    def _problems(self, X, y, weights, counts) -> list[Problem]:
+    def _problems(self, X, y, weights, counts, time: TimeLimit) -> list[Problem]:
         """Return one problem per class, or one for two classes."""
         ball = {"flip_cost": self.flip_cost, "norm": self.norm, "l2": self.l2, "fit_intercept": self.fit_intercept}
         automatic = self._radius_is_automatic()
@@ -202,7 +218,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         if not automatic:
             self.radius_ = problems[0].radius
             return problems
-        self.radius_ = float(np.mean([auto_radius(problem, counts=counts) for problem in problems]))
+        self.radius_ = one_vs_rest.mean_over_problems(problems, auto_radius, time.share(PILOT_PARTS), counts=counts)
         return [problem.replace(radius=self.radius_) for problem in problems]
 
     def _radius_is_automatic(self) -> bool:
@@ -227,7 +243,31 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 return earlier[1]
         return [None] * n_problems
 
-    def _solve(self, index: int, problem: Problem, start, context) -> Result:
+    def _solve_all(self, problems: list[Problem], starts: list[Any], context, time: TimeLimit) -> list[Result]:
+        """Solve the problems of all classes, some at a time; Ctrl-C ends them all, each with what it has."""
+        jobs = min(effective_n_jobs(self.n_jobs), len(problems))
+
+        def solve_one(index: int) -> Result:
+            share = time.share((len(problems) - index) / jobs)
+            result = self._solve(index, problems[index], starts[index], context, share)
+            if result.status is Status.INTERRUPTED:
+                time.stop()
+            return result
+
+        if jobs == 1:
+            return [solve_one(index) for index in range(len(problems))]
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = [pool.submit(solve_one, index) for index in range(len(problems))]
+            try:
+                return [future.result() for future in waiting]
+            except KeyboardInterrupt:
+                time.stop()
+                return [replace(future.result(), status=Status.INTERRUPTED) for future in waiting]
+            except BaseException:
+                time.stop()
+                raise
+
+    def _solve(self, index: int, problem: Problem, start, context, time: TimeLimit) -> Result:
         task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
         result = solve(
@@ -235,7 +275,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            max_time=self.max_time,
+            max_time=time,
             start=start,
             callback=self._reporter(index, task),
             random_state=self.random_state,
@@ -362,21 +402,13 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 print(f"[{name}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
-        short = [result for result in results if result.status not in FINISHED]
-        if short:
-            worst = max(short, key=lambda result: result.gap)
-            warnings.warn(
-                f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status}). Allow more "
-                "iterations or time (max_iter, max_time), accept a larger tol, or standardise the features.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
         constant = one_vs_rest.constant_ones(problems, results, self.classes_)
         if constant:
             warnings.warn(
-                f"The fitted classifier is constant ({', '.join(constant)}): with radius={self.radius_:.3g} the "
-                "adversary is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) or "
-                "standardise the features.",
+                f"The fitted classifier is constant ({one_vs_rest.listed(constant)}): with radius={self.radius_:.3g} "
+                "the adversary is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) "
+                "or standardise the features.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=5,
             )

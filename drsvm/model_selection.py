@@ -7,6 +7,8 @@ A setting is all but the radius. Its radii are the same in all folds.
 
 import numbers
 import warnings
+from contextlib import nullcontext
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm import one_vs_rest
+from drsvm.clock import TimeLimit
 from drsvm.cross_validation import (
     CV_TOL,
     SELECTION_RULES,
@@ -28,15 +31,20 @@ from drsvm.cross_validation import (
     PathScores,
     Setting,
     default_radii,
+    nearest_to_chance,
     results_table,
     score_path,
 )
 from drsvm.estimators import ROWS, WassersteinSVC
 from drsvm.norms import norm_for
+from drsvm.notices import listening
 from drsvm.radius_rule import chance_radius
 from drsvm.validation import check_flip_cost, check_number
 
 N_RADII, N_FOLDS = 15, 5
+
+SETTING_PARTS, PATH_PARTS = 4, 1.25
+"""The search for the radii may take a quarter of the time, and the paths four fifths of what it leaves."""
 
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
@@ -75,14 +83,20 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         and returns an index.
     refit : bool, default=True
         Whether to fit on all rows with the chosen parameters.
-    solver, max_iter, max_time, random_state
-        As in `WassersteinSVC`; the limits are those of each solution.
+    solver, max_iter, random_state
+        As in `WassersteinSVC`; max_iter is the limit of each solution.
+    max_time : float, optional
+        Limit on the seconds of `fit`. Where it does not suffice for all folds, the choice is made by those that were
+        completed: the others have no scores (NaN). Where none was completed, there is nothing to choose by, and the
+        radius is the one nearest to the size of chance effects (see `selection`), with the first flip cost and norm.
+        A ConvergenceWarning tells. A fifth of the time is kept for the refit, which always takes a step.
     tol : float, optional
         Proven gap of the refit; in the folds it is 1e-4, or `tol` where that is larger.
     n_jobs : int, optional
-        Number of paths solved at a time.
+        Number of paths solved at a time, in processes of their own; with `max_time` on threads, which start at once.
     verbose : int, default=0
-        1: a line for every path; 2: also every certificate of the refit.
+        1: a line for every path, and one where kernels are being compiled for the first time; 2: also every
+        certificate of the refit.
 
     Attributes
     ----------
@@ -191,7 +205,12 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         Returns
         -------
         self
+            Ctrl-C raises KeyboardInterrupt; the refit stores the best classifier so far before that.
         """
+        with listening(print) if self.verbose else nullcontext():
+            return self._fit(X, y, sample_weight, groups, TimeLimit.of(self.max_time))
+
+    def _fit(self, X, y, sample_weight, groups, time: TimeLimit):
         choose = self._selection_rule()
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
@@ -204,15 +223,20 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
         folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight)
+        settings = self._settings(X, y, sample_weight, time.share(SETTING_PARTS))
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        outcomes = self._walk_all_paths(X, y, sample_weight, folds, settings, context)
+        try:
+            outcomes = self._walk_all_paths(X, y, sample_weight, folds, settings, context, time.share(PATH_PARTS))
+        except BaseException:  # such as Ctrl-C: paths on other threads end, too
+            time.stop()
+            raise
         self.cv_results_ = results_table(settings, outcomes)
-        self.best_index_ = int(choose(self.cv_results_))
+        scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
+        self.best_index_ = int((choose if scored else nearest_to_chance)(self.cv_results_))
         self._tell_the_choice()
         if self.refit:
-            self._refit(X, y, sample_weight, context)
+            self._refit(X, y, sample_weight, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
@@ -239,31 +263,35 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
                     )
         return folds
 
-    def _settings(self, X, y, sample_weight) -> list[Setting]:
+    def _settings(self, X, y, sample_weight, time: TimeLimit) -> list[Setting]:
         """Return the grid: all but the radius, each with its radii."""
         norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         tried = isinstance(self.class_weight, str) and self.class_weight == "cv"
+        grid = list(product((None, "balanced") if tried else (self.class_weight,), norms, flip_costs))
         settings = []
-        for class_weight in (None, "balanced") if tried else (self.class_weight,):
+        for done, (class_weight, norm, flip_cost) in enumerate(grid):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-            for norm in norms:
-                for flip_cost in flip_costs:
-                    ball = {"norm": norm, "flip_cost": flip_cost, "l2": self.l2, "fit_intercept": self.fit_intercept}
-                    problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
-                    told = {"counts": sample_weight, "n_threads": self._n_threads()}
-                    chance = float(np.mean([chance_radius(problem, **told) for problem in problems]))
-                    equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
-                    settings.append(Setting(class_weight, ball, self._radii(problems), weights, chance, equal_sides))
+            ball = {"norm": norm, "flip_cost": flip_cost, "l2": self.l2, "fit_intercept": self.fit_intercept}
+            settings.append(
+                self._setting(X, y, class_weight, weights, ball, sample_weight, time.share(len(grid) - done))
+            )
         return settings
 
-    def _radii(self, problems) -> np.ndarray:
+    def _setting(self, X, y, class_weight, weights, ball, counts, time: TimeLimit) -> Setting:
+        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        told = {"counts": counts, "n_threads": self._n_threads()}
+        chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **told)
+        equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
+        return Setting(class_weight, ball, self._radii(problems, time), weights, chance, equal_sides)
+
+    def _radii(self, problems, time: TimeLimit) -> np.ndarray:
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
                 raise ValueError(f"radii must be a number of radii ≥ 1 or a list of them, got radii={radii}.")
-            return default_radii(problems, int(radii), self._n_threads())
+            return default_radii(problems, int(radii), self._n_threads(), time)
         return np.array(sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True))
 
     def _n_threads(self) -> int | None:
@@ -271,16 +299,17 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     # --- cross-validation -------------------------------------------------------------------------------------------
 
-    def _walk_all_paths(self, X, y, sample_weight, folds, settings, context) -> list[list[PathScores]]:
-        """Return the scores by setting and fold."""
+    def _walk_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
+        """Return the scores by setting and fold. All settings of one fold come first, lest time be over."""
         scorer = check_scoring(WassersteinSVC(), scoring=self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
-        limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter, "max_time": self.max_time}
+        limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
-        pairs = [(setting, fold) for setting in settings for fold in folds]
-        outcomes = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(score_path)(X, y, self.classes_, sample_weight, setting, fold, scorer, limits)
-            for setting, fold in pairs
+        pairs = [(setting, fold) for fold in folds for setting in settings]
+        # New processes may take longer to start than there is time, and have a clock of their own.
+        prefer = "threads" if time.limited else None
+        outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
+            delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []
         for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
@@ -291,8 +320,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
                 best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
                 print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
             task.call_on_fit_task_end(estimator=self)
-        _warn_of_large_gaps(done, tol)
-        return [done[first : first + len(folds)] for first in range(0, len(done), len(folds))]
+        _warn_of_large_gaps(done, tol, len(folds))
+        return [done[index :: len(settings)] for index in range(len(settings))]
 
     def _tell_the_choice(self) -> None:
         self.best_params_ = self.cv_results_["params"][self.best_index_]
@@ -302,11 +331,11 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
 
-    def _refit(self, X, y, sample_weight, context) -> None:
+    def _refit(self, X, y, sample_weight, context, time: TimeLimit) -> None:
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "max_time", "random_state", "n_jobs", "verbose")
-        model = WassersteinSVC(**self.best_params_, **{name: getattr(self, name) for name in names})
+        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        model = WassersteinSVC(**self.best_params_, max_time=time, **{name: getattr(self, name) for name in names})
         try:
             with warnings.catch_warnings():
                 # A constant classifier, or a budget for one, is here what the scores have chosen.
@@ -321,7 +350,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
                 "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "
                 "rows or other features may; selection='best' takes the best mean score, however little it tells.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         task.call_on_fit_task_end(estimator=self)
 
@@ -339,14 +368,19 @@ def _listed(values, name: str) -> list[Any]:
     return listed
 
 
-def _warn_of_large_gaps(paths: list[PathScores], tol: float) -> None:
+def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> None:
+    idle = sum(not path.complete for path in paths)
     gaps = np.concatenate([path.gaps for path in paths])
     short = gaps > 10.0 * tol
-    if short.any():
-        warnings.warn(
-            f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}, the "
-            f"largest {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise the "
-            "features.",
-            ConvergenceWarning,
-            stacklevel=4,
+    if idle:
+        told = (
+            f"The time was over before {idle} of {len(paths)} paths in {n_folds} folds had an end; only complete folds"
         )
+        told += " count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
+    elif short.any():
+        told = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}, the "
+        told += f"largest {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise the "
+        told += "features."
+    else:
+        return
+    warnings.warn(told, ConvergenceWarning, stacklevel=6)

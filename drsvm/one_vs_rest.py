@@ -1,14 +1,17 @@
 """Any number of classes as binary problems: one problem for two classes, otherwise each class against the rest."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.clock import TimeLimit
 from drsvm.problem import Problem
-from drsvm.result import Result
+from drsvm.result import Result, Status
 
 CONSTANT = 1e-5
 """Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
@@ -72,26 +75,43 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 
 
 def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
-    """Return one problem per class, or one for two classes."""
-    return [
-        Problem(
-            X,
-            y if len(classes) == 2 else y == label,
-            sample_weight=side_weights(y, label, classes, weights),
-            **ball,
-        )
-        for label in positive_labels(classes)
-    ]
+    """Return one problem per class, or one for two classes; they share the rows."""
+    labels = positive_labels(classes)
+    if len(classes) == 2:
+        return [Problem(X, y, sample_weight=weights, **ball)]
+    sides = [(y == label, side_weights(y, label, classes, weights)) for label in labels]
+    first = Problem(X, sides[0][0], sample_weight=sides[0][1], **ball)
+    return [first, *(first.relabelled(*side) for side in sides[1:])]
+
+
+def mean_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **told: Any) -> float:
+    """Return the mean of a figure over the problems, or over those for which there is time; the first has it."""
+    found: list[float] = []
+    for index, problem in enumerate(problems):
+        share = time.share(len(problems) - index)
+        if found and share.spent:
+            break
+        found.append(measure(problem, max_time=share, **told))
+    return float(np.mean(found))
 
 
 def constant_ones(problems: list[Problem], results: list[Result], classes) -> list[str]:
-    """Return the names of the problems whose decision values do not differ by anything that counts."""
+    """Return the names of the problems whose decision values do not differ by anything that counts.
+
+    Problems that had no time to find better ones are not among them.
+    """
     pairs = enumerate(zip(problems, results, strict=True))
     return [
         name_of(index, classes)
         for index, (problem, result) in pairs
-        if float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
+        if result.status is not Status.TIME_LIMIT and float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
     ]
+
+
+def listed(names: list[str], most: int = 5) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
@@ -108,3 +128,18 @@ def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> 
                 stacklevel=stacklevel + 1,
             )
             return
+
+
+def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) -> None:
+    """Warn of problems that ended short of their tolerance."""
+    if not short:
+        return
+    worst = max(short, key=lambda result: result.gap)
+    gap = f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status})."
+    if n_problems > 1:
+        late = sum(result.status is Status.TIME_LIMIT for result in short)
+        cut = f", {late} of them for lack of time" if late else ""
+        gap = f"{len(short)} of {n_problems} classes ended short of the tolerance {worst.tol:.1e}{cut}; the largest "
+        gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
+    remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
+    warnings.warn(f"{gap} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)

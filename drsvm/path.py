@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.clock import TimeLimit
 from drsvm.norms import norm_for
 from drsvm.problem import Problem
 from drsvm.result import Result, Status
-from drsvm.solvers import make_solver, solve
+from drsvm.solvers import default_tol, make_solver, solve
 from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
@@ -22,8 +23,11 @@ MOST_SOLVES = 60
 SNAPSHOT = 6.0
 """A snapshot is taken where the gap is this many times what the next change of the radius costs."""
 
+GRID_PARTS = 4
+"""The search for the largest radius of a grid may take this part of the time."""
 
-def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
+
+def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
     """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
 
     It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; so it is where
@@ -39,6 +43,8 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     ----------
     problem : Problem
         Its radius and l2 are ignored.
+    max_time : float, optional
+        Limit on the seconds of all solves together.
     n_threads : int, optional
         Threads for the solves.
 
@@ -46,8 +52,10 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     -------
     float
         The radius, to a relative accuracy of about 1e-7 (1e-4 where there are too many features for the interior
-        point).
+        point). Where the time is over before that, the radius reached so far, which is too small; Ctrl-C raises
+        KeyboardInterrupt.
     """
+    time = TimeLimit.of(max_time)
     if problem.flip_cost == 0:
         return 0.0
     problem = Centred.of(problem).problem
@@ -64,7 +72,11 @@ def radius_max(problem: Problem, *, n_threads: int | None = None) -> float:
     solver = choose(problem)
     tol = 1e-9 if solver == "interior-point" else 1e-6
     for _ in range(MOST_SOLVES):
-        result = solve(problem.replace(radius=radius, l2=0.0), solver, tol=tol, n_threads=n_threads)
+        result = solve(problem.replace(radius=radius, l2=0.0), solver, tol=tol, max_time=time, n_threads=n_threads)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.status is Status.TIME_LIMIT:
+            return radius
         missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]
         if min(missing)[0] > max(2.0 * result.gap, 1e-9):
             # A line that is less steep than f is never reached; and a tangent never leads beyond the answer.
@@ -114,6 +126,11 @@ class RadiusPath:
         """The intercepts."""
         return np.array([result.intercept for result in self.results])
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended the path."""
+        return any(result.status is Status.INTERRUPTED for result in self.results)
+
     def table(self) -> dict[str, np.ndarray]:
         """Return the columns radius, objective, lower_bound, gap, radius_price, n_nonzero, n_iter, time and status."""
         columns: dict[str, Any] = {"radius": self.radii}
@@ -150,7 +167,7 @@ def radius_path(
     solver: str | Solver = "auto",
     tol: float | None = None,
     max_iter: int | None = None,
-    max_time: float | None = None,
+    max_time: float | TimeLimit | None = None,
     callback=None,
     random_state=None,
     n_threads: int | None = None,
@@ -167,29 +184,35 @@ def radius_path(
         They are solved from the largest down and returned in the order given.
     n_radii, smallest : int, float
         The default grid.
-    solver, tol, max_iter, max_time, random_state, n_threads, **settings
+    solver, tol, max_iter, random_state, n_threads, **settings
         As in `drsvm.solve`, for every radius.
+    max_time : float, optional
+        Limit on the seconds of the whole path. The radii share it evenly, and what one does not use is left for those
+        after it. A radius whose turn comes when the time is over keeps the classifier of the one before, with a
+        certificate of its own and the status TIME_LIMIT.
     callback : callable, optional
         Called with the index and the Result after every radius; a true return value ends the path there, as does
-        Ctrl-C.
+        Ctrl-C: its last result has the status INTERRUPTED then. While the default grid is being found, Ctrl-C raises
+        KeyboardInterrupt.
 
     Returns
     -------
     RadiusPath
     """
-    centred = Centred.of(problem)
+    time, centred = TimeLimit.of(max_time), Centred.of(problem)
     problem = centred.problem
-    radii = _grid(problem, n_radii, smallest, n_threads) if radii is None else np.asarray(radii, dtype=np.float64)
+    radii = _grid(problem, n_radii, smallest, time, n_threads) if radii is None else np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
     order = np.argsort(-radii, kind="stable")
-    limits = {"tol": tol, "max_iter": max_iter, "max_time": max_time}
+    limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
     with _Walk(make_solver(solver, problem, **settings), [problems[index] for index in order], limits) as walk:
-        for index in order:
-            result = results[int(index)] = centred.back(walk.solve(problems[index]))
+        for done, index in enumerate(order):
+            result = walk.solve(problems[index], time.share(len(order) - done))
+            result = results[int(index)] = centred.back(result)
             stopped = callback is not None and callback(int(index), result)
             if stopped or result.status is Status.INTERRUPTED:
                 break
@@ -212,20 +235,25 @@ class _Walk:
         if self.chained is not None:
             self.chained.close()
 
-    def solve(self, problem: Problem) -> Result:
+    def solve(self, problem: Problem, time: TimeLimit) -> Result:
         """Go on from the problem before; where that does not lead to the end, start afresh."""
-        if self.chained is None:
-            self.last = solve(problem, self.solver, start=self.last, **self.limits)
-            return self.last
-        if problem.radius > 0:
-            result = solve(problem, self.chained, **self.limits)
-            if result.status is not Status.STALLED:
-                return result
-        return solve(problem, self.solver, **self.limits)
+        self.last = self._chained_result(problem, time) or self._fresh_result(problem, time)
+        return self.last
+
+    def _chained_result(self, problem: Problem, time: TimeLimit) -> Result | None:
+        if self.chained is None or time.spent or problem.radius == 0:
+            return None
+        result = solve(problem, self.chained, max_time=time, **self.limits)
+        return None if result.status is Status.STALLED else result
+
+    def _fresh_result(self, problem: Problem, time: TimeLimit) -> Result:
+        # An interior point that starts afresh does so from its own start; but without time, the last point is all.
+        start = self.last if self.chained is None or time.spent else None
+        return solve(problem, self.solver, start=start, max_time=time, **self.limits)
 
 
-def _grid(problem: Problem, n_radii: int, smallest: float, n_threads) -> np.ndarray:
-    largest = radius_max(problem, n_threads=n_threads)
+def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
+    largest = radius_max(problem, max_time=time.share(GRID_PARTS), n_threads=n_threads)
     if largest == 0.0:
         raise ValueError("w = 0 is optimal for every radius: there is no path. Give radii, or check flip_cost and X.")
     return largest * np.logspace(0.0, math.log10(smallest), n_radii)

@@ -109,6 +109,20 @@ class Problem:
         )
         return other
 
+    def relabelled(self, positive, sample_weight=None) -> "Problem":
+        """Return the same rows, neither copied nor checked again, with other labels and weights (0 for the same rows).
+
+        `positive` says of every given row whether it is on the positive side; both sides must have rows.
+        """
+        weights = check_weights(sample_weight, self.n_given)
+        weights = np.full(self.n_given, 1.0 / self.n_given) if weights is None else weights
+        signs = np.where(positive, 1.0, -1.0)
+        if self.kept is not None:
+            signs, weights = signs[self.kept], weights[self.kept]
+        other = self.replace()
+        other._set(signs=signs, weights=weights, classes=np.array([False, True]))
+        return other
+
     def on_features(self, features) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless they are all."""
         if len(features) == self.n_features:

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import ndtri
 
+from drsvm.clock import TimeLimit
 from drsvm.problem import Problem
 from drsvm.result import Status
 from drsvm.solvers import solve
@@ -33,7 +34,9 @@ _TYPICAL_NORM = {
 """The p-norm of normal numbers with given deviations: mean, root mean square, and the median where all are equal."""
 
 
-def auto_radius(problem: Problem, *, counts=None, n_threads: int | None = None) -> float:
+def auto_radius(
+    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> float:
     """Return a radius of the size of the chance effects in the data.
 
     If the labels of the rows were a matter of chance, their pulls on the weights would still add up to a vector of some
@@ -48,23 +51,31 @@ def auto_radius(problem: Problem, *, counts=None, n_threads: int | None = None) 
     counts : array of shape (n,), optional
         How many rows each given row stands for; by default one, whatever its weight. The estimators take
         `sample_weight` for counts, as is usual in scikit-learn.
+    max_time : float, optional
+        Limit on the seconds of the pilot solution. Where it is over before there is one, half of F with all rows is
+        the answer, which is larger.
     n_threads : int, optional
         Threads for the pilot solution.
 
     Returns
     -------
     float
-        The radius; 0 where the rows do not differ.
+        The radius; 0 where the rows do not differ. Ctrl-C raises KeyboardInterrupt.
     """
-    return SHARE * chance_radius(problem, counts=counts, n_threads=n_threads)
+    return SHARE * chance_radius(problem, counts=counts, max_time=max_time, n_threads=n_threads)
 
 
-def chance_radius(problem: Problem, *, counts=None, n_threads: int | None = None) -> float:
+def chance_radius(
+    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> float:
     """Return the whole F of the rows that are active in a pilot solution: twice `auto_radius`."""
     if counts is not None and problem.kept is not None:
         counts = np.asarray(counts)[problem.kept]
+    time = TimeLimit.of(max_time)
     of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
-    pilot = solve(problem.replace(radius=SHARE * of_all), tol=PILOT_TOL, n_threads=n_threads)
+    if time.spent:
+        return of_all
+    pilot = solve(problem.replace(radius=SHARE * of_all), tol=PILOT_TOL, max_time=time, n_threads=n_threads)
     if pilot.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0

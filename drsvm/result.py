@@ -39,8 +39,8 @@ class Progress:
 
     @property
     def gap(self) -> float:
-        """Objective minus lower bound."""
-        return self.objective - self.lower_bound
+        """Objective minus lower bound, at least 0."""
+        return max(self.objective - self.lower_bound, 0.0)
 
 
 @dataclass
@@ -130,7 +130,7 @@ class Result:
     @property
     def gap(self) -> float:
         """Objective minus lower bound: the optimum is at most this far below the objective."""
-        return self.objective - self.lower_bound
+        return max(self.objective - self.lower_bound, 0.0)
 
     @property
     def relative_gap(self) -> float:

@@ -21,6 +21,7 @@ for extra in ("typer", "rich", "skops"):
     pytest.importorskip(extra)
 
 from drsvm.cli import main  # noqa: E402
+from drsvm.kernels.compiling import NOTICE  # noqa: E402
 from drsvm.persistence import load_model  # noqa: E402
 
 COMMANDS = ("fit", "predict", "path", "audit", "compare", "report", "demo")
@@ -85,7 +86,7 @@ def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
     code, out, err = drsvm_command("fit", table, "--test-size", 0.25)
     assert code == 0
     assert "90 rows, 3 features, labels cat (45), dog (45); positive: dog" in out
-    assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-08: optimal\)", out)
+    assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-06: optimal\)", out)
     assert re.search(r"test 0\.\d{4} \(balanced 0\.\d{4}, 30 rows\)", out)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
     assert "note: Column 'kind' is taken as the label (the last column)" in err
@@ -282,7 +283,7 @@ def test_path(drsvm_command, table, tmp_path):
     assert code == 0 and "test accuracy" in out
     read = list(csv.DictReader(io.StringIO((tmp_path / "p.csv").read_text())))
     assert len(read) == 5
-    assert all(float(row["gap"]) <= 1e-8 and row["status"] == "optimal" for row in read)
+    assert all(float(row["gap"]) <= 1e-6 and row["status"] == "optimal" for row in read)
     objectives = [float(row["objective"]) for row in read]
     assert objectives == sorted(objectives, reverse=True)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
@@ -647,12 +648,12 @@ def test_a_second_fit_compiles_nothing_and_a_read_only_package_works(table, tmp_
     home.mkdir()
     env = environment(copy.parent, HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), PYTHONDONTWRITEBYTECODE="1")
     found = []
-    for _ in range(2):
+    for notice in (NOTICE + "\n", ""):  # who waits for the compiler is told so
         run = fresh_process(
             ["-W", "error", "-m", "drsvm"], "fit", table, "--model", "m.drsvm", "--json", cwd=tmp_path, env=env
         )
         assert run.returncode == 0, run.stderr
-        assert json.loads(run.stdout)["proven"] and run.stderr == ""
+        assert json.loads(run.stdout)["proven"] and run.stderr == notice
         found.append({path: path.stat().st_mtime_ns for path in home.rglob("*.nb?")})
     assert found[0] and found[0] == found[1]
 

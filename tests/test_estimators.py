@@ -11,7 +11,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsvm import Problem, WassersteinSVC, auto_radius, solve, worst_case_risk
+from drsvm import Problem, Status, WassersteinSVC, auto_radius, solve, worst_case_risk
 from drsvm.solvers.interior_point import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
@@ -67,7 +67,7 @@ def test_two_classes_are_one_problem(two_classes):
     np.testing.assert_array_equal(model.intercept_, [result.intercept])
     assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)
     assert model.radius_price_ == result.radius_price and model.n_iter_ == result.n_iter
-    assert model.gap_ <= 1e-8 and model.result_.solver == "interior-point"
+    assert model.gap_ <= 1e-6 and model.result_.solver == "interior-point"
     assert list(model.classes_) == ["no", "yes"] and set(model.predict(X)) == {"no", "yes"}
 
 
@@ -80,7 +80,7 @@ def test_the_objective_is_the_worst_case_risk_of_the_model(two_classes):
 def test_more_classes_are_taken_one_against_the_rest(three_classes):
     X, y = three_classes
     model = WassersteinSVC(radius=0.02).fit(X, y)
-    assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-8).all()
+    assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-6).all()
     for k, label in enumerate(model.classes_):
         # One class stands against two others: its rows count twice.
         alone = WassersteinSVC(radius=0.02, class_weight={1: 2.0, 0: 1.0}).fit(X, np.where(y == label, 1, 0))
@@ -172,9 +172,9 @@ def test_an_automatic_radius_needs_all_rows(two_classes):
 
 
 def test_an_unreached_tolerance_is_a_warning_with_advice(two_classes):
-    with pytest.warns(ConvergenceWarning, match=r"proven gap is .* above the tolerance 1.0e-08 \(iteration limit"):
+    with pytest.warns(ConvergenceWarning, match=r"proven gap is .* above the tolerance 1.0e-06 \(iteration limit"):
         model = WassersteinSVC(max_iter=2).fit(*two_classes)
-    assert model.gap_ > 1e-8 and np.isfinite(model.coef_).all()
+    assert model.gap_ > 1e-6 and np.isfinite(model.coef_).all()
 
 
 def test_a_constant_classifier_is_a_warning(two_classes):
@@ -266,6 +266,39 @@ def test_an_interrupt_stores_the_best_classifier_first(two_classes):
     with pytest.raises(KeyboardInterrupt):
         model.fit(*two_classes)
     assert model.n_iter_ == 4 and model.coef_.any() and model.gap_ < 1.0
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_after_an_interrupt_no_further_class_is_solved(three_classes, n_jobs):
+    model = WassersteinSVC(n_jobs=n_jobs).set_callbacks(Recorder(interrupt_after=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*three_classes)
+    if n_jobs is None:
+        assert [result.n_iter for result in model.result_] == [2, 0, 0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_jobs": 2}, {"radius": "auto"}], ids=str)
+def test_the_time_limit_is_that_of_the_whole_fit(three_classes, settings):
+    told = "3 of 3 classes ended short of the tolerance 1.0e-06, 3 of them for lack of time; .* max_time"
+    with pytest.warns(ConvergenceWarning, match=told) as caught:
+        model = WassersteinSVC(max_time=1e-9, **settings).fit(*three_classes)
+    assert len(caught) == 1  # not of constant classifiers
+    assert caught[0].filename == __file__
+    assert {result.status for result in model.result_} == {Status.TIME_LIMIT}
+    assert sum(result.n_iter for result in model.result_) <= 1
+    assert (model.objective_ <= 1.0).all() and (model.lower_bound_ >= 0.0).all() and (model.gap_ > 0.0).all()
+    assert model.predict(three_classes[0]).shape == three_classes[1].shape
+
+
+def test_two_classes_always_get_a_step(two_classes):
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        model = WassersteinSVC(max_time=1e-9).fit(*two_classes)
+    assert model.n_iter_ == 1 and model.coef_.any()
+
+
+def test_an_error_in_one_class_reaches_the_caller(three_classes):
+    with pytest.raises(ValueError, match="norm=inf"):
+        WassersteinSVC(solver="feature-working-set", n_jobs=2).fit(*three_classes)
 
 
 def test_talkative_fits(two_classes, capsys):

@@ -50,7 +50,7 @@ def test_grid_search_behind_a_scaler(wine):
     model = make_pipeline(StandardScaler(), WassersteinSVC())
     grid = {"wassersteinsvc__radius": [0.02, 0.1, "auto"], "wassersteinsvc__norm": [2, np.inf]}
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(*wine)
-    assert search.best_score_ > 0.95 and search.best_estimator_[-1].gap_.max() <= 1e-8
+    assert search.best_score_ > 0.95 and search.best_estimator_[-1].gap_.max() <= 1e-6
 
 
 @both

@@ -1,6 +1,7 @@
 """WassersteinSVCCV: the same scores as a plain search, the rules of selection, and what a user may get wrong."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,8 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
-from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, radius_max
-from drsvm.cross_validation import SELECTION_RULES
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path
+from drsvm.cross_validation import SELECTION_RULES, PathScores, Setting, nearest_to_chance, results_table
 
 SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "class_weight": None, "cv": 2}
 
@@ -243,6 +244,40 @@ def test_unreached_tolerances_are_one_warning(two_classes):
         WassersteinSVCCV(**SMALL, max_iter=2).fit(*two_classes)
     assert "4 of 4 solutions in the folds have a proven gap above 1e-03" in str(caught[0].message)
     assert len(caught) == 2  # the second is that of the refit
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
+    search = WassersteinSVCCV(max_time=1e-9, n_jobs=n_jobs, flip_costs=(5.0, np.inf))
+    with pytest.warns(ConvergenceWarning) as caught:
+        search.fit(*two_classes)
+    told = [str(warning.message) for warning in caught]
+    assert "before 20 of 20 paths in 5 folds had an end" in told[0] and "time limit" in told[1]
+    assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
+    assert search.n_iter_ == 1 and search.coef_.any()
+
+
+def test_only_complete_folds_count():
+    setting = Setting(None, {"flip_cost": 5.0, "norm": 2}, np.array([0.2, 0.1]), None, 0.1, False)
+    good, bad = PathScores(np.array([0.9, 0.8]), *np.ones((2, 2))), PathScores(np.array([0.1, 0.9]), *np.ones((2, 2)))
+    table = results_table([setting, setting], [[good, bad], [good, bad._replace(complete=False)]])
+    np.testing.assert_array_equal(table["mean_test_score"], [0.9, 0.8, 0.9, 0.8])
+    np.testing.assert_array_equal(table["split1_test_score"], np.full(4, np.nan))
+    for rule in SELECTION_RULES.values():
+        assert rule(table) == 0
+    nothing = results_table([setting], [[good._replace(complete=False)]])
+    assert np.isnan(nothing["mean_test_score"]).all() and nearest_to_chance(nothing) == 1
+
+
+def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatch):
+    def interrupted(*arguments, **more):
+        path = radius_path(*arguments, **more)
+        path.results[-1] = replace(path.results[-1], status=Status.INTERRUPTED)
+        return path
+
+    monkeypatch.setattr("drsvm.cross_validation.radius_path", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        WassersteinSVCCV(**SMALL).fit(*two_classes)
 
 
 def test_talkative_searches(two_classes, capsys):

@@ -131,11 +131,11 @@ CASES = {
 @pytest.mark.parametrize("radii", [np.geomspace(0.5, 1e-3, 9), [0.01, 0.02, 0.2], [0.1, 0.1, 0.9, 0.03]], ids=len)
 def test_a_path_has_the_optima_of_separate_solves(norm, parameters, radii):
     problem = well_conditioned_instance(2, 120, 6, norm=norm, **parameters)
-    path = radius_path(problem, radii)
+    path = radius_path(problem, radii, tol=1e-8)
     np.testing.assert_array_equal(path.radii, radii)
     assert len(path) == len(radii)
     for radius, result in zip(radii, path.results, strict=True):
-        alone = solve(problem.replace(radius=radius))
+        alone = solve(problem.replace(radius=radius), tol=1e-8)
         assert result.status is Status.OPTIMAL and result.gap <= 1e-8
         assert result.objective == pytest.approx(alone.objective, abs=1e-8)
         value = problem.replace(radius=radius).objective(result.weights, result.intercept)
@@ -171,9 +171,9 @@ def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_a_radius_of_zero_may_be_among_the_radii(l2):
     problem = well_conditioned_instance(5, 60, 4, l2=l2, fit_intercept=True)
-    path = radius_path(problem, [0.2, 0.05, 0.0])
+    path = radius_path(problem, [0.2, 0.05, 0.0], tol=1e-8)
     for radius, result in zip(path.radii, path.results, strict=True):
-        alone = solve(problem.replace(radius=radius))
+        alone = solve(problem.replace(radius=radius), tol=1e-8)
         assert result.objective == pytest.approx(alone.objective, abs=2e-8)
     assert np.isfinite(path[-1].weight_bound) == (l2 == 0)
 
@@ -182,7 +182,7 @@ def test_a_radius_of_zero_may_be_among_the_radii(l2):
 def test_another_solver_walks_the_path_too(norm):
     problem = well_conditioned_instance(6, 60, 4, norm=norm)
     radii = [0.3, 0.1, 0.05]
-    conic, usual = radius_path(problem, radii, solver="conic"), radius_path(problem, radii)
+    conic, usual = (radius_path(problem, radii, solver=solver, tol=1e-7) for solver in ("conic", "auto"))
     assert {result.solver for result in conic.results} == {"conic"}
     assert {result.solver for result in usual.results} == {"interior-point"}
     np.testing.assert_allclose(conic.table()["objective"], usual.table()["objective"], atol=2e-7)
@@ -199,8 +199,39 @@ def test_settings_and_limits_hold_for_every_radius():
     loose, tight = (radius_path(problem, [0.2, 0.1], tol=tol) for tol in (1e-3, 1e-9))
     assert all(r.gap <= 1e-3 and r.tol == 1e-3 for r in loose.results)
     assert all(r.gap <= 1e-9 and r.tol == 1e-9 for r in tight.results)
-    late = radius_path(problem, [0.2, 0.1], max_time=1e-9)
-    assert [r.status for r in late.results] == [Status.TIME_LIMIT] * 2
+
+
+def test_the_time_limit_is_that_of_the_whole_path():
+    problem = well_conditioned_instance(7, 60, 4)
+    late = radius_path(problem, [0.02, 0.01], solver="ippa", max_time=1e-9)
+    assert [(r.status, r.n_iter) for r in late.results] == [(Status.TIME_LIMIT, 1), (Status.TIME_LIMIT, 0)]
+    assert (late[1].weights == late[0].weights).all() and late[0].objective < 1.0
+    assert late[1].objective == problem.replace(radius=0.01).objective(late[0].weights) > late[1].lower_bound > 0
+    assert [r.n_iter for r in radius_path(problem, [0.02, 0.01], max_time=1e-9).results] == [1, 0]
+    assert len(radius_path(problem, n_radii=3, max_time=1e-9)) == 3
+    assert all(r.status is Status.OPTIMAL for r in radius_path(problem, [0.02, 0.01], max_time=1e9).results)
+
+
+@pytest.mark.parametrize("solver", ["auto", "interior-point"])
+def test_the_tolerance_of_a_path_is_that_of_solve(solver):
+    problem = well_conditioned_instance(7, 60, 4)
+    assert radius_path(problem, [0.2], solver=solver)[0].tol == solve(problem, solver).tol
+
+
+def test_radius_max_in_no_time_is_too_small():
+    problem = well_conditioned_instance(7, 60, 4, fit_intercept=True)
+    assert 0 < radius_max(problem, max_time=1e-9) < radius_max(problem, max_time=1e9)
+
+
+def test_an_interrupt_ends_radius_max(monkeypatch):
+    def interrupted(self, *arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CpuEngine, "predict", interrupted)
+    problem = well_conditioned_instance(7, 60, 4, fit_intercept=True)
+    for call in (radius_max, radius_path):
+        with pytest.raises(KeyboardInterrupt):
+            call(problem)
 
 
 def test_a_callback_sees_every_result_and_ends_the_path():
@@ -216,7 +247,8 @@ def test_a_callback_sees_every_result_and_ends_the_path():
 def test_the_largest_radius_comes_first_whatever_the_order():
     problem = well_conditioned_instance(8, 60, 4)
     seen = []
-    short = radius_path(problem, [0.1, 0.3, 0.05, 0.2], callback=lambda index, result: seen.append(index) or index == 0)
+    radii = [0.1, 0.3, 0.05, 0.2]
+    short = radius_path(problem, radii, tol=1e-8, callback=lambda index, _: seen.append(index) or index == 0)
     assert seen == [1, 3, 0]
     assert short.radii.tolist() == [0.1, 0.3, 0.2]  # those that were reached, in the order given
     for radius, result in zip(short.radii, short.results, strict=True):
@@ -232,7 +264,7 @@ def test_a_continued_run_that_stalls_is_started_afresh(monkeypatch):
 
     monkeypatch.setattr(InteriorPointState, "go_on_with", go_on_to_nowhere)
     problem = well_conditioned_instance(8, 60, 4)
-    path = radius_path(problem, [0.3, 0.1])
+    path = radius_path(problem, [0.3, 0.1], tol=1e-8)
     assert [result.status for result in path.results] == [Status.OPTIMAL, Status.OPTIMAL]
     assert path[1].objective == pytest.approx(optimum(problem, 0.1), abs=1e-8)
 

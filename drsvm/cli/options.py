@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from drsvm.cli.screen import Screen, reported_errors
+from drsvm.notices import listening
 
 READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
 
@@ -196,7 +197,14 @@ class BallOptions:
         float | None, _option("--tol", help="Stop once the proven gap to the optimum is this small.", panel=LIMITS)
     ] = None
     max_iter: Annotated[int | None, _option("--max-iter", help="Stop after this many iterations.", panel=LIMITS)] = None
-    max_time: Annotated[float | None, _option("--max-time", help="Limit on seconds.", panel=LIMITS)] = None
+    max_time: Annotated[
+        float | None,
+        _option(
+            "--max-time",
+            help="Stop after this many seconds in all, not counting those for reading files and compiling kernels.",
+            panel=LIMITS,
+        ),
+    ] = None
 
     def ball(self) -> dict[str, Any]:
         """Return the parameters that were given, in the library's words."""
@@ -267,7 +275,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
-        with reported_errors(screen):
+        with reported_errors(screen), listening(screen.whisper):
             code = function(**given, **built)
         if code:
             raise typer.Exit(code)

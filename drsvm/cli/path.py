@@ -87,12 +87,11 @@ def path(
 
 def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen):
     from drsvm import radius_path
-    from drsvm.result import Status
 
     total = grid["n_radii"] if grid["radii"] is None else len(grid["radii"])
     with screen.progress("radius path", total=total) as advance:
         found = radius_path(problem, **grid, **limits, callback=lambda index, result: advance())
-    if found.results[-1].status is Status.INTERRUPTED:
+    if found.interrupted:
         raise KeyboardInterrupt
     return found
 

@@ -33,6 +33,10 @@ class Screen:
                 f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
             )
 
+    def whisper(self, text: str) -> None:
+        """Tell somebody who waits what for; beside JSON, too."""
+        typer.echo(text, err=True)
+
     def finish(self, payload: dict[str, Any], show: Callable[[Any], None]) -> None:
         """Print the results: as JSON, or by `show`, which is given a console."""
         if self.as_json:

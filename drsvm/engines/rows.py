@@ -13,8 +13,12 @@ from drsvm.kernels import rows as kernel
 DENSE_FROM = 0.3
 """Share of nonzeros from which BLAS on dense blocks is quicker than the sparse kernels."""
 
-FEW_FEATURES = 48
-"""Number of features up to which a loop over tiles forms a Gram matrix quicker than BLAS."""
+SMALL = 100_000
+"""A matrix with so few entries, zeros included, is worked on as a dense one: nothing need be compiled for it."""
+
+FEW_FEATURES, MANY_ROWS = 48, 5000
+"""Number of features up to which a loop over tiles forms a Gram matrix quicker than BLAS; with fewer rows than these it
+is not worth the second that it takes to compile."""
 
 
 class Rows(ABC):
@@ -70,7 +74,7 @@ class DenseRows(Rows):
     def gram(self, first, last, h, coefficients, out, sums):
         block = self.block(first, last)
         sums += (coefficients @ block).T
-        if block.shape[1] <= FEW_FEATURES:
+        if block.shape[1] <= FEW_FEATURES and self.X.shape[0] >= MANY_ROWS:
             kernel.dense_gram(block, h, out)
             return
         add_gram(block * np.sqrt(h)[:, None], out)
@@ -132,8 +136,11 @@ def add_gram(A, out, of_rows: bool = False) -> None:
 
 
 def rows_of(X) -> Rows:
-    """Return the rows of a checked matrix; a sparse one with few zeros is turned into a dense one."""
+    """Return the rows of a checked matrix; a small sparse one, or one with few zeros, is turned into a dense one."""
     if not sparse.issparse(X):
         return DenseRows(X)
+    size = X.shape[0] * X.shape[1]
+    if size <= SMALL:
+        return DenseRows(X.toarray())
     rows = SparseRows(X)
-    return rows.dense() if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1] else rows
+    return rows.dense() if X.nnz > DENSE_FROM * size else rows

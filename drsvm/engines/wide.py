@@ -26,13 +26,14 @@ class WideRows:
         return [work(part) for part in parts] if self.pool is None else list(self.pool.map(work, parts))
 
     @property
-    def _row_parts(self) -> list[tuple[int, int]]:
-        return list(pairwise(np.linspace(0, self.n, self.n_threads + 1).astype(int).tolist()))
+    def _row_parts(self) -> list[slice]:
+        cuts = np.linspace(0, self.n, self.n_threads + 1).astype(int).tolist()
+        return [slice(first, last) for first, last in pairwise(cuts)]
 
     def dot(self, v) -> np.ndarray:
         """Return x_i·v of every row."""
         out = np.empty(self.n)
-        self._in_parallel(lambda part: self.rows.dot(*part, v, out[slice(*part)]), self._row_parts)
+        self._in_parallel(lambda part: self.rows.dot(part.start, part.stop, v, out[part]), self._row_parts)
         return out
 
     def transposed_dot(self, c) -> np.ndarray:
@@ -41,7 +42,7 @@ class WideRows:
 
         def work(part):
             sums = np.zeros((self.d, 2))
-            self.rows.transposed_dot(*part, coefficients[:, slice(*part)], sums)
+            self.rows.transposed_dot(part.start, part.stop, coefficients[:, part], sums)
             return sums[:, 0]
 
         return np.sum(self._in_parallel(work, self._row_parts), axis=0)

@@ -1,1 +1,1 @@
-"""Compiled inner loops: functions of arrays and scalars, one file per closed call graph."""
+"""Compiled inner loops: functions of arrays and scalars."""

@@ -1,12 +1,13 @@
 """The part of an ADMM iteration that treats every sample on its own, in one pass without temporaries."""
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def nearest_split(v, reach, flip_level):
     """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_level = κλ."""
     if flip_level < 2.0:  # the two slopes meet above 0
@@ -20,7 +21,7 @@ def nearest_split(v, reach, flip_level):
     return v
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxation, split, slopes, coefficients):
     """Move the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
 
@@ -54,7 +55,7 @@ def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxat
     return np.array([loss, mass, flipped, apart, moved, margin_size, split_size, slope_size])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def masses(slopes, weights, flip_level):
     """Return Σ (α + β) and Σ β of the multipliers that the slopes g stand for."""
     mass = flipped = 0.0
@@ -68,7 +69,7 @@ def masses(slopes, weights, flip_level):
     return mass, flipped
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
     """Add share · (α, β), the multipliers that the slopes g stand for at the given κλ."""
     for i in range(slopes.size):

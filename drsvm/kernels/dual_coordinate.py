@@ -13,7 +13,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -60,7 +61,7 @@ class Edge(NamedTuple):
     high: float
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _answer(sums, terms):
     """Return s, λ and whether ‖w‖ = λ."""
     length = math.sqrt(sums.square)
@@ -72,7 +73,7 @@ def _answer(sums, terms):
     return (level / length if length > 0.0 else 0.0), level, True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _moved(row, sums, edge, t, freedom):
     """Return row and sums after a move by t along an edge."""
     change = t * (edge.hinge - edge.flip)
@@ -81,7 +82,7 @@ def _moved(row, sums, edge, t, freedom):
     return Row(row.sign, row.along + change * row.square, row.square), Sums(square, sums.flipped + edge.flip * t, bias)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _slope(row, sums, edge, terms):
     """Return slope and curvature of the dual function along an edge."""
     scale, level, touching = _answer(sums, terms)
@@ -99,7 +100,7 @@ def _slope(row, sums, edge, terms):
     return slope, curvature
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _climb(row, sums, edge, terms):
     """Return how far to go along an edge: Newton's method, held by a bracket."""
     slope, curvature = _slope(row, sums, edge, terms)
@@ -129,7 +130,7 @@ def _climb(row, sums, edge, terms):
     return t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _ascend(row, sums, hinge, flip, weight, terms):
     """Improve (α_i, β_i) along the edges of its triangle; return both, and the sums."""
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
@@ -155,7 +156,7 @@ def _ascend(row, sums, hinge, flip, weight, terms):
     return hinge, flip, sums
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _dot(data, indices, first, last, u):
     total = 0.0
     for k in range(first, last):
@@ -163,13 +164,13 @@ def _dot(data, indices, first, last, u):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _add(data, indices, first, last, factor, u):
     for k in range(first, last):
         u[np.uint64(indices[k])] += factor * data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _square(u):
     total = 0.0
     for value in u:
@@ -177,7 +178,7 @@ def _square(u):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def dual_coordinate_epoch(
     data, indices, indptr, signs, squares, weights, order, active, firm, u, sums, hinge, flip, margins, terms
 ):

@@ -14,7 +14,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -43,7 +44,7 @@ class Edge(NamedTuple):
     high: float
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _row_product(data, indices, first, last, u, limit, inside):
     """Return x·clip(u) or x·(u − clip(u))."""
     clipped = whole = 0.0
@@ -54,7 +55,7 @@ def _row_product(data, indices, first, last, u, limit, inside):
     return clipped if inside else whole - clipped
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _line(values, z, count, shift, limit, inside):
     """Return z·r w and its derivative, after a shift of u along z."""
     clipped = whole = square = inner_square = 0.0
@@ -68,7 +69,7 @@ def _line(values, z, count, shift, limit, inside):
     return (clipped, inner_square) if inside else (whole - clipped, square - inner_square)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _slope(values, z, count, shift, bias, level, edge, terms):
     """Return slope and curvature of the dual function along an edge; `bias` is y_i b."""
     product, square = _line(values, z, count, shift, terms.limit, terms.inside)
@@ -78,7 +79,7 @@ def _slope(values, z, count, shift, bias, level, edge, terms):
     return slope, (square / terms.ridge + terms.freedom) * turn * turn + cost * cost / terms.stiffness
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _climb(values, z, count, shift, bias, level, edge, terms):
     """Return how far to go along an edge: Newton's method, held by a bracket."""
     slope, curvature = _slope(values, z, count, shift, bias, level, edge, terms)
@@ -109,7 +110,7 @@ def _climb(values, z, count, shift, bias, level, edge, terms):
     return t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _ascend(values, z, count, bias, level, hinge, flip, weight, terms):
     """Improve (α_i, β_i) along the edges of its triangle, and return both."""
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
@@ -136,7 +137,7 @@ def _ascend(values, z, count, bias, level, hinge, flip, weight, terms):
     return hinge, flip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def separable_epoch(data, indices, indptr, signs, weights, order, active, firm, u, sums, hinge, flip, margins, terms):
     """Visit the first `active` rows of `order`, and improve their multipliers.
 

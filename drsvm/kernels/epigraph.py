@@ -15,7 +15,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 ONE, TWO, INFINITY = 1, 2, 3
 """Codes of the norm q: min(q, 3)."""
@@ -27,7 +28,7 @@ MOST_TRIALS = 2160
 takes two trials each, after one at either end. Roundings end all but the strangest searches after a few dozen."""
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def threshold(sizes, s, r):
     """Return θ with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s; expected linear time.
 
@@ -66,7 +67,7 @@ def threshold(sizes, s, r):
     return _root_of_active(sizes, s, r, lower)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _keep_above(left, m, pivot):
     kept = 0
     for k in range(m):
@@ -76,7 +77,7 @@ def _keep_above(left, m, pivot):
     return kept
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _keep_below(left, m, pivot):
     kept = 0
     for k in range(m):
@@ -86,14 +87,14 @@ def _keep_below(left, m, pivot):
     return kept
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _root_of_active(sizes, s, r, lower):
     """Return (Σ active − s)/(number of active + r), the active entries being those above `lower`."""
     total, count = _sum_above(sizes, lower, 0.0)
     return (total - s) / (count + r) if count + r > 0.0 else lower
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
     count = 0
@@ -109,7 +110,7 @@ def _sum_above(sizes, lower, offset):
     return total, count
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def nearest(q, a, s, rho):
     """Return θ (see the head of this file) and λ of the point of the epigraph nearest to (a, s).
 
@@ -131,7 +132,7 @@ def nearest(q, a, s, rho):
     return (level - s) / rho, level
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def l2_nearest(length, s, rho):
     """Return θ and λ for q = 2, from the length of a alone."""
     if length <= s:
@@ -141,13 +142,13 @@ def l2_nearest(length, s, rho):
     return (length - s) / (1.0 + rho), (rho * length + s) / (1.0 + rho)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _kept_share(theta, length):
     """Return the factor 1 − θ/length of q = 2, cut off at 0, where the point is the origin."""
     return 0.0 if theta >= length else (length - theta) / length
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _euclidean(a):
     scale = np.abs(a).max() if a.size else 0.0
     if scale == 0.0:
@@ -158,7 +159,7 @@ def _euclidean(a):
     return scale * math.sqrt(total)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def shrink(q, a, theta, level, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
@@ -173,7 +174,7 @@ def shrink(q, a, theta, level, out):
             out[k] = min(max(a[k], -level), level)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def project(q, x, s, rho, out):
     """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
     theta, level = nearest(q, x, s, rho)
@@ -247,7 +248,7 @@ LINES = (
 """The edges of the triangle and its inside, in the order in which they are tried."""
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def make_sample(w_bar, z, level, bias, free, eta, rho, kappa):
     """Gather the sums of a step."""
     along = 0.0
@@ -262,7 +263,7 @@ def make_sample(w_bar, z, level, bias, free, eta, rho, kappa):
     return Sample(z, w_bar, level, bias, free, eta, rho, kappa, along, square, across, size)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _evaluate(q, ball, sample, line, delta, sigma2):
     """Return the Point at (δ, σ₂), with derivatives along the line; with `ball` ≥ 0 the level is held at that value."""
     s = sample.level
@@ -280,7 +281,7 @@ def _evaluate(q, ball, sample, line, delta, sigma2):
     return _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _evaluate_l2(ball, sample, shift, shift_slope, s, ds):
     rho = sample.rho
     inner = (sample.along + shift * sample.square) / rho
@@ -304,7 +305,7 @@ def _evaluate_l2(ball, sample, shift, shift_slope, s, ds):
     return Point(factor * inner + bias, level, slope, ds + rho * theta_slope, theta)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a):
     if ball < 0.0:
         theta, level = nearest(ONE, a, s, sample.rho)
@@ -334,7 +335,7 @@ def _evaluate_l1(ball, sample, shift, shift_slope, s, ds, a):
     return Point(margin + bias, level, slope, ds + sample.rho * theta_slope, theta)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a):
     theta, level = nearest(INFINITY, a, s, sample.rho) if ball < 0.0 else (0.0, ball)
     margin = 0.0
@@ -362,7 +363,7 @@ def _evaluate_linf(ball, sample, shift, shift_slope, s, ds, a):
     return Point(margin + bias, level, slope, level_slope, theta)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _noise(sample, delta, sigma2):
     """Return the size on which the pieces of the loss are rounded."""
     noise = 1.0 + sample.size / sample.rho + abs(sample.bias)
@@ -372,7 +373,7 @@ def _noise(sample, delta, sigma2):
     return noise
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _maximise(q, ball, sample, line):
     """Return δ, σ₂ and the point where the dual function is largest on the line.
 
@@ -412,7 +413,7 @@ def _maximise(q, ball, sample, line):
     return delta, sigma2, point
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _slope_and_curvature(sample, line, point):
     """Return the first and second derivative of the dual function along the line."""
     slope = line.delta_slope * (1.0 - point.margin)
@@ -423,7 +424,7 @@ def _slope_and_curvature(sample, line, point):
     return slope, curvature
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _duality_gap(sample, point, delta, sigma2):
     """Return the duality gap of σ, relative to the rounding noise, at the point that belongs to σ."""
     hinge = 1.0 - point.margin
@@ -436,7 +437,7 @@ def _duality_gap(sample, point, delta, sigma2):
     return (loss - bound) / _noise(sample, delta, sigma2)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _candidate(q, sample, line):
     """Return δ, σ₂ and the point of the best σ on an edge, or of the triple kink moved into the triangle."""
     if not line.inside:
@@ -450,7 +451,7 @@ def _candidate(q, sample, line):
     return delta, sigma2, point
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _shortened(sample, line, level):
     """Return the part of the line where |w̄ + ηδz|/ρ ≤ λ + θ allows σ₂ ≥ 0: beyond it, w is lost in roundings."""
     longest = np.abs(sample.w_bar).max() + sample.rho * level + max(level - sample.level, 0.0)
@@ -460,7 +461,7 @@ def _shortened(sample, line, level):
     return Line(line.delta, line.delta_slope, line.sigma2, line.sigma2_slope, -reach, reach, True)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def solve_multipliers(q, sample):
     """Return δ, σ₂, the relative duality gap and the point of the proximal step."""
     best_delta, best_sigma2, best_gap, best_point = 0.0, 0.0, math.inf, Point(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -475,7 +476,7 @@ def solve_multipliers(q, sample):
     return best_delta, best_sigma2, best_gap, best_point
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
     """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b moves by ηyδ), σ₂ and the relative gap."""
     sample = make_sample(w_bar, z, level, bias, free, eta, rho, kappa)

@@ -20,7 +20,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 EPS = 2.0**-52
 FAST = {"reassoc", "contract", "nsz"}
@@ -56,7 +57,7 @@ ACTIVE, WAITING, OPENED, UNUSED, TOP, STEPS, MOVED, RETURNED = range(8)
 the last fold: steps, entries of rows put back, and pending coordinates put back."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _make_queue(data, indptr, w, eta, radius):
     """Return the other arrays of the queue."""
     slot = np.zeros(w.size, np.uint16)
@@ -82,7 +83,7 @@ def _make_queue(data, indptr, w, eta, radius):
     return slot, tails, chunks, pending, work, numbers, counts
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _row_sizes(data, indptr):
     """Return the length of the longest row, and a typical Σ|x_j|."""
     longest = np.uint64(0)
@@ -96,27 +97,27 @@ def _row_sizes(data, indptr):
     return np.int64(longest), total / max(looked_at, 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _set_buckets(numbers, counts, width):
     """Choose the buckets: as many as nonzero weights, within limits, since a fold passes through both."""
     numbers[DENSITY] = 1.0 / max(width, EPS * numbers[TOTAL], 1e-100)
     numbers[FAR] = min(max(1024, counts[ACTIVE]), BUCKETS)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _bucket(density, far, value):
     """Return the bucket of |u| = value; `far` is the one of all that is larger."""
     position = value * density
     return np.uint64(np.int64(position if position < far else far))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _is_missing(slot, bucket):
     """Tell whether a coordinate is neither pending nor in this bucket nor in one below."""
     return np.uint64(slot) - PENDING > bucket + FIRST - PENDING  # slot 0 wraps around
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _push(slot, tails, chunks, unused, top, j, bucket):
     """Put the coordinate into the bucket; return the next `unused` chunk and `top`."""
     position = np.uint64(tails[bucket])
@@ -132,7 +133,7 @@ def _push(slot, tails, chunks, unused, top, j, bucket):
     return unused, top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _open(w, slot, tails, chunks, pending, work, numbers, counts, tau):
     """Make all weights up to τ in size pending, and return the size up to which they now are.
 
@@ -165,7 +166,7 @@ def _open(w, slot, tails, chunks, pending, work, numbers, counts, tau):
     return max(scale * (edge - offset), tau) if last < numbers[FAR] else math.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _shrink(w, slot, tails, chunks, pending, work, numbers, counts, tau, rho):
     """Shrink all weights outside the present row by τ, divide by ρ and settle what is pending."""
     numbers[OFFSET] += tau / numbers[SCALE]
@@ -189,7 +190,7 @@ def _shrink(w, slot, tails, chunks, pending, work, numbers, counts, tau, rho):
     counts[WAITING] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _fold_is_due(chunks, numbers, counts):
     """Tell whether all buckets are behind the offset, roundings may show, or the buckets are too wide or too full."""
     total, active = numbers[TOTAL], counts[ACTIVE]
@@ -201,7 +202,7 @@ def _fold_is_due(chunks, numbers, counts):
     return due | (2 * counts[TOP] > chunks.size) | (counts[STEPS] > 8192)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _fold(w, slot, tails, chunks, pending, work, numbers, counts):
     """Store the plain weights: offset 0 and scale 1, with fresh sums and buckets of a width that suits the pace."""
     pace = numbers[OFFSET] * numbers[SCALE] / max(counts[STEPS], 1)
@@ -231,7 +232,7 @@ def _fold(w, slot, tails, chunks, pending, work, numbers, counts):
     counts[WAITING] = 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _flush(w, numbers):
     """Store the plain weights."""
     offset, scale = numbers[OFFSET], numbers[SCALE]
@@ -239,7 +240,7 @@ def _flush(w, numbers):
         w[j] = math.copysign(scale * max(abs(w[j]) - offset, 0.0), w[j]) if w[j] != 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _dot(data, indices, start, end, w, offset):
     """Return x·soft(u, offset)."""
     total = 0.0
@@ -249,7 +250,7 @@ def _dot(data, indices, start, end, w, offset):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, forceinline=True)
+@kernel(fastmath=FAST, forceinline=True)
 def _pending_up_to(work, waiting, tau):
     """Return sum and number of the pending weights up to τ in size."""
     total = 0.0
@@ -262,7 +263,7 @@ def _pending_up_to(work, waiting, tau):
     return total, number
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _threshold(work, waiting, total, active, level, rho):
     """Return the threshold τ for weights that no sample moves, and the sum of what it leaves, before ρ.
 
@@ -338,7 +339,7 @@ FLIP_FIRST = ((FLIP_EDGE, 0.0), (BOTH, -1.0), (MOSTLY_HINGE, 0.25), (HINGE_EDGE,
 """Edges in the order in which they are tried, and where the search begins."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST, forceinline=True)
+@kernel(fastmath=FAST, forceinline=True)
 def _row_sums(work, length, shift, tau):
     """Return sums over the entries of w̄ + shift·z above τ: number, Σ(|a| − τ), z·soft(a, τ), Σ ±z and Σ z²."""
     count = 0.0
@@ -362,7 +363,7 @@ def _row_sums(work, length, shift, tau):
     return count, over, margin, signed, square
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@kernel(forceinline=True)
 def _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2):
     """Return the Point at (δ, σ₂), with derivatives along the line; with `ball` ≥ 0 the level is held at that value.
 
@@ -399,7 +400,7 @@ def _evaluate(work, waiting, limit, guess, row, ball, line, delta, sigma2):
     return Point(margin / rho + row.bias + row.free * shift, level, slope, ds + tau_slope, tau, rest / rho)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _noise(row, delta, sigma2):
     """Return the size on which the pieces of the loss are rounded."""
     noise = 1.0 + row.size / row.rho + abs(row.bias)
@@ -409,7 +410,7 @@ def _noise(row, delta, sigma2):
     return noise
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _steepest(row, line):
     """Return a bound of the curvature of the dual function along the line."""
     steepest = row.step * line.delta_slope**2 * (row.square / row.rho + row.free)
@@ -418,14 +419,14 @@ def _steepest(row, line):
     return steepest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _short_of_maximum(row, line, slope):
     """Return a point at or before the maximum, from the slope at t = 0, the lower end of the line."""
     steepest = _steepest(row, line)
     return slope / steepest if slope < steepest else 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _maximise(work, waiting, limit, guess, row, ball, line, start):
     """Return δ, σ₂ and the point where the dual function is largest on the line.
 
@@ -472,7 +473,7 @@ def _maximise(work, waiting, limit, guess, row, ball, line, start):
     return delta, sigma2, point
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _duality_gap(row, point, delta, sigma2):
     """Return the duality gap of σ, relative to the rounding noise, at the point that belongs to σ."""
     hinge = 1.0 - point.margin
@@ -485,7 +486,7 @@ def _duality_gap(row, point, delta, sigma2):
     return (loss - bound) / _noise(row, delta, sigma2)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _triple_kink(work, waiting, limit, guess, row):
     """Return δ, σ₂ and the point with κλ = 2, moved into the triangle."""
     level = 2.0 / row.kappa
@@ -502,7 +503,7 @@ def _triple_kink(work, waiting, limit, guess, row):
     return delta, sigma2, point
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _solve(work, waiting, limit, guess, row, hinge, flipped):
     """Return δ, σ₂ and the point of the proximal step; `hinge` and `flipped` are the pieces at σ = 0.
 
@@ -531,7 +532,7 @@ def _solve(work, waiting, limit, guess, row, hinge, flipped):
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+@kernel(fastmath=FAST)
 def _draw(data, indices, start, end, sign, w, pending, work, numbers, counts):
     """Take the row out of the weights, and out of what is pending, and put it into `work`.
 
@@ -564,7 +565,7 @@ def _draw(data, indices, start, end, sign, w, pending, work, numbers, counts):
     return square, size, largest, total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _put_back(indices, start, end, shift, tau, rho, w, slot, tails, chunks, work, numbers, counts):
     """Put the row, moved by shift·z and thresholded, back among the weights, and return its Σ |w_j|."""
     offset, density, far = numbers[OFFSET], numbers[DENSITY], numbers[FAR]
@@ -591,7 +592,7 @@ def _put_back(indices, start, end, shift, tau, rho, w, slot, tails, chunks, work
     return total / rho
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def ippa_epoch(
     data,
     indices,
@@ -690,7 +691,7 @@ def ippa_epoch(
     scalars[0], scalars[1] = lam, b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _add(data, indices, start, end, factor, w, slot, pending, numbers, counts):
     """Add factor·x to the weights. Those that are new, or too small for their bucket, become pending."""
     offset, scale, density, far = numbers[OFFSET], numbers[SCALE], numbers[DENSITY], numbers[FAR]
@@ -717,7 +718,7 @@ def _add(data, indices, start, end, factor, w, slot, pending, numbers, counts):
     counts[MOVED] += end - start
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _measure(w, slot, pending, work, numbers, counts):
     """Write the sizes of the pending weights, and drop those that became zero again."""
     offset, scale = numbers[OFFSET], numbers[SCALE]
@@ -731,7 +732,7 @@ def _measure(w, slot, pending, work, numbers, counts):
     counts[WAITING] = waiting
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def _project(w, slot, tails, chunks, pending, work, numbers, counts, level):
     """Project the weights and the level onto the epigraph; return the new level."""
     total, active = max(numbers[TOTAL], 0.0), float(counts[ACTIVE])
@@ -748,7 +749,7 @@ def _project(w, slot, tails, chunks, pending, work, numbers, counts, level):
     return left if tau > 0.0 else level
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def isg_epoch(
     data,
     indices,

@@ -24,7 +24,7 @@ divisions must not raise (error_model), cases are factors 0 or 1 rather than bra
 arrays: it vectorises sums, but no maximum.
 """
 
-from numba import njit
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 
@@ -35,14 +35,14 @@ BINS = 512
 """Number of bins in which step lengths between 0 and 1 are counted."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _ratios(state, i):
     i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
     d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
@@ -50,7 +50,7 @@ def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def center(state, weights, margins, kl, mu, flips):
     """Put every sample on the central path of μ for its margin: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
@@ -73,7 +73,7 @@ def center(state, weights, margins, kl, mu, flips):
         state[3, i], state[4, i], state[5, i] = g1, flips * g2 + (1.0 - flips), g3
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def curvature(state, weights, signs, kappa, h, coefficients):
     """Write the curvature h and the signed coefficients of the λ-column and of the predictor; return λ-sums.
 
@@ -92,13 +92,13 @@ def curvature(state, weights, signs, kappa, h, coefficients):
     return square, linear
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _moderate(correction, product):
     most = MOST_CORRECTION * product
     return min(max(correction, -most), most)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
     """Follow the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
@@ -137,7 +137,7 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
     return slack, multiplier, both, corrected, targeted
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _corrected(state, i, pi, flips, target, correction, dm, kdl):
     """Return 1/g and the changes of state in the corrected direction."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
@@ -148,7 +148,7 @@ def _corrected(state, i, pi, flips, target, correction, dm, kdl):
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rates):
     """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
     for i in range(weights.size):
@@ -160,14 +160,14 @@ def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rat
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _outlier(product, goal):
     """Return how far a trial product lies outside [goal/10, 10·goal]; large ones are pulled back with moderation."""
     low, high = 0.1 * goal, 10.0 * goal
     return min(0.0, product - low) + min(max(0.0, product - high), high)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def recorrect(
     state, weights, signs, flips, target, correction, dm, kdl, kappa, primal, dual, new_correction, coefficients
 ):
@@ -194,7 +194,7 @@ def recorrect(
     return level
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel()
 def count_short_steps(rates, weights, bins):
     """Add the weight of every sample that allows no full step to the bin of its longest step, for each row of rates."""
     for k in range(2):
@@ -203,7 +203,7 @@ def count_short_steps(rates, weights, bins):
                 bins[k, int(-BINS / rates[k, i])] += weights[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual, left):
     """Go the given steps along the corrected direction; return Σ multiplier · slack.
 
@@ -234,7 +234,7 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
     return products
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inner=True)
 def _restoring(state, i, flips, dm, kdl):
     """Return relative changes of the slacks that keep the products, to first order; multipliers change by minus that.
 
@@ -245,7 +245,7 @@ def _restoring(state, i, flips, dm, kdl):
     return (ds + dm) * i1, flips * (ds - dm + kdl) * i2, ds * i3
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def restoring_rates(state, signs, flips, dm, kdl, rates):
     """Write the largest relative change of each sample into `rates`."""
     for i in range(signs.size):
@@ -253,7 +253,7 @@ def restoring_rates(state, signs, flips, dm, kdl, rates):
         rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def restored(state, signs, flips, dm, kdl, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state stays as it is."""
     for i in range(signs.size):

@@ -28,8 +28,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -110,7 +111,7 @@ class BandedDiamond(NamedTuple):
 # --- sums over the sizes of all weights ------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _excess(work, first, end, limit):
     """Return Σ (|w_j| − limit)₊ and the number of positive terms."""
     total = 0.0
@@ -122,7 +123,7 @@ def _excess(work, first, end, limit):
     return total, count
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _build_band(work, index, first, end, limit):
     if work[STEPS] < FEW_STEPS:
         work[WIDTH] *= 2.0
@@ -145,7 +146,7 @@ def _build_band(work, index, first, end, limit):
     work[SUM], work[NUMBER] = total, number
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inline="always")
 def _band_excess(work, index, first, end, limit):
     """Return the same as `_excess`, from the band."""
     if not (work[LOW] <= limit <= work[HIGH]):
@@ -159,7 +160,7 @@ def _band_excess(work, index, first, end, limit):
     return total, count
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inline="always")
 def _take_out(work, index, first, j):
     """Return an entry and set it to 0."""
     value = work[j]
@@ -175,7 +176,7 @@ def _take_out(work, index, first, j):
     return value
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inline="always")
 def _put_in(work, index, first, j, value):
     size = abs(value)
     work[SUM] += size if size > work[HIGH] else 0.0
@@ -199,7 +200,7 @@ def _others_excess_for(weights, work, index, limit):
     return lambda weights, work, index, limit: _band_excess(work, index, weights.others, weights.end, limit)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy", inline="always")
+@kernel(fastmath=FAST, inline="always")
 def _all_excess(weights, work, index, count, shift, limit):
     """Return Σ (|a_j| − limit)₊ and the number of positive terms over all entries of a = w + shift·z."""
     total, above = _others_excess(weights, work, index, limit)
@@ -214,7 +215,7 @@ def _all_excess(weights, work, index, count, shift, limit):
 # --- the point that belongs to given multipliers, and its derivatives along a direction ------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _euclidean_point(step, weights, work, index, delta, sigma2, towards, ball):
     """Return margin and λ at (δ, σ₂) and their slopes; with `ball` ≥ 0, λ is held at that value."""
     shift, rate = step.length * delta, step.length * towards[0]
@@ -239,7 +240,7 @@ def _euclidean_point(step, weights, work, index, delta, sigma2, towards, ball):
     return margin + factor * inner, level, margin_slope + factor * inner_slope + factor_slope * inner, level_slope
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _box_level(weights, work, index, count, shift, s, rho, guess):
     """Return λ ≥ 0 with λ = s + Σ (|a_j| − ρλ)₊ (0 where there is none), and the number of clipped entries.
 
@@ -257,7 +258,7 @@ def _box_level(weights, work, index, count, shift, s, rho, guess):
     return level, clipped
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _box_point(step, weights, work, index, delta, sigma2, towards, ball):
     """Return margin and λ at (δ, σ₂) and their slopes; with `ball` ≥ 0, λ is held at that value."""
     shift, rate = step.length * delta, step.length * towards[0]
@@ -282,7 +283,7 @@ def _box_point(step, weights, work, index, delta, sigma2, towards, ball):
     return step.bias + step.free * shift + inner / step.rho, level, margin_slope, level_slope
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _diamond_threshold(weights, work, index, count, shift, s, weight, guess):
     """Return τ ≥ 0 with Σ (|a_j| − τ)₊ = s + weight·τ (0 where Σ |a_j| is smaller than s), and the number above τ."""
     tau = max(guess, 0.0)
@@ -297,7 +298,7 @@ def _diamond_threshold(weights, work, index, count, shift, s, weight, guess):
     return tau, above
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _diamond_point(step, weights, work, index, delta, sigma2, towards, ball):
     """Return margin and λ at (δ, σ₂) and their slopes; with `ball` ≥ 0, λ is held at that value."""
     shift, rate = step.length * delta, step.length * towards[0]
@@ -349,7 +350,7 @@ def _point_for(step, weights, work, index, delta, sigma2, towards, ball):
 # --- the multipliers of a step ---------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _maximise(step, weights, work, index, line, t, low, high, ball):
     """Return t, margin and λ where the dual function is largest on a line, from a guess of t.
 
@@ -391,7 +392,7 @@ def _maximise(step, weights, work, index, line, t, low, high, ball):
     return t, margin, level
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _gap(step, margin, level, delta, sigma2):
     """Return the duality gap of the multipliers."""
     hinge = 1.0 - margin
@@ -401,7 +402,7 @@ def _gap(step, margin, level, delta, sigma2):
     return max(hinge, flipped, 0.0) - (delta + sigma2) * hinge - sigma2 * flipped
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _raise_level(step, weights, work, index, delta, wanted):
     """Return the σ₂ within the triangle for which λ is nearest to the wanted one, with margin and λ.
 
@@ -427,7 +428,7 @@ def _raise_level(step, weights, work, index, delta, wanted):
     return sigma2, margin, level
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _first_line(step, delta, sigma2):
     """Return the edge, or the inside, that holds the given multipliers, and their place on it."""
     hinge = delta + sigma2
@@ -438,7 +439,7 @@ def _first_line(step, delta, sigma2):
     return HINGE, delta
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _multipliers(step, weights, work, index, delta, sigma2):
     """Return δ, σ₂ and λ of the proximal step, from a guess of the first two.
 
@@ -473,7 +474,7 @@ def _multipliers(step, weights, work, index, delta, sigma2):
 # --- plain steps ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _likely(margin, level, kappa, flips):
     """Return δ and σ₂ of the piece of the loss that is largest before the step."""
     if margin < 1.0:
@@ -481,7 +482,7 @@ def _likely(margin, level, kappa, flips):
     return (-1.0, 1.0) if flips and 1.0 + margin > kappa * level else (0.0, 0.0)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _row_sums(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = 0.0
@@ -493,13 +494,13 @@ def _row_sums(data, indices, first, last, v):
     return inner, square
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _add_row(data, indices, first, last, factor, v):
     for k in range(first, last):
         v[np.uint64(indices[k])] += factor * data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _square(v):
     total = 0.0
     for j in range(v.size):
@@ -507,7 +508,7 @@ def _square(v):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _clear_rows(indices, indptr, order, first, last, v):
     """Set v to 0, where only the given stretch of rows has touched it."""
     touched = np.uint64(0)
@@ -523,7 +524,7 @@ def _clear_rows(indices, indptr, order, first, last, v):
             v[np.uint64(indices[k])] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _onto_cone(norm, s, rho):
     """Return λ and the factor of a for q = 2."""
     if norm <= s:
@@ -534,7 +535,7 @@ def _onto_cone(norm, s, rho):
     return level, level / norm
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def ippa_epoch_l2(
     data,
     indices,
@@ -598,7 +599,7 @@ def ippa_epoch_l2(
     scalars[0], scalars[1] = level, b
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _longest_row(indptr):
     longest = np.uint64(0)
     for i in range(indptr.size - 1):
@@ -606,14 +607,14 @@ def _longest_row(indptr):
     return np.int64(longest)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _clip_all(work, first, end, rho, level):
     inverse = 1.0 / rho
     for j in range(np.uint64(first), np.uint64(end)):
         work[j] = min(max(work[j] * inverse, -level), level)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def ippa_epoch_linf(
     data,
     indices,
@@ -683,7 +684,7 @@ def ippa_epoch_linf(
 # --- steps with memory ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def remembering_epoch_l2(
     data, indices, indptr, signs, importance, order, a, scalars, step_size, total_step, kappa, l2, free, hinge, flip
 ):
@@ -736,7 +737,7 @@ def _level_of_for(weights, work, index, s, rho, guess):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _clipped_margin(data, indices, first, last, sign, work, base, limit, inside):
     """Return z·w and Σ |z_j a_j|, for w = clip(a, ±limit) or, where not `inside`, w = a − clip(a, ±limit)."""
     clipped = whole = size = 0.0
@@ -767,7 +768,7 @@ def _margin_for(weights, data, indices, first, last, sign, work, s, rho, level):
     return compiled
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _remembering_epoch(
     data,
     indices,
@@ -830,7 +831,7 @@ def _remembering_epoch(
     scalars[0], scalars[1], scalars[2] = s, b, level
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _work_with_band(a, longest, width):
     work = np.zeros(NUMBERS + 2 * longest + a.size)
     work[NUMBERS + 2 * longest :] = a
@@ -838,7 +839,7 @@ def _work_with_band(a, longest, width):
     return work, np.empty(2 * a.size, np.uint64)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def remembering_epoch_l1(
     data, indices, indptr, signs, importance, order, a, scalars, step_size, total_step, kappa, l2, free, hinge, flip
 ):
@@ -869,7 +870,7 @@ def remembering_epoch_l1(
     a[:] = work[others:]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def remembering_epoch_linf(
     data, indices, indptr, signs, importance, order, a, scalars, step_size, total_step, kappa, l2, free, hinge, flip
 ):

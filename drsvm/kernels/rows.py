@@ -5,13 +5,14 @@ the time.
 """
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 TILE = 128
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def dot(data, indices, indptr, first, last, v, out):
     """Write x_i·v into out, for the rows first … last − 1."""
     for i in range(first, last):
@@ -21,7 +22,7 @@ def dot(data, indices, indptr, first, last, v, out):
         out[i - first] = total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def row_squares(data, indptr):
     """Return x_i·x_i for every row."""
     squares = np.empty(indptr.size - 1)
@@ -33,7 +34,7 @@ def row_squares(data, indptr):
     return squares
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def transposed_dot(data, indices, indptr, first, last, coefficients, out):
     """Add Σ_i c_i x_i to the columns of out, for the two rows of coefficients."""
     for i in range(first, last):
@@ -44,7 +45,7 @@ def transposed_dot(data, indices, indptr, first, last, coefficients, out):
             out[j, 1] += data[k] * c1
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
     """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out (C-ordered), and Σ_i c_i x_i to the columns of sums.
 
@@ -65,7 +66,7 @@ def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
                 flat[start + np.uint64(indices[b])] += x * data[b]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spread(data, indices, indptr, out):
     """Write the entries of all rows into an array of zeros."""
     for i in range(out.shape[0]):
@@ -73,7 +74,7 @@ def spread(data, indices, indptr, out):
             out[i, np.uint64(indices[k])] = data[k]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def dense_gram(rows, h, out):
     """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, for few features.
 

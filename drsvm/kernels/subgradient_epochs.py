@@ -12,7 +12,8 @@ few passes over all weights besides.
 import math
 
 import numpy as np
-from numba import njit
+
+from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
 
@@ -23,7 +24,7 @@ SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
 """The vector is made plain when its scale is smaller; its norm is computed afresh when this little of it is left."""
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _dot(data, indices, first, last, v):
     """Return x·v."""
     inner = 0.0
@@ -33,7 +34,7 @@ def _dot(data, indices, first, last, v):
     return inner
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _square(v):
     total = 0.0
     for j in range(v.size):
@@ -41,7 +42,7 @@ def _square(v):
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _clear_rows(indices, indptr, order, first, last, v):
     """Set v to 0, where only the given stretch of rows has touched it."""
     touched = np.uint64(0)
@@ -57,7 +58,7 @@ def _clear_rows(indices, indptr, order, first, last, v):
             v[np.uint64(indices[k])] = 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _onto_cone(norm, s):
     """Return λ and the factor of w for q = 2."""
     if norm <= s:
@@ -68,7 +69,7 @@ def _onto_cone(norm, s):
     return level, level / norm
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _active_piece(margin, level, kappa, flips):
     """Return σ₁ and σ₂ of the largest piece of the loss; where two or three are equally large, of their mean."""
     hinge = 1.0 - margin
@@ -81,7 +82,7 @@ def _active_piece(margin, level, kappa, flips):
     return one / total, two / total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _pull_of_batch(
     data,
     indices,
@@ -114,7 +115,7 @@ def _pull_of_batch(
     return turned, flipped
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def isg_epoch_l2(
     data,
     indices,
@@ -196,7 +197,7 @@ def isg_epoch_l2(
     scalars[0], scalars[1] = level, b
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def _onto_box(w, inverse_metric, s, guess):
     """Clip w to the point of the cone nearest to (w, s), where an entry's distances count by the metric; return λ."""
     level = max(guess, s, 0.0)
@@ -216,7 +217,7 @@ def _onto_box(w, inverse_metric, s, guess):
     return level
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST)
 def isg_epoch_linf(
     data,
     indices,

@@ -9,12 +9,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
+from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.linear_model import audit_data
 from drsvm.path import RadiusPath, radius_max, radius_path
 from drsvm.problem import Problem
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Material, prepare
-from drsvm.result import Result
+from drsvm.result import Result, Status
 from drsvm.worst_case import worst_case_distribution
 
 N_RADII = 16
@@ -53,12 +54,13 @@ class Steps:
 def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
     """Fit and judge; `given` is what `prepare` takes."""
     steps.begin("fitting")
+    watch = Stopwatch()
     material = prepare(X, y, **given)
     index, positive = _shown_decision(material, positive)
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
     steps.begin("following the radius path")
-    path, largest_radius = _path(material, positive, steps)
+    path, largest_radius = _path(material, positive, steps, _time_left(material, watch))
     steps.begin("finding the worst case")
     weights = material.row_weights(positive)
     data = audit_data(material.linear, material.X, material.y, weights, positive)
@@ -93,7 +95,13 @@ def _rivals(material: Material) -> dict[str, Any]:
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
 
 
-def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None, float]:
+def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
+    """Return what the fit has left of the model's `max_time`."""
+    seconds = material.setting("max_time")
+    return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
+
+
+def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[RadiusPath | None, float]:
     problem = Problem(
         material.X,
         material.y == positive,
@@ -102,7 +110,7 @@ def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None
         fit_intercept=material.setting("fit_intercept"),
         **material.ball,
     )
-    largest = radius_max(problem)
+    largest = radius_max(problem, max_time=time.share(2))
     if largest == 0.0:
         return None, largest
     grid = largest * np.logspace(-2.5, 0.0, N_RADII)
@@ -114,4 +122,9 @@ def _path(material: Material, positive, steps: Steps) -> tuple[RadiusPath | None
         steps.begin("following the radius path", 0.45 * len(done) / len(radii))
         return False
 
-    return radius_path(problem, radii, tol=PATH_TOLERANCE, callback=tell), largest
+    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=tell)
+    if path.interrupted:
+        raise KeyboardInterrupt
+    if any(result.status is Status.TIME_LIMIT for result in path.results):
+        material.notes.append("The time was over before all radii were solved: allow more (max_time) for exact curves.")
+    return path, largest

@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from drsvm.clock import TimeLimit
 from drsvm.problem import Problem
 from drsvm.result import Result
 from drsvm.solvers.base import Solver, run
@@ -19,6 +20,9 @@ _REGISTRY = {
     "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
+
+AUTO_TOL = 1e-6
+"""Default tolerance of `auto`, whichever solver it stands for."""
 
 
 def solver_names() -> list[str]:
@@ -44,13 +48,18 @@ def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
     return chosen(**settings)
 
 
+def default_tol(solver: Any, tol: float | None) -> float | None:
+    """Return the tolerance of a run: what is given, that of `auto`, or None, which is the solver's own."""
+    return AUTO_TOL if tol is None and isinstance(solver, str) and solver == "auto" else tol
+
+
 def solve(
     problem: Problem,
     solver: str | Solver = "auto",
     *,
     tol: float | None = None,
     max_iter: int | None = None,
-    max_time: float | None = None,
+    max_time: float | TimeLimit | None = None,
     start=None,
     callback=None,
     random_state=None,
@@ -66,9 +75,13 @@ def solve(
     solver : str or Solver
         Name of a solver, or an object with its settings.
     tol : float, optional
-        The run ends as soon as objective − lower bound ≤ tol; by default the solver's own tolerance.
-    max_iter, max_time : int, float, optional
-        Limits on iterations and seconds.
+        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", whatever it picks, and
+        otherwise the named solver's own tolerance: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
+        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid" and "admm", 1e-7 for "conic".
+    max_iter, max_time : int, float or TimeLimit, optional
+        Limits on iterations and seconds; a `drsvm.clock.TimeLimit` is one that several calls share. No step is begun
+        that is expected to end too late, but there is always a first one. Compiling the kernels, the first time that
+        they are needed, does not count.
     start : Result or (weights, intercept), optional
         Where to start.
     callback : callable, optional
@@ -84,7 +97,8 @@ def solve(
     Returns
     -------
     Result
-        Never a warning: the status says how the run ended. Ctrl-C ends it with the best point so far.
+        Never a warning: the status says how the run ended. Ctrl-C ends it with the best point so far and the status
+        INTERRUPTED.
     """
     if not isinstance(problem, Problem):
         given = type(problem).__name__
@@ -93,7 +107,7 @@ def solve(
     result = run(
         centred.problem,
         make_solver(solver, problem, **settings),
-        tol=tol,
+        tol=default_tol(solver, tol),
         max_iter=max_iter,
         max_time=max_time,
         start=centred.there(start),

@@ -9,8 +9,8 @@ import math
 import numbers
 import signal
 import threading
-import time
 from abc import ABC, abstractmethod
+from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +18,13 @@ from typing import Any
 import numpy as np
 
 from drsvm.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.problem import Problem
 from drsvm.result import History, Progress, Result, Status
 from drsvm.validation import check_weight_vector
+
+RECENT = 3
+"""Number of steps and certificates that tell how long the next ones will take."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Limits:
 
     tol: float
     max_iter: int
-    deadline: float
+    time: TimeLimit
     n_threads: int | None
     random_state: Any
     start: Candidate | None
@@ -47,7 +51,7 @@ class Limits:
 
     def time_left(self) -> float:
         """Return the seconds left."""
-        return self.deadline - time.perf_counter()
+        return self.time.left()
 
 
 class State(ABC):
@@ -105,8 +109,13 @@ class _Best:
         self.dual = DualPoint(nothing, nothing, 0.0)
 
     @property
+    def lower_bound(self) -> float:
+        # No optimum is above an objective: where the bound is, by rounding, the objective is a bound as well.
+        return min(self.dual.lower_bound, self.primal.objective)
+
+    @property
     def gap(self) -> float:
-        return self.primal.objective - self.dual.lower_bound
+        return self.primal.objective - self.lower_bound
 
     def judge(self, candidate: Candidate) -> None:
         # A wild candidate overflows or is no number: it fails the comparisons below, and that is all.
@@ -134,31 +143,49 @@ class _Best:
             self.dual = dual
 
     def progress(self, iteration: int, seconds: float) -> Progress:
-        return Progress(iteration, seconds, self.primal.objective, self.dual.lower_bound, self.primal.radius_price)
+        return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
 
 
 def run(
     problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads
 ) -> Result:
     """Run a solver to its end; see `drsvm.solve`."""
-    began = time.perf_counter()
     limits = Limits(
         tol=_check_tol(solver.default_tol if tol is None else tol),
         max_iter=_check_max_iter(solver.default_max_iter if max_iter is None else max_iter),
-        deadline=began + _check_max_time(max_time),
+        time=TimeLimit.of(max_time),
         n_threads=_check_threads(n_threads),
         random_state=random_state,
         start=_check_start(problem, start),
         watched=callback is not None,
     )
-    return _Run(problem, solver, limits, callback, began).to_the_end()
+    return _Run(problem, solver, limits, callback).to_the_end()
+
+
+class _Pace:
+    """How long the next step and its certificate will take, to judge by those before."""
+
+    def __init__(self):
+        self.steps: deque[float] = deque(maxlen=RECENT)
+        self.certificates: deque[float] = deque(maxlen=RECENT)
+
+    @contextmanager
+    def noted(self, times: deque[float]):
+        watch = Stopwatch()
+        yield
+        times.append(watch.elapsed())
+
+    def expected(self) -> float:
+        step = max(self.steps)
+        return step + max(self.certificates, default=step)
 
 
 class _Run:
     """The loop: steps, certificates, callbacks and the reason to stop."""
 
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, began: float):
-        self.problem, self.solver, self.limits, self.callback, self.began = problem, solver, limits, callback, began
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback):
+        self.problem, self.solver, self.limits, self.callback = problem, solver, limits, callback
+        self.watch, self.pace = Stopwatch(), _Pace()
         self.best, self.history = _Best(problem), History()
         self.iteration = 0
         self.info: dict[str, Any] = {}
@@ -166,27 +193,35 @@ class _Run:
     def to_the_end(self) -> Result:
         """Run until there is a reason to stop; Ctrl-C is one."""
         try:
-            if self.limits.start is not None:
+            if self.limits.start is not None and not self.limits.time.long_over:
                 self.best.judge(self.limits.start)
-            state = self.solver.start(self.problem, self.limits)
-            try:
-                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else self._iterate(state)
-                self.info = state.info()
-            except KeyboardInterrupt:
-                if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
-                    self.best.judge(state.candidate())
-                raise
-            finally:
-                state.close()
+            if self.best.gap <= self.limits.tol or self.limits.time.spent:
+                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
+            else:
+                status = self._solve()
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
         return self._result(status)
 
+    def _solve(self) -> Status:
+        state = self.solver.start(self.problem, self.limits)
+        try:
+            status = self._iterate(state)
+            self.info = state.info()
+        except KeyboardInterrupt:
+            if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
+                self.best.judge(state.candidate())
+            raise
+        finally:
+            state.close()
+        return status
+
     def _iterate(self, state: State) -> Status:
         while self.iteration < self.limits.max_iter:
-            state.step()
+            with self.pace.noted(self.pace.steps):
+                state.step()
             self.iteration += 1
-            late = self.limits.time_left() <= 0
+            late = self.limits.time_left() <= self.pace.expected()  # there is no time for another step
             last = state.finished or late or self.iteration >= self.limits.max_iter
             if last or state.certificate_due():
                 status = self._judge(state, late)
@@ -196,9 +231,10 @@ class _Run:
 
     def _judge(self, state: State, late: bool) -> Status | None:
         """Take a certificate, tell state and callback, and return the reason to stop, where there is one."""
-        self.best.judge(state.candidate())
-        state.judged(self.best.gap)
-        progress = self.best.progress(self.iteration, time.perf_counter() - self.began)
+        with self.pace.noted(self.pace.certificates):
+            self.best.judge(state.candidate())
+            state.judged(self.best.gap)
+        progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)
         stop = self.callback is not None and self.callback(progress)
         reasons = {
@@ -216,13 +252,13 @@ class _Run:
             intercept=primal.intercept,
             radius_price=primal.radius_price,
             objective=primal.objective,
-            lower_bound=dual.lower_bound,
+            lower_bound=self.best.lower_bound,
             hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
             flip_dual=self.problem.to_given_rows(dual.flip_dual),
             status=status,
             solver=self.solver.name,
             n_iter=self.iteration,
-            time=time.perf_counter() - self.began,
+            time=self.watch.elapsed(),
             tol=self.limits.tol,
             history=self.history,
             weight_bound=dual.weight_bound,
@@ -259,14 +295,6 @@ def _check_max_iter(max_iter) -> int:
     if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
         raise ValueError(f"max_iter must be an integer ≥ 1, got max_iter={max_iter!r}.")
     return int(max_iter)
-
-
-def _check_max_time(max_time) -> float:
-    if max_time is None:
-        return math.inf
-    if not isinstance(max_time, numbers.Real) or not float(max_time) > 0:
-        raise ValueError(f"max_time must be a number of seconds > 0, got max_time={max_time!r}.")
-    return float(max_time)
 
 
 def _check_threads(n_threads) -> int | None:

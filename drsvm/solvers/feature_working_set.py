@@ -120,7 +120,7 @@ class FeatureWorkingSetState(State):
             InteriorPoint(),
             tol=0.5 * limits.tol,
             max_iter=None,
-            max_time=max(limits.time_left(), 1e-3) if limits.deadline < np.inf else None,
+            max_time=limits.time,
             start=start,
             callback=None,
             random_state=None,

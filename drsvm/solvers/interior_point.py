@@ -33,6 +33,9 @@ SHORTEST_STEP = 1e-10
 LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
 """A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
 
+EASY = 15
+"""So many iterations are enough for most small problems; correctors hardly change their number."""
+
 LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
 """Share of the weight that may stop short of a step, over μ: what it adds to the dual residual shrinks with μ."""
 
@@ -179,7 +182,7 @@ class InteriorPointState(State):
         self._reset()
 
     def _reset(self) -> None:
-        self.last_gap, self.futile_proofs = np.inf, 0
+        self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
         self.expected_gap, self.near_the_end = 0.0, False
         self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
         self.snapshot: _Snapshot | None = None
@@ -204,6 +207,7 @@ class InteriorPointState(State):
     def step(self) -> None:
         """Do one predictor-corrector step; where arithmetic gives out, stay and say so."""
         try:
+            self.steps += 1
             with np.errstate(all="ignore"):
                 self._step()
         except BREAKDOWNS:
@@ -226,7 +230,7 @@ class InteriorPointState(State):
             *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
         )
 
-        for _ in range(self.settings.correctors):
+        for _ in range(self._correctors):
             if min(steps) > LONG_STEP:
                 break
             better = self._recorrect(system, fixed, fixed_level, target, steps)
@@ -234,6 +238,11 @@ class InteriorPointState(State):
                 break
             direction, steps = better
         self._move(*direction, *steps)
+
+    @property
+    def _correctors(self) -> int:
+        """Most correctors in this iteration: an easy small problem never gains back the second it takes to compile."""
+        return 0 if self.engine.small and self.steps <= EASY else self.settings.correctors
 
     @property
     def _left_behind(self) -> float:

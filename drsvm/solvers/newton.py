@@ -97,6 +97,7 @@ class TallSystem(NewtonSystem):
     most_refinements = 4
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
+        assert samples.gram is not None
         n, d = len(samples.column), len(samples.gram)
         self.matrix = np.empty((n + 1, n + 1))
         self.matrix[:d, :d] = samples.gram

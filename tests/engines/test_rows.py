@@ -66,7 +66,9 @@ def check_products(rows, X, first, last):
 
 @for_each_container
 @for_each_shape
-def test_the_upper_triangle_of_the_gram_matrix_is_that_of_numpy(container, d):
+@pytest.mark.parametrize("many_rows", [0, 10**6], ids=["many rows", "few rows"])
+def test_the_upper_triangle_of_the_gram_matrix_is_that_of_numpy(container, d, many_rows, monkeypatch):
+    monkeypatch.setattr("drsvm.engines.rows.MANY_ROWS", many_rows)
     X = some_rows(d)
     rows = container(X)
     for first, last in BLOCKS:
@@ -89,7 +91,14 @@ def test_a_gram_matrix_gathers_blocks():
         np.testing.assert_allclose(np.triu(gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-12, atol=1e-11)
 
 
-def test_sparse_rows_stay_sparse_unless_they_have_few_zeros():
+def test_small_sparse_rows_are_worked_on_as_dense_ones():
+    X = sparse.csr_array(np.eye(3, dtype=np.float32))
+    assert isinstance(rows_of(X), DenseRows) and rows_of(X).X.dtype == np.float32
+    np.testing.assert_array_equal(rows_of(X).X, np.eye(3))
+
+
+def test_sparse_rows_stay_sparse_unless_they_have_few_zeros(monkeypatch):
+    monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)
     share = np.zeros((10, 10))
     share.flat[: int(100 * DENSE_FROM)] = 2.0
     few = sparse.csr_array(share)
@@ -101,7 +110,8 @@ def test_sparse_rows_stay_sparse_unless_they_have_few_zeros():
     assert rows_of(share).X is share
 
 
-def test_the_matrix_is_not_copied():
+def test_the_matrix_is_not_copied(monkeypatch):
+    monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)
     X = sparse.csr_array(some_rows(17) * (np.arange(300) % 5 == 0)[:, None])
     rows = rows_of(X)
     assert isinstance(rows, SparseRows) and rows.X is X

@@ -4,12 +4,16 @@ import math
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import drsvm.clock
 from drsvm import Problem, Status, solve
+from drsvm.certificate import DualPoint
+from drsvm.clock import TimeLimit
 from drsvm.solvers import make_solver, solver_names
 from drsvm.solvers.base import Candidate, Solver, State, postponed_interrupt
 
@@ -132,6 +136,85 @@ def test_the_time_limit_ends_the_run(problem):
     result = solve(problem, scripted(GOOD), max_time=1e-9)
     assert (result.status, result.n_iter) == (Status.TIME_LIMIT, 1)
     assert result.objective == value(problem, GOOD)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock whose attribute `now` is the time."""
+    hand = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
+    monkeypatch.setattr(drsvm.clock, "pauses", drsvm.clock.Pauses())
+    return hand
+
+
+def slow(clock, steps, certificate=0.0, compiling=0.0):
+    """Return a solver whose steps and certificates take the given seconds, and which compiles in its first step."""
+
+    class SlowState(ScriptedState):
+        def step(self):
+            if self.position == 0:
+                with drsvm.clock.paused():
+                    clock.now += compiling
+            clock.now += steps[min(self.position, len(steps) - 1)]
+            super().step()
+
+        def candidate(self):
+            clock.now += certificate
+            return super().candidate()
+
+    @dataclass(frozen=True)
+    class Slow(Scripted):
+        def start(self, problem, limits):
+            return SlowState(self, limits)
+
+    return Slow((GOOD,), every=4)
+
+
+@pytest.mark.parametrize(
+    ("steps", "certificate", "max_time", "n_iter", "ended"),
+    [
+        ([1.0], 0.0, 5.0, 3, 3.0),  # before the first certificate, one is expected to take as long as a step
+        ([1.0], 0.0, 6.5, 6, 6.0),  # after the fourth step it is known to take no time
+        ([1.0], 0.5, 3.9, 2, 2.5),
+        ([1.0], 0.5, 8.0, 6, 7.0),
+        ([3.0, 0.25], 0.0, 5.0, 1, 3.0),  # one step was long: so may the next one be
+        ([3.0, 0.25], 0.0, 10.0, 28, 9.75),  # but not for ever
+        ([9.0], 1.0, 2.0, 1, 10.0),  # there is always a first step
+    ],
+)
+def test_no_step_is_begun_that_would_end_too_late(problem, clock, steps, certificate, max_time, n_iter, ended):
+    result = solve(problem, slow(clock, steps, certificate), max_time=max_time, tol=0.0)
+    assert (result.status, result.n_iter) == (Status.TIME_LIMIT, n_iter)
+    assert result.time == pytest.approx(ended) and result.objective == value(problem, GOOD)
+
+
+def test_compiling_is_no_time(problem, clock):
+    result = solve(problem, slow(clock, [1.0], compiling=100.0), max_time=6.5, tol=0.0)
+    assert (result.n_iter, result.time) == (6, 6.0)
+    assert result.history.time.tolist() == [4.0, 6.0]
+
+
+def test_a_limit_that_is_spent_allows_no_step(problem, optimum):
+    spent = TimeLimit(1.0, spent=True)
+    result = solve(problem, scripted(GOOD), max_time=spent)
+    assert (result.status, result.n_iter, result.objective) == (Status.TIME_LIMIT, 0, 1.0)
+    assert not result.weights.any() and result.lower_bound == 0.0 and len(result.hinge_dual) == 4
+    started = solve(problem, scripted(GOOD), max_time=spent, start=optimum, tol=1e-12)
+    assert (started.status, started.n_iter, started.objective) == (Status.TIME_LIMIT, 0, optimum.objective)
+    assert solve(problem, scripted(GOOD), max_time=spent, start=optimum, tol=1e-3).status is Status.OPTIMAL
+
+
+def test_no_gap_is_below_zero(monkeypatch, problem, optimum):
+    monkeypatch.setattr("drsvm.solvers.base.dual_point", lambda *a, **k: DualPoint(np.zeros(4), np.zeros(4), 1.0))
+    seen = []
+    result = solve(problem, scripted(Candidate(GOOD.weights, 0.0, np.zeros(4))), callback=seen.append)
+    assert result.gap == seen[0].gap == 0.0 and result.lower_bound == seen[0].lower_bound == result.objective < 1.0
+
+
+def test_auto_has_a_tolerance_of_its_own(problem):
+    assert solve(problem).tol == solve(problem, "auto").tol == 1e-6
+    assert solve(problem, "interior-point").tol == 1e-8
+    assert solve(problem, tol=1e-3).tol == 1e-3
 
 
 def test_a_run_out_of_time_and_of_steps_is_out_of_time(problem):

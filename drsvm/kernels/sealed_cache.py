@@ -1,0 +1,81 @@
+"""Compiled kernels on the disk, each with a seal: a digest of its code and of all files in this folder.
+
+numba's own cache checks a kernel against its own file only: a kernel that calls one in another file would go on running
+that file's old code. Here whatever does not match its seal, because it is old, cut off or damaged, is compiled anew.
+
+All of this leans on names that numba may change. Where one is missing, this module cannot be used, and nothing is
+cached (see `compiling`).
+"""
+
+import hashlib
+import logging
+import pickle
+from functools import cache
+from pathlib import Path
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.serialize import dumps
+
+from drsvm.clock import paused
+
+logger = logging.getLogger("drsvm")
+
+
+@cache
+def _source() -> bytes:
+    """Return a digest of all files in this folder."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.digest()
+
+
+def _seal(code: bytes) -> bytes:
+    return hashlib.sha256(_source() + code).digest()
+
+
+class _SealedResults(CompileResultCacheImpl):
+    """What is stored of a compiled function."""
+
+    checked = False
+    """Whether a seal has been looked at."""
+
+    def reduce(self, cres):
+        code = dumps(super().reduce(cres))
+        return _seal(code), code
+
+    def rebuild(self, target_context, payload):  # pyright: ignore[reportIncompatibleMethodOverride]  # None: no such code
+        seal, code = payload
+        self.checked = True
+        return super().rebuild(target_context, pickle.loads(code)) if seal == _seal(code) else None
+
+
+class SealedCache(FunctionCache):
+    """The cache of one kernel."""
+
+    _impl_class = _SealedResults
+
+    def load_overload(self, sig, target_context):
+        """Return the code for a signature, or None where there is none to be trusted."""
+        with paused():
+            try:
+                found = super().load_overload(sig, target_context)
+            except Exception as error:
+                logger.info("A cached kernel cannot be read and is compiled anew: %r", error)
+                return None
+        if found is None or not self._impl.checked:
+            return None
+        # Processes that save code for different signatures at the same time may mix up its numbers.
+        return found if tuple(found.signature.args) == tuple(sig) else None
+
+    def save_overload(self, sig, data):
+        """Store the code for a signature; a damaged index is begun anew; what cannot be stored is not."""
+        with paused():
+            try:
+                super().save_overload(sig, data)
+            except Exception:
+                try:
+                    self.flush()
+                    super().save_overload(sig, data)
+                except Exception as error:
+                    logger.warning("A compiled kernel cannot be stored: %r", error)

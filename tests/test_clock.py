@@ -1,0 +1,129 @@
+"""Time limits, with a clock that the tests set."""
+
+import math
+import pickle
+from types import SimpleNamespace
+
+import pytest
+
+import drsvm.clock
+from drsvm.clock import Pauses, Stopwatch, TimeLimit, paused
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock whose attribute `now` is the time."""
+    hand = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
+    monkeypatch.setattr(drsvm.clock, "pauses", Pauses())
+    return hand
+
+
+def wait(clock, seconds):
+    clock.now += seconds
+
+
+def test_a_stopwatch_leaves_out_pauses(clock):
+    watch = Stopwatch()
+    wait(clock, 1.0)
+    with paused():
+        wait(clock, 10.0)
+        assert watch.elapsed() == 1.0
+    wait(clock, 2.0)
+    assert watch.elapsed() == 3.0
+
+
+def test_pauses_within_pauses_count_once(clock):
+    watch = Stopwatch()
+    with paused():
+        wait(clock, 1.0)
+        with paused():
+            wait(clock, 1.0)
+        wait(clock, 1.0)
+    wait(clock, 0.5)
+    assert watch.elapsed() == 0.5
+
+
+def test_a_pause_ends_with_an_error(clock):
+    watch = Stopwatch()
+    with pytest.raises(KeyboardInterrupt), paused():
+        raise KeyboardInterrupt
+    wait(clock, 1.0)
+    assert watch.elapsed() == 1.0
+
+
+def test_pauses_before_the_start_do_not_count(clock):
+    with paused():
+        wait(clock, 5.0)
+    wait(clock, 1.0)
+    watch = Stopwatch()
+    wait(clock, 2.0)
+    assert watch.elapsed() == 2.0
+    with paused():
+        wait(clock, 5.0)
+        inside = Stopwatch()
+        wait(clock, 5.0)
+    wait(clock, 1.0)
+    assert (watch.elapsed(), inside.elapsed()) == (3.0, 1.0)
+
+
+def test_a_watch_goes_to_another_process(clock):
+    watch = pickle.loads(pickle.dumps(Stopwatch()))
+    wait(clock, 2.0)
+    assert watch.elapsed() == 2.0
+
+
+def test_no_limit_is_never_over(clock):
+    limit = TimeLimit.of(None)
+    wait(clock, 1e9)
+    assert limit.left() == math.inf and not limit.over and not limit.long_over and not limit.limited
+    assert limit.share(3) is limit
+
+
+def test_a_limit_runs_out(clock):
+    limit = TimeLimit.of(2)
+    assert limit.left() == 2.0 and limit.limited and TimeLimit.of(limit) is limit
+    wait(clock, 1.9)
+    assert not limit.over
+    wait(clock, 0.1)
+    assert limit.over and not limit.long_over
+    wait(clock, 0.2)
+    assert limit.long_over
+
+
+def test_shares_are_even_and_what_is_not_used_is_left_for_the_others(clock):
+    limit = TimeLimit(12.0)
+    first = limit.share(4)
+    assert first.left() == 3.0
+    wait(clock, 1.0)
+    assert limit.share(3).left() == pytest.approx(11.0 / 3.0)
+    assert limit.share(0.5).left() == 11.0  # more workers than parts
+
+
+def test_a_share_is_over_when_the_whole_is(clock):
+    limit = TimeLimit(2.0)
+    share = limit.share(1)
+    limit.stop()
+    assert limit.over and share.over and share.left() == -math.inf
+
+
+def test_the_first_share_is_never_spent_and_later_ones_are_when_time_is_over(clock):
+    limit = TimeLimit(1.0)
+    wait(clock, 2.0)
+    first = limit.share(3)
+    assert first.over and not first.spent
+    second = limit.share(2)
+    assert second.spent and second.share(5).spent
+
+
+@pytest.mark.parametrize("seconds", [None, 5.0])
+def test_after_a_stop_everything_is_spent(clock, seconds):
+    limit = TimeLimit.of(seconds)
+    limit.stop()
+    assert limit.spent and limit.share(1).spent and limit.long_over
+
+
+@pytest.mark.parametrize("max_time", [0, -1, math.nan, "long", [3]])
+def test_what_is_no_time_is_refused(max_time):
+    with pytest.raises(ValueError, match="max_time must be a number of seconds > 0, got max_time="):
+        TimeLimit.of(max_time)

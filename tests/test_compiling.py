@@ -1,0 +1,180 @@
+"""The kernels' cache, in processes of their own: what is stale, cut off, damaged or mixed up is compiled anew."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import drsvm
+
+NEIGHBOUR = """
+from drsvm.kernels.compiling import kernel
+
+@kernel()
+def factor():
+    return {factor}
+"""
+
+PROBE = """
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.neighbour import factor
+
+@kernel()
+def scaled(x):
+    return factor() * x
+"""
+
+CHILD = """
+import json, logging, time
+from drsvm.clock import pauses
+from drsvm.notices import listening
+logging.basicConfig(level=logging.INFO, format="%(levelname)s")
+told = []
+with listening(told.append):
+    from drsvm.kernels.probe import scaled
+    values = [scaled(3.0), scaled(3)]
+assert pauses.total_until(time.perf_counter()) > 0.0  # for compiling as for loading
+print(json.dumps({"values": values, "compiled": sum(scaled.stats.cache_misses.values()), "told": told}))
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled_package(tmp_path_factory):
+    """Return a folder with the package, two small kernels in it, and their compiled code beside them."""
+    site = tmp_path_factory.mktemp("compiled")
+    shutil.copytree(Path(drsvm.__file__).parent, site / "drsvm", ignore=shutil.ignore_patterns("__pycache__"))
+    (site / "drsvm/kernels/probe.py").write_text(PROBE)
+    (site / "drsvm/kernels/neighbour.py").write_text(NEIGHBOUR.format(factor=2.0))
+    assert run(site) == {"values": [6.0, 6.0], "compiled": 2, "told": [notice()]}
+    return site
+
+
+@pytest.fixture
+def site(compiled_package, tmp_path):
+    """Return a copy of the package with its compiled code."""
+    return shutil.copytree(compiled_package, tmp_path / "site")
+
+
+def notice():
+    from drsvm.kernels.compiling import NOTICE
+
+    return NOTICE
+
+
+def started(site, code=CHILD, **variables):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    environment |= {"PYTHONPATH": str(site), **{name: str(value) for name, value in variables.items()}}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-W", "error", "-c", code], cwd=site, env=environment, **pipes)
+
+
+def finished(child):
+    out, err = child.communicate(timeout=120)
+    assert child.returncode == 0, err
+    return json.loads(out)
+
+
+def run(site, code=CHILD, **variables):
+    return finished(started(site, code, **variables))
+
+
+def stored(folder, pattern):
+    files = sorted(Path(folder).rglob(pattern))
+    assert files
+    return files
+
+
+def block(site):
+    """Put files where numba wants folders, which stops the superuser too."""
+    cache = site / "drsvm/kernels/__pycache__"
+    shutil.rmtree(cache)
+    cache.write_text("no folder")
+
+
+def test_a_second_process_compiles_nothing_and_is_told_nothing(site):
+    assert run(site) == {"values": [6.0, 6.0], "compiled": 0, "told": []}
+
+
+def test_a_change_in_another_file_is_noticed(site):
+    (site / "drsvm/kernels/neighbour.py").write_text(NEIGHBOUR.format(factor=5.0))
+    assert run(site)["values"] == [15.0, 15.0]
+    assert run(site) == {"values": [15.0, 15.0], "compiled": 0, "told": []}
+
+
+def cut_off(content):
+    return content[: len(content) // 2]
+
+
+def emptied(content):
+    return b""
+
+
+def flipped(content):
+    place = 2 * len(content) // 3
+    return content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :]
+
+
+@pytest.mark.parametrize("damage", [cut_off, emptied, flipped])
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_file_is_compiled_anew_and_mended(site, kind, damage):
+    for file in stored(site, f"probe.scaled*.{kind}"):
+        file.write_bytes(damage(file.read_bytes()))
+    assert run(site)["values"] == [6.0, 6.0]
+    assert run(site) == {"values": [6.0, 6.0], "compiled": 0, "told": []}
+
+
+def test_code_of_another_signature_is_not_run(site):
+    one, other = stored(site, "probe.scaled*.nbc")
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+    assert run(site)["values"] == [6.0, 6.0]
+
+
+def test_two_processes_with_an_empty_cache(site):
+    shutil.rmtree(site / "drsvm/kernels/__pycache__")
+    both = [started(site), started(site)]
+    assert [finished(child)["values"] for child in both] == [[6.0, 6.0]] * 2
+    assert run(site)["compiled"] == 0
+
+
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
+@pytest.mark.skipif(sys.platform != "linux", reason="user-wide caches are elsewhere")
+def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
+    block(site)
+    elsewhere = {variable: tmp_path / "elsewhere"}
+    assert run(site, **elsewhere)["compiled"] == 2
+    assert run(site, **elsewhere)["compiled"] == 0
+    assert stored(tmp_path / "elsewhere", "*.nbi")
+
+
+def test_without_any_folder_to_write_to_kernels_work_and_a_warning_is_logged(site, tmp_path):
+    block(site)
+    (tmp_path / "file").write_text("no folder")
+    found = run(site, HOME=tmp_path / "file", XDG_CACHE_HOME=tmp_path / "file/cache")
+    assert found["values"] == [6.0, 6.0] and "cannot be cached" in found["told"][0]
+
+
+def test_where_numba_lacks_what_the_cache_needs_nothing_is_cached(site, tmp_path):
+    block(site)
+    lack = "import numba.core.caching; del numba.core.caching.CompileResultCacheImpl"
+    found = run(site, f"{lack}\n{CHILD}", NUMBA_CACHE_DIR=tmp_path / "cache")
+    assert found["values"] == [6.0, 6.0] and found["compiled"] == 2 and "cannot be cached" in found["told"][0]
+    assert not list((tmp_path / "cache").rglob("*.nb?"))
+
+
+def test_a_cache_that_does_not_look_at_seals_is_not_trusted(site):
+    code = f"""
+from numba.core.caching import CompileResultCacheImpl, Cache
+from numba.core.compiler import CompileResult
+import pickle
+def careless(self, sig, context):
+    data = self._cache_file.load(self._index_key(sig, context.codegen()))
+    return data and CompileResult._rebuild(context, *pickle.loads(data[1]))
+Cache._load_overload = careless
+{CHILD}"""
+    assert run(site, code)["compiled"] == 2
