@@ -123,9 +123,6 @@ class Ascent(ABC):
         if problem.radius == 0.0:
             return UNLIMITED
         mean, _ = problem.weighted_sum(problem.weights)
-        if problem.norm.dual_value(mean) <= problem.radius and not problem.fit_intercept:
-            self.hinge[:], self.v = problem.weights, mean  # which proves that w = 0 is optimal
-            return 0.0
         direction = mean - problem.norm.project_dual_ball(mean, problem.radius)
         size = problem.norm.value(direction)
         if size == 0.0:

@@ -12,6 +12,7 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.ascent import Proofs, ascent_for
 from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
 from drsvm.solvers.incremental import generator
 
@@ -37,6 +38,9 @@ class DualCoordinate(Solver):
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
+        constant = constant_optimum(problem)
+        if constant is not None:
+            return constant
         run = DualCoordinateState(problem, self, limits)
         return HandOver(run, problem, limits) if self.hand_over else run
 

@@ -20,6 +20,7 @@ from drsvm.problem import Problem
 from drsvm.result import Result, Status
 from drsvm.solvers.ascent import Proofs, SeparableAscent
 from drsvm.solvers.base import Candidate, Limits, Solver, State, run
+from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
 from drsvm.solvers.incremental import generator
 from drsvm.solvers.interior_point import InteriorPoint
@@ -59,7 +60,7 @@ class FeatureWorkingSet(Solver):
                 f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm.p}: "
                 "take solver='auto' or 'dual-coordinate'."
             )
-        return HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
+        return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 
 class FeatureWorkingSetState(State):

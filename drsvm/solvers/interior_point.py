@@ -25,6 +25,7 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
+from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.newton import newton_system
 
 SHORTEST_STEP = 1e-10
@@ -85,9 +86,9 @@ class InteriorPoint(Solver):
     step_fraction: float = 0.98
     correctors: int = 1
 
-    def start(self, problem: Problem, limits: Limits) -> "InteriorPointState":
+    def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        return InteriorPointState(problem, self, limits)
+        return constant_optimum(problem) or InteriorPointState(problem, self, limits)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,67 @@
+"""Problems with a constant classifier as their optimum: known after one pass over the rows, without a solver.
+
+With a large radius the best weights are 0, and multipliers that spread evenly over the rows of each class prove it:
+
+    1. α = π, on the heavier class so much less that both weigh the same where there is an intercept. The objective of
+       the constant classifier is twice the weight of the lighter class, or 1 without an intercept.
+    2. With an intercept and classes of unequal weight: α + β = π on the heavier class, α = π on the lighter one. The
+       objective is 1; it takes the adversary κ Σβ to make the classes weigh the same.
+
+They are feasible, and then optimal, if ‖v‖_p ≤ ε − κ Σβ.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from drsvm.problem import Problem
+from drsvm.solvers.base import Candidate, State
+
+
+class ConstantState(State):
+    """A run that ends with the answer it begins with."""
+
+    finished = True
+
+    def __init__(self, answer: Candidate):
+        self.answer = answer
+
+    def step(self) -> None:
+        """Do nothing."""
+
+    def candidate(self) -> Candidate:
+        """Return the answer."""
+        return self.answer
+
+
+def constant_optimum(problem: Problem) -> ConstantState | None:
+    """Return the run with a constant classifier as its answer, where that is optimal."""
+    if problem.radius == 0.0 or problem.flip_cost == 0.0:
+        return None
+    for answer in _constant_classifiers(problem):
+        assert answer.hinge_dual is not None and answer.flip_dual is not None
+        cost = problem.flip_cost * float(answer.flip_dual.sum()) if problem.flips_possible else 0.0
+        if cost > problem.radius:
+            continue
+        v, _ = problem.weighted_sum(answer.hinge_dual - answer.flip_dual)
+        if problem.norm.dual_value(v) + cost <= problem.radius:
+            return ConstantState(answer)
+    return None
+
+
+def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
+    """Yield constant classifiers with the multipliers that prove them where anything does."""
+    weights, origin, nothing = problem.weights, np.zeros(problem.n_features), np.zeros(problem.n_rows)
+    positive = problem.signs > 0
+    share = float(weights[positive].sum())
+    lighter, sign = min(share, 1.0 - share), (1.0 if share > 0.5 else -1.0)
+    if not problem.fit_intercept or lighter == 0.5:
+        yield Candidate(origin, 0.0, weights, nothing)
+        return
+    ratio = lighter / (1.0 - lighter)
+    heavier = positive == (sign > 0)
+    if not problem.flips_possible:
+        yield Candidate(origin, sign, np.where(heavier, ratio, 1.0) * weights, nothing)
+    else:
+        flipped = np.where(heavier, 0.5 * (1.0 - ratio), 0.0) * weights
+        yield Candidate(origin, 0.0, weights - flipped, flipped)

@@ -1,0 +1,57 @@
+"""Constant classifiers that are optimal, found and proven without a solver."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import random_instance, well_conditioned_instance
+from problems import NORMS
+from scipy import sparse
+
+from drsvm import Problem, Status, radius_max, solve
+from drsvm.solvers.constant import constant_optimum
+
+SOLVERS = ("interior-point", "dual-coordinate")
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("flip_cost", [0.3, math.inf])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_large_radius_is_proven_at_once(norm, fit_intercept, flip_cost, solver):
+    problem = well_conditioned_instance(
+        1, 90, 4, norm=norm, fit_intercept=fit_intercept, flip_cost=flip_cost, radius=9.0
+    )
+    result = solve(problem, solver)
+    assert result.status is Status.OPTIMAL and result.n_iter == 1 and not result.weights.any()
+    assert result.gap <= 1e-15
+    share = float(np.mean(problem.signs > 0))
+    smaller = 2 * min(share, 1 - share)
+    assert result.objective == pytest.approx(smaller if fit_intercept and math.isinf(flip_cost) else 1.0)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_it_begins_at_the_largest_radius_that_matters(norm):
+    problem = well_conditioned_instance(2, 200, 5, norm=norm, flip_cost=math.inf)
+    largest = radius_max(problem)
+    assert constant_optimum(problem.replace(radius=1.001 * largest)) is not None
+    assert constant_optimum(problem.replace(radius=0.999 * largest)) is None
+
+
+def test_it_never_claims_what_the_solvers_deny():
+    found = 0
+    for seed in range(400):
+        problem = random_instance(seed, max_rows=40, max_features=10)
+        state = constant_optimum(problem)
+        if state is not None:
+            found += 1
+            reference = solve(problem, "conic")
+            assert problem.objective(state.answer.weights, state.answer.intercept) <= reference.objective + 1e-7, seed
+    assert found >= 20
+
+
+def test_weights_decide_which_class_is_the_heavier_one():
+    X = sparse.csr_array(np.eye(4))
+    problem = Problem(X, [1, -1, -1, -1], 5.0, math.inf, sample_weight=[9, 1, 1, 1], fit_intercept=True)
+    result = solve(problem)
+    assert result.intercept == 1.0 and result.objective == pytest.approx(0.5) and result.gap <= 1e-15
