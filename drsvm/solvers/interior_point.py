@@ -35,7 +35,7 @@ LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
 """A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
 
 EASY = 15
-"""So many iterations are enough for most small problems; correctors hardly change their number."""
+"""So many iterations are enough for most small problems, and correctors hardly change their number."""
 
 LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
 """Share of the weight that may stop short of a step, over μ: what it adds to the dual residual shrinks with μ."""
@@ -107,6 +107,9 @@ class InteriorPointState(State):
     snapshot_mu: float = 0.0
     """Where on the way down a snapshot is taken, to go on from with another radius; 0: nowhere."""
 
+    easy: int = EASY
+    """So many iterations of a small problem go without correctors."""
+
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
@@ -160,6 +163,7 @@ class InteriorPointState(State):
     def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
         rows = self._drawn_rows(max(SUBSET, 10 * self.problem.n_features))
         few = InteriorPointState(self.problem.subset(rows), self.settings, replace(self.limits, n_threads=1))
+        few.easy = 0  # the whole problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
@@ -243,7 +247,7 @@ class InteriorPointState(State):
     @property
     def _correctors(self) -> int:
         """Most correctors in this iteration: an easy small problem never gains back the second it takes to compile."""
-        return 0 if self.engine.small and self.steps <= EASY else self.settings.correctors
+        return 0 if self.engine.small and self.steps <= self.easy else self.settings.correctors
 
     @property
     def _left_behind(self) -> float:
