@@ -209,6 +209,7 @@ class _Run:
             status = self._iterate(state)
             self.info = state.info()
         except KeyboardInterrupt:
+            self.limits.time.stop()  # a candidate is what there is, without further epochs
             if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
                 self.best.judge(state.candidate())
             raise

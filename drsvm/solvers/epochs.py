@@ -1,12 +1,17 @@
-"""Epochs of the incremental methods over rows in the arrays that the kernels read."""
+"""Epochs of the incremental methods over rows in the arrays that the kernels read.
+
+An epoch that takes long is done in slices, several calls of a kernel one after another: in between Python looks at the
+clock and hears Ctrl-C. What a slice leaves behind is a valid point; rows that were not visited keep their multipliers.
+"""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import incremental_l1, proximal_epochs, subgradient_epochs
 from drsvm.kernels.rows import row_squares
 from drsvm.norms import Norm
@@ -17,20 +22,33 @@ ORDERS = ("shuffled", "cyclic", "with-replacement")
 UNLIMITED = 1e200
 """λ where neither radius nor flips hold it: beyond any norm of weights."""
 
-PROXIMAL: dict[float, Any] = {
-    1: incremental_l1.ippa_epoch,
-    2: proximal_epochs.ippa_epoch_l2,
-    math.inf: proximal_epochs.ippa_epoch_linf,
+SLICE, SLICE_BY_SIZE = 0.2e9, 50.0
+"""A slice is expected to take so many nanoseconds, and so many for each row and feature: a call of a kernel begins with
+a pass over them. Slices follow from the data alone, so that the same seed gives the same result every time."""
+
+
+class Kind(NamedTuple):
+    """A kernel, and about how many nanoseconds a step takes for an entry of its rows, and for a feature at worst."""
+
+    kernel: Any
+    per_entry: float
+    per_feature: float = 0.0
+
+
+PROXIMAL = {
+    1: Kind(incremental_l1.ippa_epoch, 60.0),
+    2: Kind(proximal_epochs.ippa_epoch_l2, 10.0),
+    math.inf: Kind(proximal_epochs.ippa_epoch_linf, 10.0, 8.0),
 }
-SUBGRADIENT: dict[float, Any] = {
-    1: incremental_l1.isg_epoch,
-    2: subgradient_epochs.isg_epoch_l2,
-    math.inf: subgradient_epochs.isg_epoch_linf,
+SUBGRADIENT = {
+    1: Kind(incremental_l1.isg_epoch, 25.0),
+    2: Kind(subgradient_epochs.isg_epoch_l2, 7.0),
+    math.inf: Kind(subgradient_epochs.isg_epoch_linf, 10.0, 3.0),
 }
-MEMORY: dict[float, Any] = {
-    1: proximal_epochs.remembering_epoch_l1,
-    2: proximal_epochs.remembering_epoch_l2,
-    math.inf: proximal_epochs.remembering_epoch_linf,
+MEMORY = {
+    1: Kind(proximal_epochs.remembering_epoch_l1, 30.0, 1.5),
+    2: Kind(proximal_epochs.remembering_epoch_l2, 20.0),
+    math.inf: Kind(proximal_epochs.remembering_epoch_linf, 30.0, 1.5),
 }
 
 
@@ -76,6 +94,7 @@ class Samples:
             for part in (data, indices.view(unsigned), indptr.view(unsigned), self.signs, self.importance)
         )
         self.row_squares = row_squares(self.arrays[0], self.arrays[2])
+        self.entries_per_row = data.size / self.n
 
     @property
     def mean_square(self) -> float:
@@ -119,10 +138,15 @@ class Point:
 
 
 class Epochs:
-    """Epochs of all kinds over given rows; each changes a point in place."""
+    """Epochs of all kinds over given rows; each changes a point in place.
 
-    def __init__(self, samples: Samples, cone: Cone, order: str, rng, mean_square: float | None = None):
+    Where there is a time limit, slices that would end too late are left out, but for the very first one.
+    """
+
+    def __init__(self, samples: Samples, cone: Cone, order: str, rng, mean_square=None, time: TimeLimit | None = None):
         self.samples, self.cone, self.order, self.rng = samples, cone, order, rng
+        self.time = TimeLimit() if time is None else time
+        self.begun = False
         kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if cone.with_intercept else 0.0
@@ -141,24 +165,43 @@ class Epochs:
             return self.rng.permutation(n)
         return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
 
+    def _visit(self, kind: Kind, *arguments, batch_size: int = 1) -> None:
+        """Call a kernel for one slice of the rows after another, as long as there is time."""
+        order, length = self._next_order(), self._slice_length(kind, batch_size)
+        took = 0.0
+        for first in range(0, order.size, length):
+            if self.begun and self.time.left() <= took:
+                return
+            watch, self.begun = Stopwatch(), True
+            kind.kernel(*self.samples.arrays, order[first : first + length], *arguments)
+            took = watch.elapsed()
+
+    def _slice_length(self, kind: Kind, batch_size: int) -> int:
+        """Return the number of rows in a slice, which is one of whole batches."""
+        samples = self.samples
+        per_batch = kind.per_entry * samples.entries_per_row * batch_size + kind.per_feature * samples.d
+        work = max(SLICE, SLICE_BY_SIZE * (samples.n + samples.d))
+        return batch_size * max(1, int(work / max(per_batch, 1.0)))
+
     def _common(self, point: Point, step: float, share: float):
         cone = self.cone
         parameters = (step, cone.radius, cone.kappa, cone.l2, self.free, point.hinge, point.flip, share)
-        return (*self.samples.arrays, self._next_order(), point.w, point.scalars, *parameters)
+        return (point.w, point.scalars, *parameters)
 
     def proximal(self, point: Point, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the present ones by the given share."""
-        PROXIMAL[self.cone.norm.q](*self._common(point, step, share))
+        self._visit(PROXIMAL[self.cone.norm.q], *self._common(point, step, share))
 
     def subgradient(self, point: Point, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
-        arguments = (*self._common(point, step, share), min(batch_size, self.samples.n))
+        batch_size = min(batch_size, self.samples.n)
+        arguments = (*self._common(point, step, share), batch_size)
         if self.cone.norm.q == math.inf:
             if self._metric is None:
                 metric = self.samples.feature_metric()
                 self._metric = metric, 1.0 / metric
             arguments += self._metric
-        SUBGRADIENT[self.cone.norm.q](*arguments)
+        self._visit(SUBGRADIENT[self.cone.norm.q], *arguments, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Point, step: float) -> None:
         """Take a step with memory on every row around the point as centre, and move the point to where it leads."""
@@ -170,19 +213,8 @@ class Epochs:
         a = point.w + total * pull
         level = point.scalars[0] - total * cone.radius + total * kappa * float(weights @ point.flip)
         state = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
-        MEMORY[cone.norm.q](
-            *samples.arrays,
-            self._next_order(),
-            a,
-            state,
-            step,
-            total,
-            cone.kappa,
-            cone.l2,
-            self.free,
-            point.hinge,
-            point.flip,
-        )
+        parameters = (step, total, cone.kappa, cone.l2, self.free, point.hinge, point.flip)
+        self._visit(MEMORY[cone.norm.q], a, state, *parameters)
         stiffness = 1.0 + total * cone.l2
         w, level = cone.norm.project_epigraph(a / stiffness, state[0], stiffness)
         point.w[:] = w

@@ -27,6 +27,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from drsvm.certificate import dual_point
+from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
@@ -138,7 +139,8 @@ class IncrementalState(State):
         self.resources = ExitStack()
         self.resources.enter_context(single_threaded_blas())
         samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.weights))
-        self.epochs = Epochs(samples, Cone.of(problem), settings.order, generator(limits.random_state))
+        rng = generator(limits.random_state)
+        self.epochs = Epochs(samples, Cone.of(problem), settings.order, rng, time=limits.time)
         self.point = self.epochs.origin()
         if limits.start is not None:
             self._go_to(limits.start)
@@ -301,17 +303,20 @@ class Averaging(Phase):
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""
-        start, best, lowest = self.run.point, step, math.inf
+        limits, start = self.run.limits, self.run.point
+        best, lowest, reached, watch = step, math.inf, start, Stopwatch()
         # Eight times longer every time: a few dozen trials at the most lead from the smallest to the largest step.
-        while step <= LARGEST * self.run.epochs.natural_step and self.run.limits.time_left() > 0:
+        while step <= LARGEST * self.run.epochs.natural_step and limits.time_left() > 0:
+            watch = Stopwatch()
             self.run.point = start.copy()
             self.move(step, 1.0)
             value = self.run.value(self.run.point)
             if not value < CLEARLY * lowest:
                 break
-            best, lowest = step, value
+            best, lowest, reached = step, value, self.run.point
             step *= LONGER
-        self.run.point = start
+        # Without the time for another epoch of this kind, the best trial is all there is.
+        self.run.point = start if limits.time_left() > watch.elapsed() else reached
         return best
 
     def best(self) -> tuple[float, Point]:
