@@ -7,6 +7,7 @@ Clarabel takes every case, HiGHS the linear programs among them (q = 1 or ∞, c
 believed: its multipliers go through the certificate like anyone else's.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,10 @@ from scipy import sparse
 from drsvm.norms import L1, L2
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, postponed_interrupt
+from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra
+
+LARGE = 200_000
+"""Models with more entries are solved in a process of their own, which takes a few tenths of a second to start."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,11 @@ class Conic(Solver):
         Clarabel (all cases) or HiGHS (norm 1 or inf with l2=0).
     accuracy : float
         Tolerance handed to the backend on its own residuals.
+
+    Notes
+    -----
+    A backend tells nothing before its end, and looks at a time limit only now and then. On large models it is ended
+    when the time is over, or by Ctrl-C, and then there is no classifier but 0.
     """
 
     name = "conic"
@@ -39,33 +49,43 @@ class Conic(Solver):
 
     def start(self, problem: Problem, limits: Limits) -> "ConicState":
         """Build the model."""
-        backends = {"clarabel": _clarabel, "highs": _highs}
-        if self.backend not in backends:
+        if self.backend not in BACKENDS:
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
         model = build_model(problem)
         if self.backend == "highs" and (model.n_cone > 0 or problem.l2 > 0):
             raise ValueError("backend='highs' takes norm=1 or norm=inf with l2=0 only: use backend='clarabel'.")
-        return ConicState(problem, model, backends[self.backend], self.accuracy, limits)
+        return ConicState(problem, model, self, limits)
 
 
 class ConicState(State):
     """One call of the backend."""
 
-    def __init__(self, problem, model, backend, accuracy, limits):
-        self._problem, self._model, self._limits = problem, model, limits
-        self._backend, self._accuracy = backend, accuracy
-        self._answer: Candidate | None = None
+    def __init__(self, problem: Problem, model: "Model", settings: Conic, limits: Limits):
+        self._problem, self._model, self._settings, self._limits = problem, model, settings, limits
+        self._answer = Candidate(np.zeros(problem.n_features))
         self._info: dict[str, Any] = {}
 
     def step(self) -> None:
         """Solve the model."""
-        x, multipliers, self._info = self._backend(self._model, self._accuracy, self._limits)
-        self._answer = self._model.read(self._problem, x, multipliers)
+        answer = self._solve()
+        if answer is None:
+            self._info = {"backend": self._settings.backend, "backend_status": "ended when time was over"}
+        else:
+            self._info = answer.info
+            self._answer = self._model.read(self._problem, answer.x, answer.multipliers)
         self.finished = True
+
+    def _solve(self) -> Answer | None:
+        model, backend, limits = self._model, self._settings.backend, self._limits
+        limited = self._settings.accuracy, limits.n_threads or 0, max(limits.time_left(), 1e-3)
+        task = Task(model.P, model.cost, model.A, model.bound, model.n_cone, *limited)
+        if model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen"):  # else there is no Python to start
+            return answer_of_process(backend, task, limits.time)
+        with postponed_interrupt() as interrupted:
+            return BACKENDS[backend](task, interrupted.is_set)
 
     def candidate(self) -> Candidate:
         """Return the backend's answer."""
-        assert self._answer is not None
         return self._answer
 
     def info(self) -> dict[str, Any]:
@@ -159,64 +179,6 @@ def _norm_rows(problem: Problem, no_b) -> tuple[list[list[Any]], int]:
     return [[eye, *gap, ones, None], [-eye, *gap, ones, None]], 0
 
 
-def _clarabel(model: Model, accuracy: float, limits: Limits):
-    clarabel = _import("clarabel")
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = accuracy
-    settings.max_iter = 200
-    settings.time_limit = max(limits.time_left(), 1e-3)
-    settings.max_threads = limits.n_threads or 0
-    linear = len(model.bound) - model.n_cone
-    cones = [clarabel.NonnegativeConeT(linear)]
-    if model.n_cone:
-        cones.append(clarabel.SecondOrderConeT(model.n_cone))
-    as_matrix = sparse.csc_matrix
-    solver = clarabel.DefaultSolver(as_matrix(model.P), model.cost, as_matrix(model.A), model.bound, cones, settings)
-    with postponed_interrupt() as interrupted:
-        solver.set_termination_callback(lambda _: interrupted.is_set())
-        answer = solver.solve()
-    info = {"backend": "clarabel", "backend_status": str(answer.status), "backend_iterations": answer.iterations}
-    return np.array(answer.x), np.array(answer.z), info
-
-
-def _highs(model: Model, accuracy: float, limits: Limits):
-    highspy = _import("highspy")
-    highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)
-    highs.setOptionValue("time_limit", float(min(max(limits.time_left(), 1e-3), 1e30)))
-    highs.setOptionValue("threads", limits.n_threads or 0)
-    feasibility = max(accuracy, 1e-10)
-    highs.setOptionValue("primal_feasibility_tolerance", feasibility)
-    highs.setOptionValue("dual_feasibility_tolerance", feasibility)
-    lp = highspy.HighsLp()
-    lp.num_row_, lp.num_col_ = model.A.shape
-    lp.col_cost_ = model.cost
-    lp.col_lower_ = np.full(lp.num_col_, -highspy.kHighsInf)
-    lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
-    lp.row_lower_ = np.full(lp.num_row_, -highspy.kHighsInf)
-    lp.row_upper_ = model.bound
-    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    lp.a_matrix_.start_ = model.A.indptr
-    lp.a_matrix_.index_ = model.A.indices
-    lp.a_matrix_.value_ = model.A.data
-    highs.passModel(lp)
-    with postponed_interrupt() as interrupted:
-        highs.cbSimplexInterrupt += lambda event: event.interrupt(interrupted.is_set())
-        highs.cbIpmInterrupt += lambda event: event.interrupt(interrupted.is_set())
-        highs.run()
-    solution = highs.getSolution()
-    info = {"backend": "highs", "backend_status": highs.modelStatusToString(highs.getModelStatus())}
-    return np.array(solution.col_value), -np.array(solution.row_dual), info
-
-
-def _import(name: str):
-    try:
-        return __import__(name)
-    except ImportError:
-        raise ImportError(f"solver 'conic' needs {name}: pip install 'drsvm[conic]'.") from None
-
-
 def cvxpy_model(problem: Problem):
     """Return the problem as a CVXPY model, for reading and for solvers of your own.
 
@@ -225,7 +187,7 @@ def cvxpy_model(problem: Problem):
     model : cvxpy.Problem
     variables : dict with the variables "weights", "intercept" (0.0 without one) and "radius_price"
     """
-    cp = _import("cvxpy")
+    cp = import_extra("cvxpy")
     w, price = cp.Variable(problem.n_features), cp.Variable()
     b = cp.Variable() if problem.fit_intercept else 0.0
     margins = cp.multiply(problem.signs, problem.X @ w + b)

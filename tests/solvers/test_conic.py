@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,6 +17,8 @@ from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
+from drsvm.clock import TimeLimit
+from drsvm.solvers import conic
 from drsvm.solvers.conic import build_model, cvxpy_model
 
 WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
@@ -294,6 +298,115 @@ def test_control_c_ends_a_solve_with_a_result():
     said = dict(line.split() for line in run.stdout.splitlines())
     assert said["status"] == "interrupted" and said["bounds"] == "True"
     assert int(said["iterations"]) < 6  # it stopped soon, not at the end
+
+
+# A process of its own
+
+
+@pytest.fixture
+def child_finds(monkeypatch, tmp_path):
+    """Return a function that lets large models be those with any entries, and gives their process other modules."""
+    monkeypatch.setattr(conic, "LARGE", 0)
+
+    def put(name, code):
+        __import__(name)  # the real one remains here
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return put
+
+
+FOREVER = """
+    import pathlib, time
+    pathlib.Path(__file__).with_suffix(".begun").touch()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("backend", "norm"), [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)])
+def test_a_process_of_its_own_gives_the_same_answer(monkeypatch, backend, norm):
+    X, y = random_rows(np.random.default_rng(18), 40, 3, "gaussian")
+    problem = Problem(X, y, norm=norm, fit_intercept=True)
+    here = solve(problem, "conic", backend=backend, n_threads=1)
+    monkeypatch.setattr(conic, "LARGE", 0)
+    monkeypatch.setitem(conic.BACKENDS, backend, None)  # nothing is left to be called here
+    there = solve(problem, "conic", backend=backend, n_threads=1)
+    assert there.status is Status.OPTIMAL and there.info == here.info
+    assert there.objective == here.objective and there.lower_bound == here.lower_bound
+    np.testing.assert_array_equal(there.weights, here.weights)
+
+
+def test_a_backend_that_does_not_look_at_its_limit_is_ended(child_finds):
+    child_finds("clarabel", FOREVER)
+    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
+    result = solve(Problem(X, y), "conic", max_time=0.5)
+    assert result.status is Status.TIME_LIMIT
+    assert result.info == {"backend": "clarabel", "backend_status": "ended when time was over"}
+    assert result.objective == pytest.approx(1.0) and not result.weights.any()
+
+
+def test_whoever_shares_a_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
+    child_finds("clarabel", FOREVER)
+    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
+    limit = TimeLimit()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(solve, Problem(X, y), "conic", max_time=limit)
+        while not (tmp_path / "clarabel.begun").exists():
+            time.sleep(0.01)
+        limit.stop()
+        assert waiting.result(timeout=60).status is Status.TIME_LIMIT
+
+
+def test_a_process_that_fails_says_why(child_finds):
+    child_finds("clarabel", "raise MemoryError('no room for the factors')")
+    with pytest.raises(RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"):
+        solve(Problem([[1.0], [-1.0]], [1, -1]), "conic")
+
+
+def test_what_a_backend_prints_is_no_part_of_its_answer(child_finds):
+    child_finds(
+        "highspy",
+        """
+        import os, sys
+        os.write(1, b"HiGHS says hello")
+        sys.path.remove(os.path.dirname(__file__))
+        del sys.modules["highspy"]
+        sys.modules["highspy"] = __import__("highspy")
+        """,
+    )
+    assert solve(Problem([[1.0], [-1.0]], [1, -1], norm=1), "conic", backend="highs").status is Status.OPTIMAL
+
+
+INTERRUPTED_PROCESS = """
+    import os, signal, sys, threading, time
+    import clarabel
+    from drsvm import Problem, solve
+    from drsvm.solvers import conic
+
+    conic.LARGE = 0
+    sys.path.insert(0, {folder!r})
+
+    def interrupt():
+        while not os.path.exists({folder!r} + "/clarabel.begun"):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    print("status", solve(Problem([[1.0], [-1.0]], [1, -1]), "conic").status)
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print("children none")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+def test_control_c_ends_the_process_of_a_backend(tmp_path):
+    (tmp_path / "clarabel.py").write_text(textwrap.dedent(FOREVER))
+    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_PROCESS).format(folder=str(tmp_path))]
+    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and run.stderr == ""
+    assert dict(line.split() for line in run.stdout.splitlines()) == {"status": "interrupted", "children": "none"}
 
 
 def test_a_solve_never_warns():

@@ -1,0 +1,162 @@
+"""The backends of `conic`, and the process in which they work on large models.
+
+A backend looks at its time limit between iterations only, and no exception may cross it, so that Ctrl-C waits as long.
+An iteration on a large model takes minutes; a process can be ended at any time.
+
+This file is also the program of that process. It imports nothing of drsvm, which would take longer than many a model.
+"""
+
+import ctypes
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+LOOK = 0.05
+"""Seconds between two looks at the time limit."""
+
+
+class Task(NamedTuple):
+    """A model (see `conic.py`), and what the backend may use."""
+
+    P: sparse.csc_array
+    cost: np.ndarray
+    A: sparse.csc_array
+    bound: np.ndarray
+    n_cone: int
+    accuracy: float
+    n_threads: int  # 0: as the backend likes
+    seconds: float
+
+
+class Answer(NamedTuple):
+    """Variables, multipliers of the rows, and what the backend says of itself."""
+
+    x: np.ndarray
+    multipliers: np.ndarray
+    info: dict[str, Any]
+
+
+def _clarabel(task: Task, should_stop: Callable[[], bool]) -> Answer:
+    clarabel = import_extra("clarabel")
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = task.accuracy
+    settings.max_iter = 200
+    settings.time_limit = task.seconds
+    settings.max_threads = task.n_threads
+    cones = [clarabel.NonnegativeConeT(len(task.bound) - task.n_cone)]
+    if task.n_cone:
+        cones.append(clarabel.SecondOrderConeT(task.n_cone))
+    P, A = sparse.csc_matrix(task.P), sparse.csc_matrix(task.A)
+    solver = clarabel.DefaultSolver(P, task.cost, A, task.bound, cones, settings)
+    solver.set_termination_callback(lambda _: should_stop())
+    answer = solver.solve()
+    info = {"backend": "clarabel", "backend_status": str(answer.status), "backend_iterations": answer.iterations}
+    return Answer(np.array(answer.x), np.array(answer.z), info)
+
+
+def _highs(task: Task, should_stop: Callable[[], bool]) -> Answer:
+    highspy = import_extra("highspy")
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("time_limit", float(min(task.seconds, 1e30)))
+    highs.setOptionValue("threads", task.n_threads)
+    feasibility = max(task.accuracy, 1e-10)
+    highs.setOptionValue("primal_feasibility_tolerance", feasibility)
+    highs.setOptionValue("dual_feasibility_tolerance", feasibility)
+    lp = highspy.HighsLp()
+    lp.num_row_, lp.num_col_ = task.A.shape
+    lp.col_cost_ = task.cost
+    lp.col_lower_ = np.full(lp.num_col_, -highspy.kHighsInf)
+    lp.col_upper_ = np.full(lp.num_col_, highspy.kHighsInf)
+    lp.row_lower_ = np.full(lp.num_row_, -highspy.kHighsInf)
+    lp.row_upper_ = task.bound
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = task.A.indptr
+    lp.a_matrix_.index_ = task.A.indices
+    lp.a_matrix_.value_ = task.A.data
+    highs.passModel(lp)
+    highs.cbSimplexInterrupt += lambda event: event.interrupt(should_stop())
+    highs.cbIpmInterrupt += lambda event: event.interrupt(should_stop())
+    highs.run()
+    solution = highs.getSolution()
+    info = {"backend": "highs", "backend_status": highs.modelStatusToString(highs.getModelStatus())}
+    return Answer(np.array(solution.col_value), -np.array(solution.row_dual), info)
+
+
+BACKENDS: dict[str, Callable[[Task, Callable[[], bool]], Answer]] = {"clarabel": _clarabel, "highs": _highs}
+MODULES = {"clarabel": "clarabel", "highs": "highspy"}
+
+
+def import_extra(name: str):
+    """Return a module of the extra `conic`."""
+    try:
+        return __import__(name)
+    except ImportError:
+        raise ImportError(f"solver 'conic' needs {name}: pip install 'drsvm[conic]'.") from None
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
+    """Return the answer of a process of its own, or None where that was ended because time was over."""
+    import_extra(MODULES[backend])  # what is missing is said here
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # -P: the folder of this file is none to import from. A session of its own: Ctrl-C is for this process alone.
+    program = [sys.executable, "-P", __file__]
+    setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with tempfile.TemporaryFile() as message:
+        pickle.dump((backend, tuple(task), time.time()), message, protocol=5)
+        message.seek(0)
+        with subprocess.Popen(program, stdin=message, **setting) as child:
+            try:
+                return _wait(child, limit)
+            finally:
+                child.kill()
+                child.wait()
+
+
+def _wait(child: subprocess.Popen, limit) -> Answer | None:
+    while not limit.long_over:  # the backend's own limit comes first, where it keeps it
+        try:
+            answer, complaints = child.communicate(timeout=LOOK)
+        except subprocess.TimeoutExpired:
+            continue
+        if child.returncode != 0:
+            said = complaints.decode(errors="replace").strip() or "perhaps there was too little memory"
+            raise RuntimeError(f"the process of the backend ended with exit status {child.returncode}: {said}")
+        return Answer(*pickle.loads(answer))
+    return None
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
+
+
+def _answer_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
+    backend, values, sent = pickle.load(sys.stdin.buffer)
+    channel = os.dup(1)
+    os.dup2(2, 1)  # nothing that a backend prints gets into the answer
+    task = Task(*values)
+    task = task._replace(seconds=max(task.seconds - (time.time() - sent), 1e-3))
+    answer = BACKENDS[backend](task, lambda: False)
+    with os.fdopen(channel, "wb") as parent:
+        pickle.dump(tuple(answer), parent, protocol=5)
+
+
+if __name__ == "__main__":
+    _answer_parent()
