@@ -50,7 +50,8 @@ class Admm(Solver):
         the number of λ's that are tried; by default the search is the plain golden section.
     update : {"auto", "exact", "accelerated"}
         How the quadratic problem in w is solved: by factorisations (an eigenvalue decomposition for q = 2, active sets
-        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly up to 1000 features.
+        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly up to 1000 features, where there is
+        time enough for it.
     relaxation : float
         Over-relaxation of ADMM, between 0 and 2.
     rho : float
@@ -109,7 +110,7 @@ class _AdmmState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         with ExitStack() as resources:
             resources.enter_context(single_threaded_blas())
-            self.subproblem = Subproblem(problem, settings.relaxation, settings.update)
+            self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
             self.resources = resources.pop_all()  # nothing is left behind where the data do not fit into memory
 
     def close(self) -> None:

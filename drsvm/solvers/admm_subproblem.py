@@ -13,6 +13,7 @@ give a line below f everywhere.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,10 +25,17 @@ from drsvm.kernels import admm as kernel
 from drsvm.problem import Problem
 from drsvm.solvers.ball_qp import Accelerated, BallQP, Box, CrossPolytope, EuclideanBall, project_ball
 from drsvm.solvers.base import Candidate
+from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION
 from drsvm.validation import row_blocks
 
 FACTORISED_TO = 1000
 """Number of features up to which an update by factorisations is quicker than by gradient steps."""
+
+AFFORDABLE = 0.3
+"""Share of the time left that the Gram matrix and its factorisation may take: one can do without."""
+
+BLOCK_SECONDS = 0.2
+"""About how long Ctrl-C may have to wait for a part of the Gram matrix."""
 
 UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
 """ρ changes where one residual is so many times the other; looked at after so many iterations, then ever
@@ -100,7 +108,7 @@ class Point:
 class Subproblem:
     """The data, prepared for ADMM iterations at any λ."""
 
-    def __init__(self, problem: Problem, relaxation: float, update: str):
+    def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
         self.problem, self.relaxation = problem, relaxation
         self.rows = rows_of(problem.X)
         self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.weights)
@@ -111,14 +119,16 @@ class Subproblem:
         self.mean = np.zeros(d)
         if problem.fit_intercept:
             self.mean += problem.weighted_sum(self.sample_weights * self.signs)[0]
-        self.quadratic = self._quadratic(update)
+        self.quadratic = self._quadratic(update, seconds)
         self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
 
-    def _quadratic(self, update: str) -> BallQP:
+    def _quadratic(self, update: str, seconds: float) -> BallQP:
         norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
         product = self._curvature
-        exact = update == "exact" or (update == "auto" and d <= FACTORISED_TO)
-        if exact or d * d <= self._stored():
+        factorised = update == "auto" and d <= FACTORISED_TO
+        affordable = self._gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= AFFORDABLE * seconds
+        exact = update == "exact" or (factorised and affordable)
+        if exact or (d * d <= self._stored() and affordable):
             matrix, noise = self._centred_gram()
             if exact:
                 kind = {1: CrossPolytope, 2: EuclideanBall, math.inf: Box}[norm.q]
@@ -129,10 +139,22 @@ class Subproblem:
     def _stored(self) -> int:
         return self.problem.X.nnz if hasattr(self.problem.X, "nnz") else self.problem.X.size
 
+    def _gram_seconds(self) -> float:
+        n, d = self.problem.X.shape
+        if sparse.issparse(self.problem.X):
+            return SPARSE_MULTIPLICATION * self._stored() ** 2 / n
+        return MULTIPLICATION * n * d * d
+
+    def _gram_blocks(self) -> Iterator[slice]:
+        most = max(1, int(self.problem.n_rows * BLOCK_SECONDS / max(self._gram_seconds(), 1e-9)))
+        for block in row_blocks(self.problem.X):
+            for first in range(block.start, block.stop, most):
+                yield slice(first, min(first + most, block.stop))
+
     def _centred_gram(self) -> tuple[np.ndarray, float]:
         """Return C = Σ π (x − x̄)(x − x̄)ᵀ, with x̄ = 0 where there is no intercept, and the size of its roundings."""
         gram = np.zeros((self.problem.n_features,) * 2)
-        for block in row_blocks(self.problem.X):
+        for block in self._gram_blocks():
             rows, roots = self.problem.X[block], np.sqrt(self.sample_weights[block])
             if sparse.issparse(rows):
                 scaled = sparse.diags_array(roots) @ rows

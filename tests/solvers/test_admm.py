@@ -12,7 +12,9 @@ from scipy import sparse
 
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
+from drsvm.solvers import admm_subproblem
 from drsvm.solvers.admm_subproblem import Subproblem
+from drsvm.solvers.ball_qp import Accelerated
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 """The norm of the shifts for each norm q of the weights."""
@@ -243,6 +245,31 @@ def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
     for point, other in itertools.product(points, points):
         assert point.line.at(other.level) <= other.upper + 1e-12
     assert max(point.gap for point in points[2::3]) < 1e-2
+
+
+@for_each_norm
+@pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
+def test_without_the_time_for_a_gram_matrix_updates_do_without(rows, norm):
+    problem = well_conditioned_instance(7, 50, 4, norm=norm, fit_intercept=True)
+    problem = Problem(rows(problem.X), problem.signs, norm=norm, fit_intercept=True)
+    exact, quick = (Subproblem(problem, 1.7, "auto", seconds) for seconds in (math.inf, 1e-9))
+    assert not isinstance(exact.quadratic, Accelerated) and isinstance(quick.quadratic, Accelerated)
+    assert isinstance(Subproblem(problem, 1.7, "exact", 1e-9).quadratic, type(exact.quadratic))
+    points = [subproblem.first_point(1.0, 1.0, None) for subproblem in (exact, quick)]
+    for _ in range(200):
+        exact.iterate(points[0])
+        quick.iterate(points[1])
+    assert points[1].upper == pytest.approx(points[0].upper, abs=1e-5)
+
+
+@pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
+def test_the_gram_matrix_may_come_in_parts(monkeypatch, rows):
+    problem = well_conditioned_instance(7, 50, 4)
+    subproblem = Subproblem(Problem(rows(problem.X), problem.signs), 1.7, "auto")
+    whole, _ = subproblem._centred_gram()
+    monkeypatch.setattr(admm_subproblem, "BLOCK_SECONDS", 7.5 / 50 * subproblem._gram_seconds())
+    assert [block.stop for block in subproblem._gram_blocks()][:2] == [7, 14]
+    np.testing.assert_allclose(subproblem._centred_gram()[0], whole, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("flip_level", [0.0, 1.0, 2.0, 5.0, math.inf])
