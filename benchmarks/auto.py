@@ -21,7 +21,7 @@ MORE_DENSE = ((500, 20_000), (50, 100_000), (300_000, 30))
 QUICK = SIZES[:3]
 LARGEST_DENSE = 12_000_000
 NOISE, DISPUTED = 0.3, 1.2
-"""Runs shorter than this are repeated, and so are those that take so many times as long as the quickest; medians count."""
+"""Shorter runs are repeated, and so are those that take so many times as long as the quickest; medians count."""
 
 
 def gaussian(n: int, d: int):
