@@ -109,7 +109,15 @@ class TimeLimit:
     @property
     def long_over(self) -> bool:
         """Whether half of the grace is gone, too: from here on only what costs nothing is done."""
-        return self.left() < -0.5 * max(GRACE, RELATIVE_GRACE * self.seconds)
+        return self.left() < -0.5 * self._grace
+
+    @property
+    def _grace(self) -> float:
+        return max(GRACE, RELATIVE_GRACE * self.seconds)
+
+    def allows(self, seconds: float) -> bool:
+        """Say whether something may be begun that takes so many seconds."""
+        return seconds <= self.left() + self._grace
 
     def share(self, parts: float) -> "TimeLimit":
         """Return a limit, from now on, for the next one of so many parts that are still to be done."""

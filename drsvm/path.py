@@ -20,7 +20,7 @@ from drsvm.solvers.selection import choose
 
 MOST_SOLVES = 60
 
-SNAPSHOT = 6.0
+SNAPSHOT = 8.0
 """A snapshot is taken where the gap is this many times what the next change of the radius costs."""
 
 GRID_PARTS = 4

@@ -163,7 +163,7 @@ def test_the_grid_can_be_chosen():
 @for_each_norm
 def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
     problem = well_conditioned_instance(4, 300, 10, norm=norm, flip_cost=math.inf, fit_intercept=True)
-    radii = np.geomspace(0.3, 0.01, 15)
+    radii = np.geomspace(0.3, 0.01, 40)
     alone = [solve(problem.replace(radius=radius)).n_iter for radius in radii]
     assert radius_path(problem, radii).table()["n_iter"].sum() < sum(alone)
 

@@ -63,6 +63,9 @@ class State(ABC):
     gives_up: bool = False
     """True when another method should go on (see `hand_over.py`)."""
 
+    step_seconds: float = 0.0
+    """About how long a step takes, where that may be long: one that would end much too late is not begun."""
+
     @abstractmethod
     def step(self) -> None:
         """Do one iteration."""
@@ -218,6 +221,8 @@ class _Run:
         return status
 
     def _iterate(self, state: State) -> Status:
+        if not self.limits.time.allows(state.step_seconds):
+            return self._judge(state, late=True) or Status.TIME_LIMIT
         while self.iteration < self.limits.max_iter:
             with self.pace.noted(self.pace.steps):
                 state.step()

@@ -7,7 +7,7 @@ from typing import Any
 from drsvm.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State
 from drsvm.solvers.interior_point import InteriorPoint
-from drsvm.solvers.selection import interior_point_epochs, interior_point_pays
+from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds
 
 FIRST_LOOK, LAST_LOOK = 0.1, 1.5
 """The trend is looked at from this share of the interior point's own time on, and trusted up to this multiple of it."""
@@ -50,11 +50,15 @@ class HandOver(State):
 
     def step(self) -> None:
         """Do an iteration of whoever is at work."""
-        if self.first.gives_up and self.current is self.first:
+        if self.first.gives_up and self.current is self.first and self._in_time():
             self.first.close()
             # It starts afresh: a point near the boundary is no good start for an interior point.
             self.current = InteriorPoint().start(self.problem, replace(self.limits, start=None))
         self.current.step()
+
+    def _in_time(self) -> bool:
+        """Say whether the interior point can get anywhere in the time that is left."""
+        return self.limits.time_left() >= 0.5 * interior_point_seconds(self.problem)
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""

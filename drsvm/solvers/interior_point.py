@@ -27,6 +27,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.newton import newton_system
+from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
@@ -119,6 +120,7 @@ class InteriorPointState(State):
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
+        self.step_seconds = interior_point_seconds(problem) / ITERATIONS
         self.cold_starts = self._cold_starts()
         self.begin(*self._first_point())
 
