@@ -63,7 +63,7 @@ def timed(problem, others: list[str], limit: float) -> tuple[float, str, list[fl
         return (time if result.gap <= TOL else limit), result
 
     times: dict[str, list[float]] = {solver: [] for solver in ("auto", *others)}
-    for _ in range(5):
+    for _ in range(3):
         time, result = run("auto", limit)
         times["auto"].append(time)
         for solver in others:

@@ -9,7 +9,7 @@ from drsvm.solvers.base import Candidate, Limits, State
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds
 
-FIRST_LOOK, LAST_LOOK = 0.1, 1.5
+FIRST_LOOK, LAST_LOOK = 0.1, 1.0
 """The trend is looked at from this share of the interior point's own time on, and trusted up to this multiple of it."""
 
 FEWEST_EPOCHS = 8

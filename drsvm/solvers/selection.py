@@ -10,7 +10,7 @@ import os
 
 from scipy import sparse
 
-from drsvm.engines.cpu import is_wide
+from drsvm.engines.cpu import THREAD_WORK, is_wide
 from drsvm.problem import Problem
 
 MODEST_SIZE = 5000
@@ -19,10 +19,10 @@ MODEST_SIZE = 5000
 ITERATIONS = 14
 """Usual number of iterations of the interior point."""
 
-QUICK = 0.09
+QUICK = 0.075
 """A solve of so many seconds is not worth a try of anything else."""
 
-LEAST_EPOCHS = {1: 30.0, 2: 30.0, math.inf: 100.0}
+LEAST_EPOCHS = {1: 60.0, 2: 30.0, math.inf: 100.0}
 """Epochs get a try where the interior point takes as long as so many of them, by the norm q of the weights."""
 
 MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
@@ -30,6 +30,9 @@ MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
 
 DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 1e-8, 3e-8, 1e-7, 1e-8, 2e-3
 """Seconds that the rest of an iteration takes per stored entry, per row, per entry of the matrix, and in any case."""
+
+GAIN_OF_THREADS = 0.6
+"""Exponent with which the work over the rows gets quicker with their number."""
 
 EPOCH, OVERHEAD_OF_EPOCH = {1: (1e-8, 3e-7), 2: (5e-9, 1.5e-7), math.inf: (1.8e-8, 4e-7)}, 3e-4
 """Seconds of an epoch per stored entry and per row, by the norm q of the weights, and in any case."""
@@ -69,12 +72,13 @@ def system_size(problem: Problem) -> int:
 
 
 def interior_point_seconds(problem: Problem) -> float:
-    """Return about how long the interior point takes on one core."""
+    """Return about how long the interior point takes; its threads share the work over the rows."""
     n, _ = problem.X.shape
     size = system_size(problem)
     passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * _stored(problem) + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
-    return ITERATIONS * (OVERHEAD + passes + matrix + _gram_seconds(problem))
+    threads = max(1, min(os.cpu_count() or 1, _stored(problem) // THREAD_WORK))
+    return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**GAIN_OF_THREADS)
 
 
 def _gram_seconds(problem: Problem) -> float:
