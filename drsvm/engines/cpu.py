@@ -2,7 +2,6 @@
 
 import math
 import operator
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.rows import rows_of
+from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
 from drsvm.problem import Problem
@@ -126,7 +126,7 @@ class CpuEngine:
         self.wide = is_wide(n, d)
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
-        wanted = n_threads or os.cpu_count() or 1
+        wanted = n_threads or available_cores()
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
         self.blocks = self._cut(problem, stored)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None

@@ -1,5 +1,6 @@
 """How many threads BLAS may use: small vectors are quicker with one, and blocks of rows have threads of their own."""
 
+import os
 import threading
 from contextlib import contextmanager
 from functools import cache
@@ -36,3 +37,11 @@ def single_threaded_blas():
             _users -= 1
             if _users == 0:
                 _limit.__exit__(None, None, None)
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use, which may be fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1

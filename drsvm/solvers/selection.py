@@ -11,6 +11,7 @@ import os
 from scipy import sparse
 
 from drsvm.engines.cpu import THREAD_WORK, is_wide
+from drsvm.engines.threads import available_cores
 from drsvm.problem import Problem
 
 MODEST_SIZE = 5000
@@ -77,7 +78,7 @@ def interior_point_seconds(problem: Problem) -> float:
     size = system_size(problem)
     passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * _stored(problem) + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
-    threads = max(1, min(os.cpu_count() or 1, _stored(problem) // THREAD_WORK))
+    threads = max(1, min(available_cores(), _stored(problem) // THREAD_WORK))
     return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**GAIN_OF_THREADS)
 
 
