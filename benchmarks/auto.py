@@ -80,7 +80,7 @@ def rows(options):
 
     grid = list(itertools.product((1, 2, math.inf), (0.01, 0.3), (1.0, math.inf), (False, True)))
     for name, (X, y) in cases(options.quick):
-        if options.only and options.only not in name:
+        if options.only and options.only not in f"{name} ":
             continue
         for q, fraction, kappa, intercept in grid:
             problem = Problem(X, y, norm=NORM_OF_Q[q], flip_cost=math.inf)

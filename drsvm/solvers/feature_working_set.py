@@ -93,9 +93,15 @@ class FeatureWorkingSetState(State):
         if not self.too_many and (near or hopeless or ascent.count >= MOST_EPOCHS):
             left = max(self.problem.radius - ascent.flipped_cost, 0.0)
             hot = np.flatnonzero((np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0))
-            if len(hot) <= self.settings.most_features:
+            if len(hot) <= self._most_features:
                 self.working = hot
         self.gives_up = hopeless and self.working is None
+
+    @property
+    def _most_features(self) -> int:
+        """Largest working set: where the interior point can work on all features, half of these save nothing."""
+        most = self.settings.most_features
+        return min(most, max(FEW, self.problem.n_features // 2)) if self.trend.can_hand_over else most
 
     def _solve_on(self, features: np.ndarray) -> None:
         problem = self.problem

@@ -20,11 +20,13 @@ MODEST_SIZE = 5000
 ITERATIONS = 14
 """Usual number of iterations of the interior point."""
 
-QUICK = 0.075
-"""A solve of so many seconds is not worth a try of anything else."""
+QUICK, QUICK_WIDE = 0.075, 0.04
+"""A solve of so many seconds is not worth a try of anything else; the second is for more features than rows."""
 
-LEAST_EPOCHS = {1: 60.0, 2: 30.0, math.inf: 100.0}
-"""Epochs get a try where the interior point takes as long as so many of them, by the norm q of the weights."""
+LEAST_EPOCHS = {1: 30.0, 2: 40.0, math.inf: 20.0}
+LEAST_EPOCHS_WIDE = {1: 30.0, 2: 15.0, math.inf: 6.0}
+"""Epochs get a try where the interior point takes as long as so many of them, by the norm q of the weights. With more
+features than rows a few epochs may be enough."""
 
 MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
 """Seconds for a multiplication of a dense Gram matrix or factorisation, and of a sparse Gram matrix."""
@@ -45,9 +47,10 @@ def choose(problem: Problem) -> str:
     The interior point, unless its matrix is too large or epochs may be quicker; otherwise dual coordinate ascent or,
     for norm=inf, working sets of features.
     """
-    q = problem.norm.q
-    quick = interior_point_seconds(problem) <= QUICK
-    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < LEAST_EPOCHS[q]):
+    q, wide = problem.norm.q, problem.n_rows < problem.n_features
+    least = (LEAST_EPOCHS_WIDE if wide else LEAST_EPOCHS)[q]
+    quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
+    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least):
         return "interior-point"
     return "feature-working-set" if q == 1 else "dual-coordinate"
 

@@ -39,7 +39,7 @@ def test_random_instances_agree_with_the_interior_point(chunk):
 def test_the_proof_holds_for_all_features(fraction, fit_intercept, flip_cost):
     problem = wordy_problem(0, fraction, flip_cost=flip_cost, fit_intercept=fit_intercept)
     result = solve(problem, "feature-working-set")
-    assert result.gap <= 1e-6 and (result.info["features"] or 0) < 1000
+    assert result.gap <= 1e-6 and (result.info.get("features") or 0) < 1000
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-6
 
 
