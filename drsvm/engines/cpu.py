@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.rows import rows_of
+from drsvm.engines.rows import FEW_FEATURES, rows_of
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
@@ -19,6 +19,9 @@ from drsvm.problem import Problem
 
 BLOCK_BYTES = 1 << 21
 """A block of rows and its state should stay in a core's cache while several products go over it."""
+
+LEAST_ROWS_FOR_BLAS = 512
+"""Fewest rows of a block with many features: every block costs an addition to a matrix of their size."""
 
 THREAD_WORK = 50_000
 """Stored entries a thread must have to be worth waking."""
@@ -136,7 +139,8 @@ class CpuEngine:
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
         """Cut the rows into blocks of one size, equally many for every thread."""
         n = problem.n_rows
-        largest = max(64, int(BLOCK_BYTES / (8 * stored / n + 128)))
+        least = LEAST_ROWS_FOR_BLAS if stored > FEW_FEATURES * n else 64
+        largest = max(least, int(BLOCK_BYTES / (8 * stored / n + 128)))
         rounds = max(1, math.ceil(n / (largest * self.n_threads)))
         size = math.ceil(n / (rounds * self.n_threads))
         return [

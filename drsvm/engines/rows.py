@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import blas
 
 from drsvm.kernels import rows as kernel
 
@@ -85,7 +84,7 @@ class DenseRows(Rows):
         )
 
     def add_row_gram(self, features, scale, out):
-        add_gram(self.X[:, features] * scale[features], out, of_rows=True)
+        add_gram((self.X[:, features] * scale[features]).T, out)
 
     def cut_features(self, parts):
         cuts = np.linspace(0, self.X.shape[1], parts + 1).astype(int).tolist()
@@ -130,9 +129,9 @@ class SparseRows(Rows):
         return [slice(None)]  # columns cannot be cut out of rows at little cost
 
 
-def add_gram(A, out, of_rows: bool = False) -> None:
-    """Add AᵀA, or AAᵀ, to the upper triangle of a C-ordered matrix: the lower one of its transposed view."""
-    blas.dsyrk(1.0, A.T, beta=1.0, c=out.T, overwrite_c=1, lower=1, trans=int(of_rows))
+def add_gram(A, out) -> None:
+    """Add AᵀA. numpy does half of the work (it knows the product as symmetric) and lets other threads run meanwhile."""
+    out += A.T @ A
 
 
 def rows_of(X) -> Rows:
