@@ -24,7 +24,7 @@ QUICK, QUICK_WIDE = 0.075, 0.04
 """A solve of so many seconds is not worth a try of anything else; the second is for more features than rows."""
 
 LEAST_EPOCHS = {1: 30.0, 2: 40.0, math.inf: 20.0}
-LEAST_EPOCHS_WIDE = {1: 30.0, 2: 15.0, math.inf: 6.0}
+LEAST_EPOCHS_WIDE = {1: 45.0, 2: 15.0, math.inf: 6.0}
 """Epochs get a try where the interior point takes as long as so many of them, by the norm q of the weights. With more
 features than rows a few epochs may be enough."""
 
