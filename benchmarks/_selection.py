@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
 from drsvm import WassersteinSVCCV, worst_case_risk
-from drsvm.cross_validation import CV_TOL, SELECTION_RULES, results_table, score_path
-from drsvm.one_vs_rest import positive_labels
+from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, results_table, score_path
+from drsvm.learn.one_vs_rest import positive_labels
 
 
 def _each_class(model, y):

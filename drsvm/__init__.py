@@ -11,24 +11,24 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvergenceDisplay": "plotting",
-    "Problem": "problem",
+    "Problem": "model.problem",
     "RadiusPathDisplay": "plotting",
-    "Result": "result",
+    "Result": "model.result",
     "RiskCurveDisplay": "plotting",
-    "Status": "result",
-    "WassersteinSVC": "estimators",
-    "WassersteinSVCCV": "model_selection",
+    "Status": "model.result",
+    "WassersteinSVC": "learn.estimators",
+    "WassersteinSVCCV": "learn.model_selection",
     "WorstCaseDisplay": "plotting",
-    "auto_radius": "radius_rule",
-    "certify": "certificate",
-    "load_model": "persistence",
-    "proximal_step": "proximal",
-    "radius_max": "path",
-    "radius_path": "path",
-    "save_model": "persistence",
+    "auto_radius": "learn.radius_rule",
+    "certify": "model.certificate",
+    "load_model": "persistence.model_files",
+    "proximal_step": "model.proximal",
+    "radius_max": "solvers.path",
+    "radius_path": "solvers.path",
+    "save_model": "persistence.model_files",
     "solve": "solvers",
-    "worst_case_distribution": "worst_case",
-    "worst_case_risk": "worst_case",
+    "worst_case_distribution": "model.worst_case",
+    "worst_case_risk": "model.worst_case",
 }
 
 __all__ = [
@@ -54,18 +54,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from drsvm.certificate import certify
-    from drsvm.estimators import WassersteinSVC
-    from drsvm.model_selection import WassersteinSVCCV
-    from drsvm.path import radius_max, radius_path
-    from drsvm.persistence import load_model, save_model
+    from drsvm.learn.estimators import WassersteinSVC
+    from drsvm.learn.model_selection import WassersteinSVCCV
+    from drsvm.learn.radius_rule import auto_radius
+    from drsvm.model.certificate import certify
+    from drsvm.model.problem import Problem
+    from drsvm.model.proximal import proximal_step
+    from drsvm.model.result import Result, Status
+    from drsvm.model.worst_case import worst_case_distribution, worst_case_risk
+    from drsvm.persistence.model_files import load_model, save_model
     from drsvm.plotting import ConvergenceDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
-    from drsvm.problem import Problem
-    from drsvm.proximal import proximal_step
-    from drsvm.radius_rule import auto_radius
-    from drsvm.result import Result, Status
     from drsvm.solvers import solve
-    from drsvm.worst_case import worst_case_distribution, worst_case_risk
+    from drsvm.solvers.path import radius_max, radius_path
 
 
 def __getattr__(name: str):

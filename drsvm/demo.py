@@ -90,8 +90,8 @@ def draw(data: Data) -> Path:
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import LinearSVC
 
-    from drsvm.estimators import WassersteinSVC
-    from drsvm.persistence import write_whole
+    from drsvm.learn.estimators import WassersteinSVC
+    from drsvm.persistence.model_files import write_whole
     from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
 
     scaler = StandardScaler().fit(data.X)

@@ -16,7 +16,7 @@ from problems import DUAL_ORDER, NORMS, Plain
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.certificate import certify
+from drsvm.model.certificate import certify
 
 SOLVERS = (
     "auto",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from drsvm.norms import norm_for
+from drsvm.model.norms import norm_for
 
 NORMS = tuple(norm_for(p) for p in (math.inf, 2, 1))
 """The three norms, in the order q = 1, 2, ∞."""

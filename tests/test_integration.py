@@ -194,7 +194,11 @@ def _round_trip(model, way, path):
     skops = pytest.importorskip("skops.io")
     skops.dump(model, path)
     foreign = set(skops.get_untrusted_types(file=path))
-    ours = {f"{type(model).__module__}.{type(model).__name__}", "drsvm.result.Result", "drsvm.result.History"}
+    ours = {
+        f"{type(model).__module__}.{type(model).__name__}",
+        "drsvm.model.result.Result",
+        "drsvm.model.result.History",
+    }
     assert foreign == ours
     return skops.load(path, trusted=sorted(foreign))
 

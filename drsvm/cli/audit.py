@@ -59,7 +59,7 @@ def audit(
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.streams import check_inputs
     from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence import write_whole
+    from drsvm.persistence.model_files import write_whole
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)

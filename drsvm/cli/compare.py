@@ -38,7 +38,7 @@ def compare(
     from drsvm.cli.options import SplitOptions
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.tables import show_table
-    from drsvm.persistence import write_whole
+    from drsvm.persistence.model_files import write_whole
 
     work.check_outputs([plot], [file])
     check_picture(plot)
@@ -83,7 +83,7 @@ def _names(given: str | None, single: str) -> list[str]:
 
 def _run(problem, names: list[str], limits: dict[str, Any], seed: int, screen: Screen) -> dict[str, Any]:
     from drsvm import solve
-    from drsvm.result import Status
+    from drsvm.model.result import Status
 
     results = {}
     with screen.progress("solving", total=len(names)) as advance:

@@ -58,7 +58,7 @@ def fit(
     if cv:
         payload["cv"] = {"score": estimator.best_score_, "candidates": len(estimator.cv_results_["params"])}
     if model is not None:
-        from drsvm.persistence import save_model
+        from drsvm.persistence.model_files import save_model
 
         save_model(pipeline, model, _metadata(parts, payload))
         payload["model"] = str(model)
@@ -73,7 +73,7 @@ def _classifier(radius: str | None, ball: BallOptions, settings: dict[str, Any])
 
 
 def _cross_validation(radius: str | None, ball: BallOptions, folds: int, settings: dict[str, Any]) -> Any:
-    from drsvm.model_selection import WassersteinSVCCV
+    from drsvm.learn.model_selection import WassersteinSVCCV
 
     if radius is not None:
         raise ValueError("--cv chooses the radius: leave out --radius or --cv.")

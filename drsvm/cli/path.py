@@ -47,7 +47,7 @@ def path(
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence import write_whole
+    from drsvm.persistence.model_files import write_whole
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")

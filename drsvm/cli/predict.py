@@ -28,7 +28,7 @@ def predict(
     from drsvm.cli import work
     from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text
-    from drsvm.persistence import write_whole
+    from drsvm.persistence.model_files import write_whole
 
     output = None if output == STANDARD else output
     work.check_outputs([output], [model, file])

@@ -12,7 +12,7 @@ from drsvm.cli.options import DataOptions, FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, Schema, read, read_like
-from drsvm.persistence import SavedModel, is_model_file, load_model
+from drsvm.persistence.model_files import SavedModel, is_model_file, load_model
 
 
 @dataclass(frozen=True)

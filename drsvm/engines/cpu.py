@@ -15,7 +15,7 @@ from drsvm.engines.rows import FEW_FEATURES, rows_of
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 
 BLOCK_BYTES = 1 << 21
 """A block of rows and its state should stay in a core's cache while several products go over it."""

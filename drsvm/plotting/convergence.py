@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.result import History, Result
 from drsvm.plotting.style import axes_for, line_styles, plain, quiet, time_axis
-from drsvm.result import History, Result
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12

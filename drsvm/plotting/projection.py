@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 
-from drsvm.norms import euclidean
+from drsvm.model.norms import euclidean
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.path import RadiusPath, radius_path
+from drsvm.model.problem import Problem
+from drsvm.model.validation import check_labels, check_rows
 from drsvm.plotting.style import (
     BLUE,
     FAINT,
@@ -18,8 +19,7 @@ from drsvm.plotting.style import (
     quiet,
     radius_axis,
 )
-from drsvm.problem import Problem
-from drsvm.validation import check_labels, check_rows
+from drsvm.solvers.path import RadiusPath, radius_path
 
 _SCORE_STYLES = (
     {"color": GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.worst_case import worst_case_risk
 from drsvm.plotting.style import axes_for, line_styles, mark_radius, plain, quiet
-from drsvm.worst_case import worst_case_risk
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.worst_case import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.projection import plane_for
 from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, axes_for, axis_name, legend_below, plain
-from drsvm.worst_case import WorstCaseDistribution, worst_case_distribution
 
 JITTER = 0.35
 """Spread across the picture where there is one feature only."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drsvm.persistence import write_whole
+from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
 from drsvm.report.figures import draw_all
 from drsvm.report.page import render

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.linear_model import AuditData
-from drsvm.path import RadiusPath
+from drsvm.model.linear_model import AuditData
+from drsvm.model.result import Result
+from drsvm.model.validation import row_norms
+from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
-from drsvm.result import Result
-from drsvm.validation import row_norms
-from drsvm.worst_case import WorstCaseDistribution, worst_case_risk
+from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
 

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drsvm import one_vs_rest
-from drsvm.estimators import WassersteinSVC
-from drsvm.linear_model import behind_pipeline
-from drsvm.validation import check_rows
+from drsvm.learn import one_vs_rest
+from drsvm.learn.estimators import WassersteinSVC
+from drsvm.model.linear_model import behind_pipeline
+from drsvm.model.validation import check_rows
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.path import RadiusPath
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
 from drsvm.report.analysis import Analysis
+from drsvm.solvers.path import RadiusPath
 
 VARIABLES = {
     BLUE: "--blue",

@@ -3,9 +3,9 @@
 import math
 from html import escape
 
+from drsvm.model.result import Status
 from drsvm.report.analysis import Analysis
 from drsvm.report.elements import number, percent, power
-from drsvm.result import Status
 
 _SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf: "its largest change in one feature"}
 

@@ -10,13 +10,13 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.linear_model import audit_data
-from drsvm.path import RadiusPath, radius_max, radius_path
-from drsvm.problem import Problem
+from drsvm.model.linear_model import audit_data
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result, Status
+from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Material, prepare
-from drsvm.result import Result, Status
-from drsvm.worst_case import worst_case_distribution
+from drsvm.solvers.path import RadiusPath, radius_max, radius_path
 
 N_RADII = 16
 PATH_TOLERANCE = 1e-5

@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from drsvm.clock import TimeLimit
-from drsvm.problem import Problem
-from drsvm.result import Result
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result
 from drsvm.solvers.base import Solver, run
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.selection import choose

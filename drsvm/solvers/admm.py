@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 from drsvm.solvers.admm_subproblem import Point, Subproblem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 

@@ -22,11 +22,11 @@ from scipy.sparse import linalg as sparse_linalg
 
 from drsvm.engines.rows import rows_of
 from drsvm.kernels import admm as kernel
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
+from drsvm.model.validation import row_blocks
 from drsvm.solvers.ball_qp import Accelerated, BallQP, Box, CrossPolytope, EuclideanBall, project_ball
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION
-from drsvm.validation import row_blocks
 
 FACTORISED_TO = 1000
 """Number of features up to which an update by factorisations is quicker than by gradient steps."""

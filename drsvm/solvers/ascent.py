@@ -17,8 +17,8 @@ import numpy as np
 
 from drsvm.kernels.dual_coordinate import NEAR, dual_coordinate_epoch
 from drsvm.kernels.dual_coordinate_separable import separable_epoch
-from drsvm.norms import euclidean
-from drsvm.problem import Problem
+from drsvm.model.norms import euclidean
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.epochs import UNLIMITED, Samples
 

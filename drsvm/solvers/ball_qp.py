@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 
 from drsvm.kernels import epigraph
-from drsvm.norms import Norm, euclidean, norm_for
+from drsvm.model.norms import Norm, euclidean, norm_for
 
 PROXIMAL = 1e-9
 """τ, relative to the largest eigenvalue of C."""

@@ -1,7 +1,7 @@
 """The loop that every solver runs in: time, certificates, callbacks and status, written once.
 
 A solver is a frozen dataclass of settings. Its `start` makes a State; the loop calls `state.step()` and, where the
-state says that a certificate is due, asks for `state.candidate()`, judges it with `drsvm.certificate` and keeps the
+state says that a certificate is due, asks for `state.candidate()`, judges it with `model/certificate.py` and keeps the
 best classifier and the best lower bound seen.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.certificate import DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.problem import Problem
-from drsvm.result import History, Progress, Result, Status
-from drsvm.validation import check_weight_vector
+from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.problem import Problem
+from drsvm.model.result import History, Progress, Result, Status
+from drsvm.model.validation import check_weight_vector
 
 RECENT = 3
 """Number of steps and certificates that tell how long the next ones will take."""

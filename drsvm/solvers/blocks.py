@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from drsvm.norms import norm_for
+from drsvm.model.norms import norm_for
+from drsvm.model.validation import check_flip_cost, check_number, check_rows, check_weights
 from drsvm.solvers.epochs import Cone, Epochs, Point, Samples
-from drsvm.validation import check_flip_cost, check_number, check_rows, check_weights
 
 FIRST_STEP, EXPONENT = 0.1, 0.75
 """Step of the first block in natural steps, and the power of the number of blocks by which it shrinks."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse
 
-from drsvm.problem import Problem
-from drsvm.result import Result
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result
 
 FAR = 3.0
 """A column is shifted when it lies farther from 0 than so many of its standard deviations."""

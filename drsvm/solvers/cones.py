@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drsvm.norms import L1, L2, LInf, Norm
+from drsvm.model.norms import L1, L2, LInf, Norm
 
 
 @dataclass

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.norms import L1, L2
-from drsvm.problem import Problem
+from drsvm.model.norms import L1, L2
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, postponed_interrupt
 from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra
 

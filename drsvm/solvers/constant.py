@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, State
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 from drsvm.solvers.ascent import Proofs, ascent_for
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum

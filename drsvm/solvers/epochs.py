@@ -14,8 +14,8 @@ from scipy import sparse
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import incremental_l1, proximal_epochs, subgradient_epochs
 from drsvm.kernels.rows import row_squares
-from drsvm.norms import Norm
-from drsvm.problem import Problem
+from drsvm.model.norms import Norm
+from drsvm.model.problem import Problem
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.problem import Problem
-from drsvm.result import Result, Status
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result, Status
 from drsvm.solvers.ascent import Proofs, SeparableAscent
 from drsvm.solvers.base import Candidate, Limits, Solver, State, run
 from drsvm.solvers.constant import constant_optimum

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
-from drsvm.certificate import dual_point
 from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.problem import Problem
+from drsvm.model.certificate import dual_point
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.epochs import ORDERS, UNLIMITED, Cone, Epochs, Point, Samples
 from drsvm.solvers.hand_over import HandOver

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from drsvm.certificate import best_scale
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.problem import Problem
+from drsvm.model.certificate import best_scale
+from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from drsvm.engines.cpu import THREAD_WORK, is_wide
 from drsvm.engines.threads import available_cores
-from drsvm.problem import Problem
+from drsvm.model.problem import Problem
 
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""

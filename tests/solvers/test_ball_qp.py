@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg
 
-from drsvm.norms import norm_for
+from drsvm.model.norms import norm_for
 from drsvm.solvers import ball_qp
 from drsvm.solvers.ball_qp import Accelerated, Box, CrossPolytope, EuclideanBall, project_ball
 

@@ -12,8 +12,8 @@ import pytest
 
 import drsvm.clock
 from drsvm import Problem, Status, solve
-from drsvm.certificate import DualPoint
 from drsvm.clock import TimeLimit
+from drsvm.model.certificate import DualPoint
 from drsvm.solvers import make_solver, solver_names
 from drsvm.solvers.base import Candidate, Solver, State, postponed_interrupt
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from drsvm.norms import L1, L2, LInf, norm_for
+from drsvm.model.norms import L1, L2, LInf, norm_for
 from drsvm.solvers.cones import BoxCone, CrossCone, NoCone, Scaling, SecondOrderCone, cone_for
 
 CONES = {1: BoxCone, 2: SecondOrderCone, math.inf: CrossCone}

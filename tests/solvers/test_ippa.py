@@ -8,7 +8,7 @@ from instances import well_conditioned_instance
 from problems import NORMS
 
 from drsvm import Problem, solve
-from drsvm.proximal import proximal_step
+from drsvm.model.proximal import proximal_step
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 

@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 from drsvm.engines.cpu import Curvature
 from drsvm.engines.rows import rows_of
 from drsvm.engines.wide import WideRows
-from drsvm.norms import norm_for
+from drsvm.model.norms import norm_for
 from drsvm.solvers.cones import NoCone, cone_for
 from drsvm.solvers.newton import TallSystem, WideSystem, newton_system
 

@@ -1,0 +1,414 @@
+"""`WassersteinSVC`: the robust classifier as a scikit-learn estimator.
+
+    X, y → checked, ±1, weights → Problem → solve → Result → fitted attributes
+
+More than two classes are taken one against the rest, each with a problem and a certificate of its own; `one_vs_rest`
+says how.
+"""
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from drsvm.clock import TimeLimit
+from drsvm.learn import one_vs_rest
+from drsvm.learn.radius_rule import auto_radius
+from drsvm.model.norms import norm_for
+from drsvm.model.problem import Problem
+from drsvm.model.result import Progress, Result, Status
+from drsvm.notices import listening
+from drsvm.solvers import solve
+from drsvm.solvers.base import Solver
+
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+"""How rows are taken from the caller: without a copy where they are in this form."""
+
+PILOT_PARTS = 4
+"""The pilot solutions of radius="auto" may take this part of the time."""
+
+FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
+"""Ends of a run that call for no warning."""
+
+
+class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """Linear classifier for data whose labels are partly wrong and whose features shift, with a proof attached.
+
+    It minimises the hinge loss of the worst distribution within a Wasserstein ball around the training data.
+    Standardise the features first: a shift is measured in their units. The defaults are made for standardised features
+    and need no tuning there; `WassersteinSVCCV` tunes them by cross-validation.
+
+    Parameters
+    ----------
+    radius : float or "auto", default=0.05
+        Budget of the adversary: the average shift of a sample, in units of the features. "auto": from the data, see
+        `drsvm.auto_radius`; the more labels look wrong and the fewer rows there are, the larger it is.
+    flip_cost : float, default=5.0
+        Price of a flipped label, in units of a shift: with its whole budget the adversary can flip a share
+        ``radius / flip_cost`` of all labels (by default 1 %). ``inf``: labels are trusted.
+    norm : {1, 2, inf}, default=2
+        Norm in which shifts are measured; ``inf`` gives sparse weights.
+    l2 : float, default=0.0
+        Coefficient of a ridge term ``l2 / 2 * ||w||²``.
+    fit_intercept : bool, default=True
+        Whether the decision function has an intercept. It is outside norm and ridge.
+    class_weight : dict or "balanced", optional
+        Weights of the classes. "balanced": inversely proportional to their frequencies. See the notes on more than
+        two classes.
+    solver : str or Solver, default="auto"
+        See `drsvm.solve`.
+    tol : float, optional
+        Proven gap between objective and optimum at which to stop; by default 1e-6 for solver="auto", and otherwise
+        the solver's own.
+    max_iter : int, optional
+        Limit on iterations, for each class.
+    max_time : float, optional
+        Limit on the seconds of `fit`, without those in which kernels are compiled for the first time. The classes
+        share it evenly, and what one does not use is left for those after it. A class whose turn comes when the time
+        is over gets weights of 0 (with ``warm_start`` those of the fit before), with a certificate nevertheless; a
+        ConvergenceWarning says how many classes were cut short.
+    warm_start : bool, default=False
+        Whether `fit` starts from the classifier of the fit before, where it has the same classes and features.
+    random_state : int or Generator, optional
+        Seed of solvers that draw at random.
+    verbose : int, default=0
+        1: a line for every class, and one where kernels are being compiled for the first time, which takes some
+        seconds; 2: a line for every certificate.
+    n_jobs : int, optional
+        Number of classes fitted at a time. A problem with two classes uses all cores whatever it is.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays of shape (1 or n_classes, n_features), (1 or n_classes,)
+        The classifier.
+    classes_ : array
+        The labels.
+    objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
+        The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
+        difference, and the price of one unit of radius. With more than two classes one entry for each.
+    radius_ : float
+        The radius that was used.
+    n_iter_ : int
+        Iterations (the largest number among the classes).
+    result_ : Result, or list of them
+        All that is known of the runs.
+    n_features_in_, feature_names_in_
+        Number and names of the features.
+
+    Notes
+    -----
+    With K > 2 classes there is one problem for each class against the rest. The class stands against K − 1 others, so
+    its rows count K − 1 times as much as theirs: with classes of equal size both sides have half of the weight, and
+    what `radius` and `flip_cost` mean does not depend on K. Classes of unequal size stay unequal, unless
+    ``class_weight="balanced"`` says otherwise.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import WassersteinSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    >>> bool(model[-1].gap_ <= 1e-6)
+    True
+    """
+
+    def __init__(
+        self,
+        radius=0.05,
+        flip_cost=5.0,
+        norm=2,
+        l2=0.0,
+        fit_intercept=True,
+        class_weight=None,
+        solver: str | Solver = "auto",
+        tol=None,
+        max_iter=None,
+        max_time=None,
+        warm_start=False,
+        random_state=None,
+        verbose=0,
+        n_jobs=None,
+    ):
+        self.radius = radius
+        self.flip_cost = flip_cost
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self):
+        """Return what the estimator can do: sparse data too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- fit --------------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples; a weight of 0 removes one.
+
+        Returns
+        -------
+        self
+            Ctrl-C stores the best classifier so far before KeyboardInterrupt goes on.
+        """
+        time = TimeLimit.of(self.max_time)
+        with listening(print) if self.verbose else nullcontext():
+            return self._fit(X, y, sample_weight, time)
+
+    def _fit(self, X, y, sample_weight, time: TimeLimit):
+        earlier = self._earlier_classifier() if self.warm_start else None
+        X, y = validate_data(self, X, y, **ROWS)
+        check_classification_targets(y)
+        self.classes_ = one_vs_rest.classes_of(y, self)
+        self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+        problems = self._problems(X, y, weights, sample_weight, time)
+        one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
+        starts = self._starts(earlier, len(problems))
+        context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        results = self._solve_all(problems, starts, context, time)
+        self._store(results)
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        self._tell_how_it_went(problems, results)
+        return self
+
+    def _problems(self, X, y, weights, counts, time: TimeLimit) -> list[Problem]:
+        """Return one problem per class, or one for two classes."""
+        ball = {"flip_cost": self.flip_cost, "norm": self.norm, "l2": self.l2, "fit_intercept": self.fit_intercept}
+        automatic = self._radius_is_automatic()
+        problems = one_vs_rest.binary_problems(
+            X, y, self.classes_, weights, radius=0.0 if automatic else self.radius, **ball
+        )
+        if not automatic:
+            self.radius_ = problems[0].radius
+            return problems
+        self.radius_ = one_vs_rest.mean_over_problems(problems, auto_radius, time.share(PILOT_PARTS), counts=counts)
+        return [problem.replace(radius=self.radius_) for problem in problems]
+
+    def _radius_is_automatic(self) -> bool:
+        if isinstance(self.radius, str) and self.radius != "auto":
+            raise ValueError(f"radius must be a number or 'auto', got radius={self.radius!r}.")
+        return isinstance(self.radius, str)
+
+    def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
+        """Return the classes of an earlier fit and what is left of it: results with multipliers, or classifiers."""
+        if not hasattr(self, "coef_"):
+            return None
+        if self.result_ is not None:
+            return self.classes_, [self.result_] if isinstance(self.result_, Result) else list(self.result_)
+        coef: Any = self.coef_
+        coef = coef.toarray() if sparse.issparse(coef) else coef  # after `sparsify`
+        return self.classes_, list(zip(coef, self.intercept_, strict=True))
+
+    def _starts(self, earlier, n_problems: int) -> list[Any]:
+        if earlier is not None and np.array_equal(earlier[0], self.classes_):
+            weights = [start.weights if isinstance(start, Result) else start[0] for start in earlier[1]]
+            if all(len(w) == self.n_features_in_ for w in weights):
+                return earlier[1]
+        return [None] * n_problems
+
+    def _solve_all(self, problems: list[Problem], starts: list[Any], context, time: TimeLimit) -> list[Result]:
+        """Solve the problems of all classes, some at a time; Ctrl-C ends them all, each with what it has."""
+        jobs = min(effective_n_jobs(self.n_jobs), len(problems))
+
+        def solve_one(index: int) -> Result:
+            share = time.share((len(problems) - index) / jobs)
+            result = self._solve(index, problems[index], starts[index], context, share)
+            if result.status is Status.INTERRUPTED:
+                time.stop()
+            return result
+
+        if jobs == 1:
+            return [solve_one(index) for index in range(len(problems))]
+        with ThreadPoolExecutor(jobs) as pool:
+            waiting = [pool.submit(solve_one, index) for index in range(len(problems))]
+            try:
+                return [future.result() for future in waiting]
+            except KeyboardInterrupt:
+                time.stop()
+                return [replace(future.result(), status=Status.INTERRUPTED) for future in waiting]
+            except BaseException:
+                time.stop()
+                raise
+
+    def _solve(self, index: int, problem: Problem, start, context, time: TimeLimit) -> Result:
+        task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
+        task.call_on_fit_task_begin(estimator=self)
+        result = solve(
+            problem,
+            self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            max_time=time,
+            start=start,
+            callback=self._reporter(index, task),
+            random_state=self.random_state,
+            n_threads=None if len(self.classes_) == 2 else 1,
+        )
+        task.call_on_fit_task_end(estimator=self)
+        return result
+
+    def _reporter(self, index: int, task) -> Callable[[Progress], bool] | None:
+        """Return what shall be told of every certificate; None: nothing, and then the solver proves only in the end."""
+        listening = bool(getattr(self, "_skl_callbacks", ()))
+        if not listening and self.verbose < 2:
+            return None
+        name = one_vs_rest.name_of(index, self.classes_)
+
+        def report(progress: Progress) -> bool:
+            if self.verbose >= 2:
+                print(
+                    f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: "
+                    f"objective {progress.objective:.8f}, gap {progress.gap:.1e}",
+                    flush=True,
+                )
+            if not listening:
+                return False
+            step = task.subcontext(task_name="iteration")
+            step.call_on_fit_task_begin(estimator=self)
+            return bool(step.call_on_fit_task_end(estimator=self))
+
+        return report
+
+    # --- rows that come in blocks -----------------------------------------------------------------------------------
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one incremental pass over a block of rows; all blocks together play the part of one training set.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`, for one block. A weight of 1 is that of a typical row, in this block and in all others.
+        classes : array, optional
+            All labels; needed in the first call, unless `fit` has seen them. After `fit` the blocks go on from there.
+
+        Returns
+        -------
+        self
+            Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
+        """
+        first = not hasattr(self, "_block_fits")
+        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), **ROWS)
+        check_classification_targets(y)
+        if first:
+            self._begin_with_blocks(classes)
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} are not those of the first call, {self.classes_!r}.")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y holds the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
+            signs = np.where(y == label, 1.0, -1.0)
+            fit.feed(X, signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
+        self._store_blocks()
+        return self
+
+    def _begin_with_blocks(self, classes) -> None:
+        from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
+
+        earlier = self._earlier_classifier()
+        if classes is None and earlier is None:
+            raise ValueError("classes must be given in the first call of partial_fit: a block need not hold them all.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once: give partial_fit a dict of weights."
+            )
+        if self._radius_is_automatic():
+            raise ValueError("radius='auto' needs all rows at once: give partial_fit a number.")
+        self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
+        labels = one_vs_rest.positive_labels(self.classes_)
+        starts = self._starts(earlier, len(labels))
+        ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
+        self.radius_ = float(self.radius)
+        self._block_fits = [
+            BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
+        ]
+
+    def _classifier_of(self, start):
+        """Return weights, intercept and λ to begin with; a model that came from blocks has no result to take λ from."""
+        if start is None:
+            return None
+        if isinstance(start, Result):
+            return start.weights, start.intercept, start.radius_price
+        weights, intercept = start
+        return weights, float(intercept), norm_for(self.norm).value(weights)
+
+    def _store_blocks(self) -> None:
+        fits = self._block_fits
+        self.coef_ = np.stack([fit.weights for fit in fits])
+        self.intercept_ = np.array([fit.intercept for fit in fits])
+        self.n_iter_ = fits[0].n_blocks
+        unknown = np.full(len(fits), np.nan)
+        prices = np.array([fit.radius_price for fit in fits])
+        for name, values in (
+            ("radius_price", prices),
+            *((name, unknown) for name in ("objective", "lower_bound", "gap")),
+        ):
+            setattr(self, f"{name}_", float(values[0]) if len(fits) == 1 else values.copy())
+        self.result_ = None
+
+    # --- what is left of it -----------------------------------------------------------------------------------------
+
+    def _store(self, results: list[Result]) -> None:
+        self.coef_ = np.stack([result.weights for result in results])
+        self.intercept_ = np.array([result.intercept for result in results])
+        self.n_iter_ = max(result.n_iter for result in results)
+        for name in ("objective", "lower_bound", "gap", "radius_price"):
+            values = np.array([getattr(result, name) for result in results])
+            setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
+        self.result_ = results[0] if len(results) == 1 else results
+
+    def _tell_how_it_went(self, problems: list[Problem], results: list[Result]) -> None:
+        for index, result in enumerate(results):
+            if self.verbose:
+                name = one_vs_rest.name_of(index, self.classes_)
+                print(f"[{name}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
+        if any(result.status is Status.INTERRUPTED for result in results):
+            raise KeyboardInterrupt
+        one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
+        constant = one_vs_rest.constant_ones(problems, results, self.classes_)
+        if constant:
+            warnings.warn(
+                f"The fitted classifier is constant ({one_vs_rest.listed(constant)}): with radius={self.radius_:.3g} "
+                "the adversary is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) "
+                "or standardise the features.",
+                UserWarning,
+                stacklevel=5,
+            )

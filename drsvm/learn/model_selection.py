@@ -1,0 +1,386 @@
+"""`WassersteinSVCCV`: radius, flip cost, norm and class weights by cross-validation along warm-started paths.
+
+    X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
+
+A setting is all but the radius. Its radii are the same in all folds.
+"""
+
+import numbers
+import warnings
+from contextlib import nullcontext
+from itertools import product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from drsvm.clock import TimeLimit
+from drsvm.learn import one_vs_rest
+from drsvm.learn.cross_validation import (
+    CV_TOL,
+    SELECTION_RULES,
+    Fold,
+    PathScores,
+    Setting,
+    default_radii,
+    nearest_to_chance,
+    results_table,
+    score_path,
+)
+from drsvm.learn.estimators import ROWS, WassersteinSVC
+from drsvm.learn.radius_rule import chance_radius
+from drsvm.model.norms import norm_for
+from drsvm.model.validation import check_flip_cost, check_number
+from drsvm.notices import listening
+
+N_RADII, N_FOLDS = 15, 5
+
+SETTING_PARTS, PATH_PARTS = 4, 1.25
+"""The search for the radii may take a quarter of the time, and the paths four fifths of what it leaves."""
+
+FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
+
+
+class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """`WassersteinSVC` with radius, flip cost, norm and class weights chosen by cross-validation.
+
+    Every fold is solved along a path of decreasing radii, each solution starting from the one before. Standardise the
+    features first.
+
+    Parameters
+    ----------
+    radii : int or array, default=15
+        The radii, or their number (None: 15); then they are log-spaced from the smallest radius at which no classifier
+        beats a constant one (`drsvm.radius_max` of all rows, for every norm and flip cost) down to a hundredth of it.
+    flip_costs : float or sequence, default=(5.0, inf)
+        Prices of a flipped label.
+    norms : {1, 2, inf} or sequence, default=(2,)
+        Norms in which shifts are measured.
+    l2 : float, default=0.0
+        Coefficient of the ridge term.
+    fit_intercept : bool, default=True
+        Whether the decision function has an intercept.
+    class_weight : "cv", None, "balanced" or dict, default="cv"
+        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones. Where classes are
+        of unequal size and labels are wrong, this is what moves the intercept to its place.
+    cv : int, splitter or iterable, optional
+        As everywhere in scikit-learn; by default five stratified folds (fewer where no class has five samples).
+    scoring : str or callable, optional
+        By default the accuracy.
+    selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
+        How to choose. "best": the best mean score. The other two look at the radii that differ from the best candidate
+        in nothing else and score within one standard error of it: "one-standard-error" takes the largest of them,
+        "auto" the one nearest to the size of chance effects, twice `drsvm.auto_radius`; with more than two classes it
+        prefers balanced class weights where these are within the standard error too. A callable takes `cv_results_`
+        and returns an index.
+    refit : bool, default=True
+        Whether to fit on all rows with the chosen parameters.
+    solver, max_iter, random_state
+        As in `WassersteinSVC`; max_iter is the limit of each solution.
+    max_time : float, optional
+        Limit on the seconds of `fit`. Where it does not suffice for all folds, the choice is made by those that were
+        completed: the others have no scores (NaN). Where none was completed, there is nothing to choose by, and the
+        radius is the one nearest to the size of chance effects (see `selection`), with the first flip cost and norm.
+        A ConvergenceWarning tells. A fifth of the time is kept for the refit, which always takes a step.
+    tol : float, optional
+        Proven gap of the refit; in the folds it is 1e-4, or `tol` where that is larger.
+    n_jobs : int, optional
+        Number of paths solved at a time, in processes of their own; with `max_time` on threads, which start at once.
+    verbose : int, default=0
+        1: a line for every path, and one where kernels are being compiled for the first time; 2: also every
+        certificate of the refit.
+
+    Attributes
+    ----------
+    cv_results_ : dict of arrays
+        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_class_weight``,
+        ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``mean_fit_time``, ``largest_gap``, ``chance_radius``,
+        ``equal_sides``. Ready for a pandas DataFrame.
+    best_index_, best_params_, best_score_ : int, dict, float
+        The chosen candidate, and its mean score.
+    radius_, flip_cost_, norm_, class_weight_
+        The chosen parameters, one by one.
+    n_splits_ : int
+        Number of folds.
+    coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+        As in `WassersteinSVC`, from the refit.
+    n_features_in_, feature_names_in_
+        Number and names of the features.
+
+    Notes
+    -----
+    With wrong labels the validation folds are wrong too, and every score comes with a large error: the best mean is
+    often a small radius that was lucky. See ``benchmarks/results/defaults.md`` for a comparison of the rules.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import WassersteinSVCCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVCCV(radii=5, flip_costs=5.0)).fit(X, y)
+    >>> bool(model[-1].best_score_ > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        radii=N_RADII,
+        flip_costs=(5.0, np.inf),
+        norms=(2,),
+        l2=0.0,
+        fit_intercept=True,
+        class_weight="cv",
+        cv=None,
+        scoring=None,
+        selection="auto",
+        refit=True,
+        solver="auto",
+        tol=None,
+        max_iter=None,
+        max_time=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.radii = radii
+        self.flip_costs = flip_costs
+        self.norms = norms
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.refit = refit
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        """Return what the estimator can do: sparse data too."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def decision_function(self, X):
+        """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
+        if hasattr(self, "cv_results_") and not hasattr(self, "coef_"):
+            raise NotFittedError(
+                "This WassersteinSVCCV has chosen parameters but no classifier: fit it with refit=True."
+            )
+        return super().decision_function(X)
+
+    # --- fit --------------------------------------------------------------------------------------------------------
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, groups=None):
+        """Choose the parameters by cross-validation and fit the classifier.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array of shape (n_samples,)
+            Labels.
+        sample_weight : array of shape (n_samples,), optional
+            Weights of the samples, in the fits and in scores that know of weights.
+        groups : array of shape (n_samples,), optional
+            Groups for a splitter that keeps them together.
+
+        Returns
+        -------
+        self
+            Ctrl-C raises KeyboardInterrupt; the refit stores the best classifier so far before that.
+        """
+        with listening(print) if self.verbose else nullcontext():
+            return self._fit(X, y, sample_weight, groups, TimeLimit.of(self.max_time))
+
+    def _fit(self, X, y, sample_weight, groups, time: TimeLimit):
+        choose = self._selection_rule()
+        if isinstance(self.scoring, list | tuple | set | dict):
+            raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
+        for name in FROM_THE_REFIT:  # of an earlier fit
+            self.__dict__.pop(name, None)
+        X, y = validate_data(self, X, y, **ROWS)
+        check_classification_targets(y)
+        self.classes_ = one_vs_rest.classes_of(y, self)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
+        folds = self._folds(X, y, sample_weight, groups)
+        settings = self._settings(X, y, sample_weight, time.share(SETTING_PARTS))
+        context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        try:
+            outcomes = self._walk_all_paths(X, y, sample_weight, folds, settings, context, time.share(PATH_PARTS))
+        except BaseException:  # such as Ctrl-C: paths on other threads end, too
+            time.stop()
+            raise
+        self.cv_results_ = results_table(settings, outcomes)
+        scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
+        self.best_index_ = int((choose if scored else nearest_to_chance)(self.cv_results_))
+        self._tell_the_choice()
+        if self.refit:
+            self._refit(X, y, sample_weight, context, TimeLimit(time.left()))
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        return self
+
+    def _selection_rule(self):
+        if callable(self.selection):
+            return self.selection
+        if self.selection not in SELECTION_RULES:
+            known = ", ".join(repr(name) for name in SELECTION_RULES)
+            raise ValueError(f"selection must be {known} or a callable, got selection={self.selection!r}.")
+        return SELECTION_RULES[self.selection]
+
+    def _folds(self, X, y, sample_weight, groups) -> list[Fold]:
+        n_folds = min(N_FOLDS, max(2, np.unique(y, return_counts=True)[1].max()))
+        splitter = check_cv(n_folds if self.cv is None else self.cv, y, classifier=True)
+        folds = [Fold(number, *parts) for number, parts in enumerate(splitter.split(X, y, groups))]
+        self.n_splits_ = len(folds)
+        counts = np.ones(len(y)) if sample_weight is None else sample_weight
+        for fold in folds:
+            for label in self.classes_.tolist():
+                if not counts[fold.train][y[fold.train] == label].any():
+                    raise ValueError(
+                        f"Fold {fold.number} has no sample of class {label!r} to train on: use fewer folds, a "
+                        "stratified splitter, or leave the class out."
+                    )
+        return folds
+
+    def _settings(self, X, y, sample_weight, time: TimeLimit) -> list[Setting]:
+        """Return the grid: all but the radius, each with its radii."""
+        norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
+        flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
+        tried = isinstance(self.class_weight, str) and self.class_weight == "cv"
+        grid = list(product((None, "balanced") if tried else (self.class_weight,), norms, flip_costs))
+        settings = []
+        for done, (class_weight, norm, flip_cost) in enumerate(grid):
+            weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
+            one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
+            ball = {"norm": norm, "flip_cost": flip_cost, "l2": self.l2, "fit_intercept": self.fit_intercept}
+            settings.append(
+                self._setting(X, y, class_weight, weights, ball, sample_weight, time.share(len(grid) - done))
+            )
+        return settings
+
+    def _setting(self, X, y, class_weight, weights, ball, counts, time: TimeLimit) -> Setting:
+        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        told = {"counts": counts, "n_threads": self._n_threads()}
+        chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **told)
+        equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
+        return Setting(class_weight, ball, self._radii(problems, time), weights, chance, equal_sides)
+
+    def _radii(self, problems, time: TimeLimit) -> np.ndarray:
+        radii = N_RADII if self.radii is None else self.radii
+        if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
+            if radii < 1:
+                raise ValueError(f"radii must be a number of radii ≥ 1 or a list of them, got radii={radii}.")
+            return default_radii(problems, int(radii), self._n_threads(), time)
+        return np.array(sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True))
+
+    def _n_threads(self) -> int | None:
+        return 1 if effective_n_jobs(self.n_jobs) > 1 else None
+
+    # --- cross-validation -------------------------------------------------------------------------------------------
+
+    def _walk_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
+        """Return the scores by setting and fold. All settings of one fold come first, lest time be over."""
+        scorer = check_scoring(WassersteinSVC(), scoring=self.scoring)
+        tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
+        limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
+        limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
+        pairs = [(setting, fold) for fold in folds for setting in settings]
+        # New processes may take longer to start than there is time, and have a clock of their own.
+        prefer = "threads" if time.limited else None
+        outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
+            delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
+        )
+        done = []
+        for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+            task = context.subcontext(task_name="path")
+            task.call_on_fit_task_begin(estimator=self)
+            done.append(outcome)
+            if self.verbose:
+                best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
+                print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
+            task.call_on_fit_task_end(estimator=self)
+        _warn_of_large_gaps(done, tol, len(folds))
+        return [done[index :: len(settings)] for index in range(len(settings))]
+
+    def _tell_the_choice(self) -> None:
+        self.best_params_ = self.cv_results_["params"][self.best_index_]
+        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        for name, value in self.best_params_.items():
+            setattr(self, f"{name}_", value)
+        if self.verbose:
+            print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
+
+    def _refit(self, X, y, sample_weight, context, time: TimeLimit) -> None:
+        task = context.subcontext(task_name="refit")
+        task.call_on_fit_task_begin(estimator=self)
+        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        model = WassersteinSVC(**self.best_params_, max_time=time, **{name: getattr(self, name) for name in names})
+        try:
+            with warnings.catch_warnings():
+                # A constant classifier, or a budget for one, is here what the scores have chosen.
+                warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+                model.fit(X, y, sample_weight)
+        finally:  # an interrupted fit has stored what it had
+            fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+            self.__dict__.update(fitted)
+        decisions = X @ self.coef_.T  # X is the checked array, without the names that decision_function asks for
+        if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
+            warnings.warn(
+                "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "
+                "rows or other features may; selection='best' takes the best mean score, however little it tells.",
+                UserWarning,
+                stacklevel=5,
+            )
+        task.call_on_fit_task_end(estimator=self)
+
+
+def _short(norm: float) -> float:
+    return norm if np.isinf(norm) else int(norm)
+
+
+def _listed(values, name: str) -> list[Any]:
+    """Return one value or several as a list."""
+    several = isinstance(values, list | tuple) or np.ndim(values) > 0
+    listed = list(values) if several else [values]
+    if not listed:
+        raise ValueError(f"{name} must name at least one value, got {values!r}.")
+    return listed
+
+
+def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> None:
+    idle = sum(not path.complete for path in paths)
+    gaps = np.concatenate([path.gaps for path in paths])
+    short = gaps > 10.0 * tol
+    if idle:
+        told = (
+            f"The time was over before {idle} of {len(paths)} paths in {n_folds} folds had an end; only complete folds"
+        )
+        told += " count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
+    elif short.any():
+        told = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}, the "
+        told += f"largest {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise the "
+        told += "features."
+    else:
+        return
+    warnings.warn(told, ConvergenceWarning, stacklevel=6)

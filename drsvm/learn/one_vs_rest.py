@@ -1,0 +1,145 @@
+"""Any number of classes as binary problems: one problem for two classes, otherwise each class against the rest."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_sample_weight
+
+from drsvm.clock import TimeLimit
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result, Status
+
+CONSTANT = 1e-5
+"""Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
+
+
+def classes_of(labels, estimator) -> np.ndarray:
+    """Return the classes, at least two of them."""
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        only, name = classes.tolist()[0], type(estimator).__name__
+        raise ValueError(f"{name} needs samples of at least two classes, got one class: {only!r}.")
+    return classes
+
+
+def positive_labels(classes) -> np.ndarray:
+    """Return the label that is positive in each of the problems."""
+    return classes[1:] if len(classes) == 2 else classes
+
+
+def name_of(index: int, classes) -> str:
+    """Return what to call one of the problems."""
+    return "all" if len(classes) == 2 else f"{classes[index]} against the rest"
+
+
+def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | None:
+    """Return sample weights times class weights, None where all are equal."""
+    if sample_weight is None and class_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if class_weight is not None:
+        factors = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
+        weights = weights * factors[np.searchsorted(classes, y)]
+    return weights
+
+
+def check_that_every_class_counts(y, classes, weights) -> None:
+    """Raise an error where all rows of a class have weight 0."""
+    if weights is None:
+        return
+    for label in classes.tolist():
+        if not weights[y == label].any():
+            raise ValueError(
+                f"All samples of class {label!r} have weight 0: give one of them a positive weight, or leave the "
+                "class out."
+            )
+
+
+def side_weights(y, label, classes, weights) -> np.ndarray | None:
+    """Return the weights of the rows in the problem of one class.
+
+    A class stands against K − 1 others, so each of its rows counts K − 1 times as much as one of theirs: classes of
+    equal size make sides of equal weight, and a class that is rarer than the others stays rarer. Without this, ten
+    classes would make ten problems with 10 % positives, in which it hardly pays to say yes. For two classes nothing
+    changes, and the mean over classes of equal size is 1.
+    """
+    n_classes = len(classes)
+    if n_classes == 2:
+        return weights
+    factors = np.where(y == label, n_classes / 2, n_classes / (2 * (n_classes - 1)))
+    return factors if weights is None else factors * weights
+
+
+def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
+    """Return one problem per class, or one for two classes; they share the rows."""
+    labels = positive_labels(classes)
+    if len(classes) == 2:
+        return [Problem(X, y, sample_weight=weights, **ball)]
+    sides = [(y == label, side_weights(y, label, classes, weights)) for label in labels]
+    first = Problem(X, sides[0][0], sample_weight=sides[0][1], **ball)
+    return [first, *(first.relabelled(*side) for side in sides[1:])]
+
+
+def mean_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **told: Any) -> float:
+    """Return the mean of a figure over the problems, or over those for which there is time; the first has it."""
+    found: list[float] = []
+    for index, problem in enumerate(problems):
+        share = time.share(len(problems) - index)
+        if found and share.spent:
+            break
+        found.append(measure(problem, max_time=share, **told))
+    return float(np.mean(found))
+
+
+def constant_ones(problems: list[Problem], results: list[Result], classes) -> list[str]:
+    """Return the names of the problems whose decision values do not differ by anything that counts.
+
+    Problems that had no time to find better ones are not among them.
+    """
+    pairs = enumerate(zip(problems, results, strict=True))
+    return [
+        name_of(index, classes)
+        for index, (problem, result) in pairs
+        if result.status is not Status.TIME_LIMIT and float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
+    ]
+
+
+def listed(names: list[str], most: int = 5) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
+    """Warn where the adversary can afford to flip all labels of a class."""
+    for index, problem in enumerate(problems):
+        smaller = min(float(problem.weights[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
+        if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
+            rarer = f"{classes[index]!r} against the rest" if len(problems) > 1 else "the rarer class"
+            warnings.warn(
+                f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g} lets the adversary flip every label "
+                f"of {rarer}, which has a share of {smaller:.3g} of the weight. Choose a smaller radius or a larger "
+                "flip_cost.",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+            return
+
+
+def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) -> None:
+    """Warn of problems that ended short of their tolerance."""
+    if not short:
+        return
+    worst = max(short, key=lambda result: result.gap)
+    gap = f"The proven gap is {worst.gap:.1e}, above the tolerance {worst.tol:.1e} ({worst.status})."
+    if n_problems > 1:
+        late = sum(result.status is Status.TIME_LIMIT for result in short)
+        cut = f", {late} of them for lack of time" if late else ""
+        gap = f"{len(short)} of {n_problems} classes ended short of the tolerance {worst.tol:.1e}{cut}; the largest "
+        gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
+    remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
+    warnings.warn(f"{gap} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)

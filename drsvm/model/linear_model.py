@@ -1,0 +1,175 @@
+"""Reading a linear classifier of any origin: the weights, the intercept and the signs of the labels.
+
+A model with more than two classes has one row of weights for each; one class is then judged against the rest.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.model.result import Result
+from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights, row_blocks
+
+
+@dataclass(frozen=True)
+class AuditData:
+    """A linear classifier with the data it is judged on, as its last step sees them.
+
+    `classes` are the labels of the signs −1 and +1: two labels, or False and True for a class against the rest.
+    """
+
+    X: Any
+    signs: np.ndarray
+    weights: np.ndarray
+    margins: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    classes: np.ndarray
+
+
+def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
+    """Check model and data against each other and compute the margins."""
+    linear, X = behind_pipeline(model, X)
+    _check_feature_names(linear, X)
+    coef, intercept, classes = linear_classifier(linear, positive)
+    X = check_rows(X)
+    n, d = X.shape
+    coef = check_weight_vector(coef, d, "the model's coef")
+    classes, signs = _signs(y, n, classes, positive)
+    weights = check_weights(sample_weight, n)
+    weights = np.full(n, 1.0 / n) if weights is None else weights
+    values = np.concatenate([X[block] @ coef for block in row_blocks(X)]) + intercept
+    return AuditData(X, signs, weights, signs * values, coef, intercept, classes)
+
+
+def behind_pipeline(model, X):
+    """Return the last step of a pipeline, or the best estimator of a search, and X as that one sees it."""
+    while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
+        if not hasattr(model, "steps"):
+            model = model.best_estimator_
+            continue
+        X = model[:-1].transform(X) if len(model.steps) > 1 else X
+        model = model[-1]
+    return model, X
+
+
+def linear_classifier(model, positive=None) -> tuple[np.ndarray, float, np.ndarray | None]:
+    """Return coef, intercept and the classes (None where the model does not know them) of one linear decision."""
+    if isinstance(model, Result):
+        return model.weights, model.intercept, None
+    if isinstance(model, tuple | list) and len(model) == 2:
+        return *_one_row(*model), None
+    classes = getattr(model, "classes_", None)
+    if classes is not None and len(classes) > 2:
+        return *_row_of_class(model, classes, positive), classes
+    coef, intercept = _coef_and_intercept(model)
+    return *_one_row(coef, intercept), classes
+
+
+def _coef_and_intercept(model):
+    if len(getattr(model, "estimators_", ())) == 1 and not hasattr(model, "coef_"):  # OneVsRestClassifier, two classes
+        model = model.estimators_[0]
+    coef = getattr(model, "coef_", None)
+    if coef is None:
+        raise TypeError(
+            f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept); "
+            f"{type(model).__name__} has no coef_ (is it fitted?)."
+        )
+    return coef, getattr(model, "intercept_", 0.0)
+
+
+def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
+    """Return the decision for one class against the rest, of a model with more than two classes."""
+    name = type(model).__name__
+    if positive is None:
+        raise ValueError(
+            f"{name} separates {len(classes)} classes: choose the one to be judged against the rest with positive=, "
+            f"for instance positive={classes.tolist()[0]!r}."
+        )
+    index = _index_of(positive, classes)
+    if hasattr(model, "support_vectors_"):
+        raise ValueError(
+            f"{name} compares pairs of classes and has no decision for {positive!r} against the rest: use LinearSVC, "
+            "or OneVsRestClassifier around it."
+        )
+    if len(getattr(model, "estimators_", ())) == len(classes):  # OneVsRestClassifier
+        return _one_row(*_coef_and_intercept(model.estimators_[index]))
+    coef, intercept = _coef_and_intercept(model)
+    coef = _as_array(coef)
+    if coef.ndim != 2 or len(coef) != len(classes):
+        raise ValueError(
+            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row for each class, no "
+            "class can be judged against the rest. Give (coef, intercept) of one decision."
+        )
+    return _one_row(coef[index], np.broadcast_to(np.ravel(intercept), len(classes))[index])
+
+
+def _index_of(positive, classes) -> int:
+    found = np.flatnonzero(np.asarray(classes) == positive)
+    if len(found) != 1:
+        raise ValueError(f"positive={positive!r} is not one of the classes {np.asarray(classes).tolist()}.")
+    return int(found[0])
+
+
+def _as_array(coef) -> np.ndarray:
+    return coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
+
+
+def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
+    """Return the weights as a vector and the intercept as a number; scikit-learn keeps both with one row more."""
+    coef = _as_array(coef)
+    if coef.ndim == 2 and coef.shape[0] != 1:
+        raise ValueError(
+            f"model separates {coef.shape[0]} classes: give one row, (coef[k], intercept[k]), and the label it stands "
+            "for as positive=."
+        )
+    intercept = np.ravel(intercept)
+    if intercept.size != 1 or not np.isfinite(intercept).all():
+        raise ValueError(f"the model's intercept must be one finite number, got {intercept.tolist()}.")
+    return np.ravel(coef).astype(np.float64), float(intercept[0])
+
+
+def _check_feature_names(model, X) -> None:
+    """Refuse a data frame whose columns are not those of the fit: the weights would meet other features."""
+    expected, given = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
+    if expected is None or given is None or list(expected) == list(given):
+        return
+    strange = [name for name in given if name not in set(expected)] or ["(only their order differs)"]
+    raise ValueError(
+        f"X has other columns than the model was fitted with: {strange[0]!r} … Give the columns "
+        f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
+    )
+
+
+def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels of the signs −1 and +1, and the signs."""
+    labels = np.asarray(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.ravel()
+    if labels.shape != (n,):
+        raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
+    if classes is None:
+        return _signs_of_unknown_classes(labels, n, positive)
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model knows {classes.tolist()} only."
+        )
+    if len(classes) > 2:
+        return np.array([False, True]), np.where(labels == positive, 1.0, -1.0)
+    if positive is not None:
+        _index_of(positive, classes)  # both decisions of two classes are one and the same
+    return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
+
+
+def _signs_of_unknown_classes(labels: np.ndarray, n: int, positive) -> tuple[np.ndarray, np.ndarray]:
+    if positive is None:
+        if np.isin(labels, [-1, 1]).all():
+            return np.array([-1, 1]), np.where(labels == 1, 1.0, -1.0)
+        return check_labels(labels, n)
+    others = np.unique(labels[labels != positive])
+    if len(others) == len(np.unique(labels)):
+        raise ValueError(f"positive={positive!r} is not among the labels of y ({others.tolist()[:5]} …).")
+    classes = np.array([others[0], positive]) if len(others) == 1 else np.array([False, True])
+    return classes, np.where(labels == positive, 1.0, -1.0)

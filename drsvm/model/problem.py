@@ -1,0 +1,233 @@
+"""One binary problem: data and parameters, checked once and frozen.
+
+    minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
+    subject to                ‖w‖_q ≤ λ,       m_i = y_i (w·x_i + b)
+
+with the radius ε, the flip cost κ, the ridge coefficient c and the sample weights π.
+"""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.norms import Norm, norm_for
+from drsvm.model.risk import losses, smallest_best_price
+from drsvm.model.validation import (
+    check_flip_cost,
+    check_labels,
+    check_number,
+    check_rows,
+    check_weights,
+    row_blocks,
+    row_norms,
+)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Problem:
+    """A Wasserstein distributionally robust SVM on given data.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Features. A C-ordered float32 or float64 array (a read-only memory map too) and a canonical CSR matrix are used
+        where they are; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
+        duplicate sparse indices, 64-bit indices that fit into 32 bits, rows of weight 0). X is never changed.
+    y : array of shape (n,)
+        Labels of any two values; the larger one is the positive class.
+    radius : float
+        Radius ε ≥ 0 of the Wasserstein ball: the average shift the adversary may spend.
+    flip_cost : float
+        Price κ ≥ 0 of a flipped label; ``inf``: labels are trusted.
+    norm : {1, 2, inf}
+        Norm p in which feature shifts are measured; the weights are measured in the dual norm.
+    l2 : float
+        Ridge coefficient c ≥ 0.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows, scaled to sum 1. A weight of 0 removes its row.
+    fit_intercept : bool
+        Whether b is free (outside norm and ridge) or 0.
+    """
+
+    radius: float
+    flip_cost: float
+    norm: Norm
+    l2: float
+    fit_intercept: bool
+    X: Any = field(repr=False)
+    signs: np.ndarray = field(repr=False)
+    weights: np.ndarray = field(repr=False)
+    classes: np.ndarray = field(repr=False)
+    kept: np.ndarray | None = field(repr=False)
+    n_given: int = field(repr=False)
+
+    def __init__(
+        self,
+        X,
+        y,
+        radius: float = 0.1,
+        flip_cost: float = 1.0,
+        norm: Any = 2,
+        l2: float = 0.0,
+        sample_weight=None,
+        fit_intercept: bool = False,
+    ):
+        X = check_rows(X)
+        n = X.shape[0]
+        classes, signs = check_labels(y, n)
+        weights = check_weights(sample_weight, n)
+        kept = None
+        if weights is None:
+            weights = np.full(n, 1.0 / n)
+        elif (weights == 0).any():
+            kept = np.flatnonzero(weights)
+            X, signs, weights = X[kept], signs[kept], weights[kept]
+            if abs(signs.sum()) == len(signs):
+                left = classes.tolist()[int(signs[0] > 0)]
+                raise ValueError(
+                    f"Only the label {left!r} is left after rows of sample_weight 0 are removed: "
+                    "at least one row of each class needs a positive weight."
+                )
+        self._set(X=X, signs=signs, weights=weights, classes=classes, kept=kept, n_given=n)
+        self._set(**_check_parameters(radius, flip_cost, norm, l2, fit_intercept))
+
+    def _set(self, **values) -> None:
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+
+    def subset(self, rows) -> "Problem":
+        """Return the problem on some of its rows (indices among those of positive weight), of both classes."""
+        other = object.__new__(type(self))
+        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+        weights = self.weights[rows]
+        other._set(
+            X=self.X[rows], signs=self.signs[rows], weights=weights / weights.sum(), kept=None, n_given=len(rows)
+        )
+        return other
+
+    def relabelled(self, positive, sample_weight=None) -> "Problem":
+        """Return the same rows, neither copied nor checked again, with other labels and weights (0 for the same rows).
+
+        `positive` says of every given row whether it is on the positive side; both sides must have rows.
+        """
+        weights = check_weights(sample_weight, self.n_given)
+        weights = np.full(self.n_given, 1.0 / self.n_given) if weights is None else weights
+        signs = np.where(positive, 1.0, -1.0)
+        if self.kept is not None:
+            signs, weights = signs[self.kept], weights[self.kept]
+        other = self.replace()
+        other._set(signs=signs, weights=weights, classes=np.array([False, True]))
+        return other
+
+    def on_features(self, features) -> "Problem":
+        """Return the problem with some of the features (sorted indices), which are copied unless they are all."""
+        if len(features) == self.n_features:
+            return self
+        X = self.X[:, features]
+        return self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+
+    def on_rows(self, X) -> "Problem":
+        """Return the problem with other features for the same samples, in the form that `X` has here."""
+        other = self.replace()
+        other._set(X=X)
+        return other
+
+    def replace(self, **parameters) -> "Problem":
+        """Return the same data, not copied, with other parameters (radius, flip_cost, norm, l2, fit_intercept)."""
+        current = {name: getattr(self, name) for name in _PARAMETERS}
+        unknown = set(parameters) - set(current)
+        if unknown:
+            raise TypeError(f"replace takes {', '.join(_PARAMETERS)}, not {', '.join(sorted(unknown))}.")
+        other = object.__new__(type(self))
+        other._set(**{f.name: getattr(self, f.name) for f in fields(self) if f.name not in current})
+        other._set(**_check_parameters(**{**current, **parameters}))
+        return other
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows with a positive weight."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @property
+    def flips_possible(self) -> bool:
+        """Whether the adversary can afford to flip any label."""
+        return self.flip_cost == 0 or (self.radius > 0 and np.isfinite(self.flip_cost))
+
+    def decision_values(self, w, b: float = 0.0) -> np.ndarray:
+        """Return w·x_i + b for every row."""
+        if self.X.dtype == np.float64:
+            return self.X @ w + b
+        values = np.empty(self.n_rows)
+        for block in row_blocks(self.X):  # float32: a few rows at a time are widened
+            values[block] = self.X[block] @ w
+        return values + b
+
+    def margins(self, w, b: float = 0.0) -> np.ndarray:
+        """Return m_i = y_i (w·x_i + b) for every row."""
+        return self.signs * self.decision_values(w, b)
+
+    def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
+        """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
+        signed = coefficients * self.signs
+        if self.X.dtype == np.float64:
+            return self.X.T @ signed, float(signed.sum())
+        total = np.zeros(self.n_features)
+        for block in row_blocks(self.X):
+            total += self.X[block].T @ signed[block]
+        return total, float(signed.sum())
+
+    def radius_price(self, w, margins) -> float:
+        """Return the smallest λ ≥ ‖w‖_q that is best for the given weights."""
+        return float(smallest_best_price(margins, self.weights, self.norm.value(w), self.radius, self.flip_cost))
+
+    def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
+        """Return the objective at (w, b), by default with the best λ."""
+        margins = self.margins(w, b)
+        price = self.radius_price(w, margins) if radius_price is None else radius_price
+        return self.objective_at(w, margins, price)
+
+    def objective_at(self, w, margins, radius_price: float) -> float:
+        """Return the objective from margins that are already known."""
+        risk = self.radius * radius_price + float(self.weights @ losses(margins, radius_price, self.flip_cost))
+        return risk + 0.5 * self.l2 * float(w @ w)
+
+    def typical_row_norm(self) -> float:
+        """Return the mean p-norm of the rows that are not 0 (1 where all are): the unit of a shift."""
+        norms = np.concatenate([row_norms(self.X[block], self.norm.p) for block in row_blocks(self.X)])
+        positive = norms > 0
+        return float(np.average(norms[positive], weights=self.weights[positive])) if positive.any() else 1.0
+
+    def to_given_rows(self, values) -> np.ndarray:
+        """Spread one value per kept row over the rows that were given, 0 for those of weight 0."""
+        if self.kept is None:
+            return values
+        spread = np.zeros(self.n_given)
+        spread[self.kept] = values
+        return spread
+
+    def __repr__(self) -> str:
+        kind = "sparse" if sparse.issparse(self.X) else "dense"
+        parameters = ", ".join(f"{name}={getattr(self, name)}" for name in _PARAMETERS)
+        return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
+
+
+_PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept")
+
+
+def _check_parameters(radius, flip_cost, norm, l2, fit_intercept) -> dict[str, Any]:
+    return {
+        "radius": check_number(radius, "radius"),
+        "flip_cost": check_flip_cost(flip_cost),
+        "norm": norm_for(norm),
+        "l2": check_number(l2, "l2"),
+        "fit_intercept": bool(fit_intercept),
+    }

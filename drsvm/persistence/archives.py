@@ -1,0 +1,163 @@
+"""Archives of skops from elsewhere, looked through before anything in them is built.
+
+A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may lie about it. So the directory is
+checked first, which takes no time, and then every member is read only as far as the directory says. After that the
+schema is searched for types that no model of this library needs.
+"""
+
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+ALLOWED_TYPES = frozenset(
+    {
+        *(f"builtins.{name}" for name in ("dict", "list", "tuple", "str", "int", "float", "bool", "NoneType")),
+        *(f"numpy.{name}" for name in ("ndarray", "dtype", "float64", "float32", "int64", "int32", "bool", "str_")),
+        "scipy.sparse._csr.csr_array",
+        "scipy.sparse._csr.csr_matrix",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.impute._base.SimpleImputer",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._data.MaxAbsScaler",
+        "drsvm.learn.estimators.WassersteinSVC",
+        "drsvm.learn.model_selection.WassersteinSVCCV",
+        "drsvm.model.result.Result",
+        "drsvm.model.result.History",
+    }
+)
+"""The types that may occur in a model file."""
+
+ALLOWED_NODES = frozenset(
+    f"{name}Node"
+    for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
+)
+"""The ways in which skops may build them: none of these calls a function that the file names."""
+
+RATIO = 50
+"""How many times its own size an archive may unpack to.
+
+Saved models unpack to 1 to 45 times their size: weights hardly shrink, multipliers that are all 0 or π_i shrink a lot.
+"""
+
+SMALL = 64 << 20
+"""Bytes that any archive may unpack to; the multipliers of four million rows take as many."""
+
+SMALL_TEXT = 16 << 20
+"""Bytes that any schema.json may have: the names of 20,000 features. Parsed, it takes up to 25 times as much memory."""
+
+MEMBERS = 100_000
+"""Most members of an archive; there are about nine arrays per class."""
+
+MEGABYTE = 1e6
+
+
+class ArchiveError(ValueError):
+    """An archive is refused; the message says why."""
+
+
+# --- sizes --------------------------------------------------------------------------------------------------------
+
+
+def check_archive(archive: bytes) -> None:
+    """Refuse an archive whose directory promises more than a model holds."""
+    with ZipFile(io.BytesIO(archive)) as packed:
+        _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
+
+
+def unpacked(archive: bytes) -> bytes:
+    """Return an archive with the same content in which nothing is compressed.
+
+    Sparse matrices are archives within the archive, and count with what they unpack to.
+    """
+    return _unpacked(archive, len(archive), max(SMALL, RATIO * len(archive)), inner=".npz")
+
+
+def _unpacked(archive: bytes, size: int, allowed: int, inner: str | None = None) -> bytes:
+    plain = io.BytesIO()
+    with ZipFile(io.BytesIO(archive)) as packed, ZipFile(plain, "w", ZIP_STORED) as written:
+        members = packed.infolist()
+        _check_members(members, size, allowed)
+        allowed -= sum(member.file_size for member in members)
+        for member in members:
+            # With a bound: without one, zipfile inflates up to 2 GB before it compares with the directory.
+            with packed.open(member) as stream:
+                content = stream.read(member.file_size + 1)
+            if inner is not None and member.filename.endswith(inner):
+                content = _unpacked(content, size, allowed)
+                allowed -= len(content)
+            written.writestr(member.filename, content)
+    return plain.getvalue()
+
+
+def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
+    total = sum(member.file_size for member in members)
+    if total > allowed:
+        raise _too_large("it", total, size)
+    for member in members:
+        if member.filename == "schema.json" and member.file_size > max(SMALL_TEXT, RATIO * size):
+            raise _too_large("its schema.json", member.file_size, size)
+        if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # others are unpacked without a bound
+            raise ArchiveError(f"{member.filename!r} in it is compressed in a way that no drsvm model is.")
+    if len(members) > MEMBERS:
+        raise ArchiveError(f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
+    if len({member.filename for member in members}) < len(members):
+        raise ArchiveError("it has two parts of the same name, as no drsvm model has.")
+
+
+def _too_large(what: str, total: int, size: int) -> ArchiveError:
+    return ArchiveError(
+        f"{what} would unpack to {total / MEGABYTE:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
+        "drsvm model does. Do not trust where it came from."
+    )
+
+
+# --- types --------------------------------------------------------------------------------------------------------
+
+
+def foreign_types(archive: bytes) -> list[str]:
+    """Return the names of all types, and ways to build them, that are not on the lists."""
+    with ZipFile(io.BytesIO(archive)) as opened:
+        text = opened.read("schema.json")
+    schema = json.loads(text)
+    if _visits(schema, {}) > len(text):
+        raise ArchiveError("its parts refer to one another over and over, as in no drsvm model.")
+    return sorted(set().union(*map(_foreign_in, _nodes(schema))))
+
+
+def _visits(entry: Any, known: dict[Any, int]) -> int:
+    """Return how often skops looks at a part of a schema: it follows a reference to an object every time."""
+    if isinstance(entry, list):
+        return sum(_visits(part, known) for part in entry)
+    if not isinstance(entry, dict):
+        return 0
+    number = entry.get("__id__")
+    if number is None or number not in known:
+        visits = 1 + sum(_visits(part, known) for part in entry.values())
+        known[number] = visits
+    return known[number]
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield all objects of a schema; refuse a file of several objects, which skops would read for each of them."""
+    waiting: list[Any] = [schema]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, dict):
+            file = entry.get("file")
+            if isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
+                raise ArchiveError(f"{file!r} in it is not named after its object, as in every drsvm model.")
+            yield entry
+            waiting.extend(entry.values())
+        elif isinstance(entry, list):
+            waiting.extend(entry)
+
+
+def _foreign_in(node: dict[str, Any]) -> set[str]:
+    if not {"__class__", "__module__", "__loader__"} & set(node):
+        return set()
+    name = f"{node.get('__module__')}.{node.get('__class__')}"
+    known = name in ALLOWED_TYPES and node.get("__loader__") in ALLOWED_NODES
+    return set() if known else {name if name not in ALLOWED_TYPES else f"{name} ({node.get('__loader__')})"}

@@ -1,0 +1,248 @@
+"""Models in files: written whole or not at all, checked before they are believed, loaded without running code.
+
+    drsvm-model 1 sha256:…      ← one line, the checksum of all that follows
+    skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
+
+skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
+library needs may occur, and everything else is refused before anything is built. Before that, an archive is refused
+that would take far more memory or time than its size calls for.
+"""
+
+import copy
+import hashlib
+import os
+import tempfile
+import zlib
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile
+
+from drsvm import __version__
+from drsvm.model.result import Result
+from drsvm.persistence.archives import ALLOWED_TYPES, ArchiveError, check_archive, foreign_types, unpacked
+
+MAGIC, FORMAT = b"drsvm-model ", 1
+
+NO_ARCHIVE = (
+    *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
+    *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
+)
+"""What zipfile, json and skops raise where a file is not what it says."""
+
+
+class ModelFileError(ValueError):
+    """A model file is refused, or a model cannot be saved; the message says why."""
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model with what is known about its data.
+
+    Attributes
+    ----------
+    model : WassersteinSVC, WassersteinSVCCV or Pipeline
+        The fitted classifier.
+    metadata : dict
+        Plain values; ``drsvm`` is the version that wrote the file.
+    """
+
+    model: Any
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+# --- saving -------------------------------------------------------------------------------------------------------
+
+
+def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
+    """Save a fitted classifier.
+
+    Parameters
+    ----------
+    model : WassersteinSVC or WassersteinSVCCV, or Pipeline of scalers that ends in one
+        The classifier.
+    path : str or Path
+        The file; an existing one is replaced at the very end, by a complete one.
+    metadata : dict, optional
+        Plain values (texts, numbers, lists, dicts) to keep with it.
+
+    Raises
+    ------
+    ModelFileError
+        If the model holds something that `load_model` would refuse.
+    """
+    content = {"model": _without_blocks(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
+    try:
+        archive = _archive_of(content)
+    except ArchiveError as error:
+        raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
+    foreign = foreign_types(archive)
+    if foreign:
+        raise ModelFileError(
+            f"{Path(path)}: the model holds {', '.join(foreign)}, which a model file may not: save a WassersteinSVC "
+            "or WassersteinSVCCV with a solver given by name, alone or behind StandardScaler, MaxAbsScaler or "
+            "SimpleImputer."
+        )
+    head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
+    write_whole(path, head + archive)
+
+
+def _archive_of(content: dict[str, Any]) -> bytes:
+    """Return an archive that `load_model` takes: what would shrink too much to be believed is not compressed."""
+    archive = _skops().dumps(content, compression=ZIP_DEFLATED)
+    try:
+        check_archive(archive)
+    except ArchiveError:
+        archive = _skops().dumps(content, compression=ZIP_STORED)
+        check_archive(archive)
+    return archive
+
+
+def _without_blocks(model):
+    """Return a shallow copy of a fitted model without the state of partial_fit; a later block begins anew."""
+    kept = copy.copy(model)
+    if hasattr(model, "steps"):
+        name, last = model.steps[-1]
+        kept.steps = [*model.steps[:-1], (name, _without_blocks(last))]
+        return kept
+    if not hasattr(model, "coef_"):
+        raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
+    kept.__dict__.pop("_block_fits", None)
+    results = getattr(model, "result_", None)
+    if results is not None:
+        # What a solver tells in passing may be of any type, and is no part of the certificate.
+        bare = [replace(each, info={}) for each in (results if isinstance(results, list) else [results])]
+        kept.result_ = bare if isinstance(results, list) else bare[0]
+    return kept
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file whole or not at all: beside its place first, then moved there."""
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a device such as /dev/stdout
+        path.write_bytes(content)
+        return
+    target = path.resolve()  # a link stays a link
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, _mode_for(target))
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _mode_for(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+# --- loading ------------------------------------------------------------------------------------------------------
+
+
+def load_model(path: str | Path) -> SavedModel:
+    """Load a classifier from a file without running any code that the file names.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model` has written.
+
+    Returns
+    -------
+    SavedModel
+
+    Raises
+    ------
+    ModelFileError
+        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type outside
+        `drsvm.persistence.archives.ALLOWED_TYPES`.
+    """
+    path = Path(path)
+    packed = _checked_archive(path)
+    try:
+        archive = unpacked(packed)
+        foreign = foreign_types(archive)
+        if foreign:
+            raise ModelFileError(
+                f"{path}: holds {', '.join(foreign)}, which no drsvm model needs: it is refused, because loading such "
+                "types may run code. Do not trust where it came from."
+            )
+        content = _skops().loads(archive, trusted=sorted(ALLOWED_TYPES))
+        return _checked_content(path, content)
+    except ModelFileError:
+        raise
+    except ArchiveError as error:
+        raise ModelFileError(f"{path}: is refused: {error}") from None
+    except MemoryError:
+        raise ModelFileError(f"{path}: the memory does not suffice to load it, or a size in it is wrong.") from None
+    except NO_ARCHIVE as error:
+        raise ModelFileError(
+            f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
+        ) from None
+
+
+def is_model_file(path: Path) -> bool:
+    """Say whether a file begins like a model file."""
+    with path.open("rb") as stream:
+        return stream.read(len(MAGIC)) == MAGIC
+
+
+def _checked_archive(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            head = stream.readline(200)
+            archive = stream.read() if head.startswith(MAGIC) else b""
+    except FileNotFoundError:
+        raise ModelFileError(f"{path}: there is no such file.") from None
+    except OSError as error:
+        raise ModelFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
+    words = head[len(MAGIC) :].decode("ascii", "replace").split()
+    if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
+        raise ModelFileError(f"{path}: is not a drsvm model: these are written by drsvm fit --model, or save_model.")
+    if int(words[0]) > FORMAT:
+        raise ModelFileError(
+            f"{path}: was written by a newer drsvm (format {words[0]}): upgrade with pip install -U drsvm."
+        )
+    if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
+        raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
+    return archive
+
+
+def _checked_content(path: Path, content) -> SavedModel:
+    from drsvm.learn.estimators import WassersteinSVC
+    from drsvm.learn.model_selection import WassersteinSVCCV
+
+    parts = content if isinstance(content, dict) else {}
+    model: Any = parts.get("model")
+    metadata: Any = parts.get("metadata")
+    try:
+        last = model[-1] if hasattr(model, "steps") else model
+    except (TypeError, ValueError, IndexError):  # steps that are none
+        last = None
+    known = isinstance(last, WassersteinSVC | WassersteinSVCCV)
+    if not known or not isinstance(metadata, dict) or not hasattr(last, "coef_"):
+        raise ModelFileError(f"{path}: its content is not that of a drsvm model.")
+    results = getattr(last, "result_", None)
+    if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
+        raise ModelFileError(f"{path}: the result in it is incomplete.")
+    return SavedModel(model, metadata)
+
+
+def _is_complete(result) -> bool:
+    return isinstance(result, Result) and {entry.name for entry in fields(Result)} == set(vars(result))
+
+
+def _skops() -> Any:
+    try:
+        import skops.io  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ImportError("saving and loading models needs skops: pip install 'drsvm[cli]'.") from None
+    return skops.io

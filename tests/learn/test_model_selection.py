@@ -1,0 +1,317 @@
+"""WassersteinSVCCV: the same scores as a plain search, the rules of selection, and what a user may get wrong."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
+
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path
+from drsvm.learn.cross_validation import SELECTION_RULES, PathScores, Setting, nearest_to_chance, results_table
+
+SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "class_weight": None, "cv": 2}
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Cross-validation has chosen a constant classifier", "ignore:The least populated class"
+)
+@parametrize_with_checks([WassersteinSVCCV(**{**SMALL, "radii": [0.05]})])
+def test_scikit_learn_finds_nothing_wrong(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore:Cross-validation has chosen a constant classifier")
+def test_weights_are_counts_in_grid_and_choice_too():
+    check_sample_weight_equivalence_on_dense_data("WassersteinSVCCV", WassersteinSVCCV(radii=6, flip_costs=5.0))
+
+
+@pytest.fixture
+def two_classes():
+    X, y = make_classification(160, 5, n_informative=3, n_redundant=0, flip_y=0.1, class_sep=1.5, random_state=0)
+    return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
+
+
+@pytest.fixture
+def three_classes():
+    X, y = load_iris(return_X_y=True)
+    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+# Scores
+
+
+@pytest.mark.parametrize("data", ["two_classes", "three_classes"])
+def test_scores_are_those_of_a_plain_search(data, request):
+    X, y = request.getfixturevalue(data)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    radii, costs, norms = [0.2, 0.02], [1.0, np.inf], [2, np.inf]
+    ours = WassersteinSVCCV(radii, costs, norms, class_weight="balanced", cv=folds, selection="best").fit(X, y)
+    # "balanced" weights are those of all rows, in every fold
+    counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
+    model = WassersteinSVC(class_weight={label: 1.0 / count for label, count in counts.items()}, tol=1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of large budgets
+        plain = GridSearchCV(model, {"radius": radii, "flip_cost": costs, "norm": norms}, cv=folds).fit(X, y)
+    expected = {_key(p): s for p, s in zip(plain.cv_results_["params"], _split_scores(plain), strict=True)}
+    for params, scores in zip(ours.cv_results_["params"], _split_scores(ours), strict=True):
+        # a row whose decision value is within the tolerance of 0 may fall on either side
+        np.testing.assert_allclose(scores, expected[_key(params)], atol=1.01 / (len(y) / 3))
+    assert np.mean(_split_scores(ours)) == pytest.approx(np.mean(_split_scores(plain)), abs=2e-3)
+    assert ours.best_score_ == ours.cv_results_["mean_test_score"].max()
+
+
+def _key(params):
+    return params["radius"], params["flip_cost"], params["norm"]
+
+
+def _split_scores(search):
+    return np.stack([search.cv_results_[f"split{k}_test_score"] for k in range(3)], axis=1)
+
+
+def test_results_make_a_table(two_classes):
+    pd = pytest.importorskip("pandas")
+    model = WassersteinSVCCV(radii=2, norms=(1, 2, "inf"), flip_costs=(1.0, np.inf), cv=3).fit(*two_classes)
+    frame = pd.DataFrame(model.cv_results_)
+    assert len(frame) == 2 * 3 * 2 * 2 and model.n_splits_ == 3
+    splits = frame[[f"split{k}_test_score" for k in range(3)]]
+    np.testing.assert_allclose(frame.mean_test_score, splits.mean(axis=1))
+    np.testing.assert_allclose(frame.std_test_score, splits.std(axis=1, ddof=0))
+    assert frame.rank_test_score.min() == 1 and frame.largest_gap.max() <= 1e-4 and (frame.mean_fit_time > 0).all()
+    assert set(model.cv_results_["param_class_weight"]) == {None, "balanced"}
+    assert set(frame.param_norm) == {1, 2, np.inf} and set(frame.param_flip_cost) == {1.0, np.inf}
+    assert frame.params[5]["radius"] == frame.param_radius[5] and frame.param_radius.nunique() > 4
+
+
+def test_default_radii_are_on_the_scale_of_all_rows(two_classes):
+    X, y = two_classes
+    model = WassersteinSVCCV(radii=5, flip_costs=[1.0, 5.0], class_weight=None, refit=False).fit(X, y)
+    assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 4 * 15
+    for cost in (1.0, 5.0):
+        radii = model.cv_results_["param_radius"][model.cv_results_["param_flip_cost"] == cost]
+        largest = radius_max(Problem(X, y, flip_cost=cost, fit_intercept=True))
+        np.testing.assert_allclose(radii, largest * np.logspace(0, -2, 5), rtol=5e-3)
+
+
+def test_a_scorer_is_asked_with_weights_where_it_knows_of_them(two_classes):
+    X, y = two_classes
+    weights = np.random.default_rng(0).random(len(y))
+    weighted, plain = (WassersteinSVCCV(**SMALL, scoring=scoring, refit=False) for scoring in ("accuracy", _no_weights))
+    weighted.fit(X, y, sample_weight=weights), plain.fit(X, y, sample_weight=weights)
+    counts = plain.cv_results_["split0_test_score"] * len(y) / 2
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-9)
+    counts = weighted.cv_results_["split0_test_score"] * len(y) / 2
+    assert not np.allclose(counts, counts.round(), atol=1e-9)
+    assert WassersteinSVCCV(**SMALL, scoring="roc_auc").fit(X, y).best_score_ > 0.6
+
+
+def _no_weights(model, X, y):
+    return get_scorer("accuracy")(model, X, y)
+
+
+# The choice
+
+
+def test_one_standard_error_takes_a_larger_radius():
+    scores = np.array([[0.5, 0.5, 0.5], [0.7, 0.9, 0.7], [0.8, 0.9, 0.7], [0.9, 0.7, 0.9], [0.0, 0.0, 0.0]])
+    results = {
+        "param_radius": np.array([1.0, 0.5, 0.2, 0.1, 2.0]),
+        "params": [{"radius": r, "norm": 2} for r in (1.0, 0.5, 0.2, 0.1)] + [{"radius": 2.0, "norm": 1}],
+        "chance_radius": np.full(5, 0.25),
+        "equal_sides": np.zeros(5, dtype=bool),
+        "mean_test_score": scores.mean(axis=1),
+        **{f"split{k}_test_score": scores[:, k] for k in range(3)},
+    }
+    assert SELECTION_RULES["best"](results) == 3
+    # 0.833 minus 0.115 / sqrt(3) = 0.767 is reached at 0.5 too
+    assert SELECTION_RULES["one-standard-error"](results) == 1
+    assert SELECTION_RULES["auto"](results) == 2
+    results["mean_test_score"][4] = 0.83  # within the error, but of another norm
+    assert SELECTION_RULES["one-standard-error"](results) == 1
+    results["params"] = [{**one, "norm": 2, "class_weight": k == 4} for k, one in enumerate(results["params"])]
+    results["equal_sides"][4] = True  # as good, and of equal sides
+    assert SELECTION_RULES["auto"](results) == 4
+    assert SELECTION_RULES["one-standard-error"](results) == 1
+    results["mean_test_score"][2] = results["mean_test_score"][3]
+    assert SELECTION_RULES["best"](results) == 2  # among equals the larger radius
+
+
+def test_the_refit_is_the_chosen_model(three_classes):
+    X, y = three_classes
+    model = WassersteinSVCCV([0.5, 0.02], 5.0, cv=2, selection=lambda results: 1, tol=1e-9).fit(X, y)
+    assert model.best_index_ == 1 and model.best_params_ == model.cv_results_["params"][1]
+    assert (model.radius_, model.flip_cost_, model.norm_, model.class_weight_) == (0.02, 5.0, 2, None)
+    alone = WassersteinSVC(**model.best_params_, tol=1e-9).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))
+    assert (model.gap_ <= 1e-9).all() and len(model.result_) == 3 and model.objective_.shape == (3,)
+
+
+def test_without_a_refit_there_is_a_table_only(two_classes):
+    model = WassersteinSVCCV(**SMALL, refit=False).fit(*two_classes)
+    assert model.radius_ in (0.3, 0.03) and not hasattr(model, "coef_")
+
+
+def test_class_weights_can_be_a_part_of_the_choice():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [140, 60])
+    X = rng.normal(size=(200, 4)) + 1.0 * y[:, None]
+    wrong = np.where(rng.random(200) < 0.35, 1 - y, y)
+    scored = {"scoring": "balanced_accuracy", "radii": 6, "flip_costs": np.inf}
+    assert WassersteinSVCCV(**scored).fit(X, wrong).class_weight_ == "balanced"
+    assert WassersteinSVCCV(**scored, class_weight={0: 1, 1: 2}).fit(X, wrong).class_weight_ == {0: 1, 1: 2}
+
+
+def test_labels_without_meaning_give_a_constant_and_a_warning():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(120, 3)), np.repeat([0, 1], [80, 40])
+    with pytest.warns(UserWarning, match="has chosen a constant classifier"):
+        model = WassersteinSVCCV(radii=4, flip_costs=5.0).fit(X, y)
+    assert len(set(model.predict(X))) == 1
+
+
+# Data and folds
+
+
+def test_sparse_rows_and_weights(two_classes):
+    X, y = two_classes
+    dense, rows = WassersteinSVCCV(**SMALL).fit(X, y), WassersteinSVCCV(**SMALL).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(rows.coef_, dense.coef_, atol=1e-6)
+    weights = np.r_[np.ones(120), np.zeros(40)]
+    folds = [(np.r_[0:60, 120:160], np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    with_zeros = WassersteinSVCCV(3, 5.0, cv=folds).fit(X, y, sample_weight=weights)
+    folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
+    without = WassersteinSVCCV(3, 5.0, cv=folds).fit(X[:120], y[:120])
+    assert with_zeros.best_params_ == without.best_params_
+    np.testing.assert_allclose(with_zeros.coef_, without.coef_, atol=1e-6)
+
+
+def test_groups_stay_together(two_classes):
+    X, y = two_classes
+    groups = np.arange(len(y)) // 10
+    settings = {**SMALL, "cv": GroupKFold(4)}
+    assert WassersteinSVCCV(**settings).fit(X, y, groups=groups).n_splits_ == 4
+    with pytest.raises(ValueError, match="groups"):
+        WassersteinSVCCV(**settings).fit(X, y)
+
+
+def test_paths_side_by_side_give_the_same_model(two_classes):
+    one, two = (WassersteinSVCCV(**SMALL, n_jobs=n).fit(*two_classes) for n in (1, 2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
+
+
+def test_small_classes_get_fewer_folds(three_classes):
+    X, y = three_classes
+    rows = np.r_[0:3, 50:53, 100:103]
+    assert WassersteinSVCCV(radii=[0.1]).fit(X[rows], y[rows]).n_splits_ == 3
+
+
+def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
+    with pytest.raises(ValueError, match="Fold 0 has no sample of class 'setosa' to train on"):
+        WassersteinSVCCV(cv=KFold(3)).fit(*three_classes)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"radii": 0}, "radii=0"),
+        ({"radii": []}, "radii must name at least one value"),
+        ({"radii": [0.1, -2.0]}, "radii=-2.0"),
+        ({"flip_costs": ()}, "flip_costs must name"),
+        ({"norms": [3]}, "norm"),
+        ({"selection": "luck"}, "selection='luck'"),
+        ({"class_weight": "even"}, "even"),
+        ({"scoring": lambda model, X, y: np.nan}, "no number"),
+    ],
+)
+def test_wrong_settings_are_named(two_classes, settings, message):
+    with pytest.raises(ValueError, match=message):
+        WassersteinSVCCV(**{**SMALL, **settings}).fit(*two_classes)
+
+
+# Progress
+
+
+def test_unreached_tolerances_are_one_warning(two_classes):
+    with pytest.warns(ConvergenceWarning) as caught:
+        WassersteinSVCCV(**SMALL, max_iter=2).fit(*two_classes)
+    assert "4 of 4 solutions in the folds have a proven gap above 1e-03" in str(caught[0].message)
+    assert len(caught) == 2  # the second is that of the refit
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
+    search = WassersteinSVCCV(max_time=1e-9, n_jobs=n_jobs, flip_costs=(5.0, np.inf))
+    with pytest.warns(ConvergenceWarning) as caught:
+        search.fit(*two_classes)
+    told = [str(warning.message) for warning in caught]
+    assert "before 20 of 20 paths in 5 folds had an end" in told[0] and "time limit" in told[1]
+    assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
+    assert search.n_iter_ == 1 and search.coef_.any()
+
+
+def test_only_complete_folds_count():
+    setting = Setting(None, {"flip_cost": 5.0, "norm": 2}, np.array([0.2, 0.1]), None, 0.1, False)
+    good, bad = PathScores(np.array([0.9, 0.8]), *np.ones((2, 2))), PathScores(np.array([0.1, 0.9]), *np.ones((2, 2)))
+    table = results_table([setting, setting], [[good, bad], [good, bad._replace(complete=False)]])
+    np.testing.assert_array_equal(table["mean_test_score"], [0.9, 0.8, 0.9, 0.8])
+    np.testing.assert_array_equal(table["split1_test_score"], np.full(4, np.nan))
+    for rule in SELECTION_RULES.values():
+        assert rule(table) == 0
+    nothing = results_table([setting], [[good._replace(complete=False)]])
+    assert np.isnan(nothing["mean_test_score"]).all() and nearest_to_chance(nothing) == 1
+
+
+def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatch):
+    def interrupted(*arguments, **more):
+        path = radius_path(*arguments, **more)
+        path.results[-1] = replace(path.results[-1], status=Status.INTERRUPTED)
+        return path
+
+    monkeypatch.setattr("drsvm.learn.cross_validation.radius_path", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        WassersteinSVCCV(**SMALL).fit(*two_classes)
+
+
+def test_talkative_searches(two_classes, capsys):
+    WassersteinSVCCV(**SMALL, verbose=1).fit(*two_classes)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[1/2] norm 2, flip cost 5, fold 0: best score 0.")
+    assert lines[2].startswith("chosen: {'radius': 0.") and lines[3].startswith("[all] optimal")
+
+
+def test_an_interrupt_ends_the_search(two_classes):
+    def interrupt(model, X, y):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        WassersteinSVCCV(**SMALL, scoring=interrupt).fit(*two_classes)
+
+
+def test_without_a_refit_there_is_no_classifier(two_classes):
+    X, y = two_classes
+    model = WassersteinSVCCV(radii=[0.1], flip_costs=5.0, class_weight=None).fit(X, y)
+    assert hasattr(model, "coef_")
+    model.set_params(refit=False).fit(X[:, :2], y)
+    assert not hasattr(model, "coef_") and not hasattr(model, "result_") and model.radius_ == 0.1
+    with pytest.raises(NotFittedError, match="refit=True"):
+        model.predict(X[:, :2])
+
+
+def test_several_scores_are_refused_before_the_work(two_classes):
+    with pytest.raises(ValueError, match="scoring must be one score"):
+        WassersteinSVCCV(scoring=["accuracy", "f1"]).fit(*two_classes)
+
+
+def test_small_weights_of_large_features_are_no_constant_classifier(two_classes):
+    X, y = two_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)

@@ -1,0 +1,144 @@
+"""Classifiers of any origin, read as one linear decision."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from drsvm import Problem, WassersteinSVC, solve, worst_case_distribution, worst_case_risk
+from drsvm.model.linear_model import audit_data
+
+CLASSES = ["ant", "bee", "cat"]
+MULTICLASS = [
+    LinearSVC(),
+    LogisticRegression(),
+    SGDClassifier(random_state=0),
+    RidgeClassifier(),
+    WassersteinSVC(flip_cost=np.inf),
+    OneVsRestClassifier(LinearSVC()),
+]
+
+
+@pytest.fixture(scope="module")
+def three():
+    """Return rows and labels of three classes."""
+    rng = np.random.default_rng(4)
+    y = np.repeat(CLASSES, 30)
+    centres = {"ant": [2, 0, 0], "bee": [-1, 2, 0], "cat": [-1, -2, 1]}
+    return rng.normal(size=(90, 3)) + [centres[label] for label in y], y
+
+
+@pytest.mark.parametrize("model", MULTICLASS, ids=lambda model: type(model).__name__)
+def test_a_class_is_judged_against_the_rest_by_its_own_decision_value(model, three):
+    rows, y = three
+    fitted = model.fit(rows, y)
+    for k, label in enumerate(CLASSES):
+        values = np.where(y == label, 1, -1) * fitted.decision_function(rows)[:, k]
+        assert worst_case_risk(fitted, rows, y, radius=0, positive=label) == pytest.approx(
+            np.maximum(1 - values, 0).mean(), rel=1e-10
+        )
+        error = worst_case_risk(fitted, rows, y, radius=0, positive=label, loss="zero-one")
+        assert error == pytest.approx((values <= 0).mean())
+
+
+def test_a_class_behind_a_pipeline_and_a_sparsified_model(three):
+    rows, y = three
+    pipeline = make_pipeline(StandardScaler(), SGDClassifier(random_state=0)).fit(rows, y)
+    scaled = pipeline[0].transform(rows)
+    expected = worst_case_risk(
+        (pipeline[-1].coef_[1], pipeline[-1].intercept_[1]), scaled, y == "bee", radius=0.2, flip_cost=2.0
+    )
+    ball = {"radius": 0.2, "flip_cost": 2.0, "positive": "bee"}
+    assert worst_case_risk(pipeline, rows, y, **ball) == pytest.approx(expected, rel=1e-12)
+    pipeline[-1].sparsify()
+    assert worst_case_risk(pipeline[-1], sparse.csr_array(scaled), y, **ball) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_distribution_of_a_class_against_the_rest(three):
+    rows, y = three
+    model = LinearSVC().fit(rows, y)
+    ball = {"radius": 0.1, "flip_cost": 1.0, "positive": "cat"}
+    distribution = worst_case_distribution(model, rows, y, **ball)
+    assert distribution.labels.dtype == bool and distribution.flipped.any()
+    np.testing.assert_array_equal(distribution.labels != (y == "cat")[distribution.rows], distribution.flipped)
+    assert distribution.expected_loss == pytest.approx(worst_case_risk(model, rows, y, **ball), rel=1e-10)
+
+
+def test_two_classes_have_one_decision_whatever_is_called_positive(three):
+    rows, y = three[0][:60], three[1][:60]
+    model = OneVsRestClassifier(LinearSVC()).fit(rows, y)
+    expected = worst_case_risk(LinearSVC().fit(rows, y), rows, y, radius=0.1)
+    for positive in (None, "ant", "bee"):
+        assert worst_case_risk(model, rows, y, radius=0.1, positive=positive) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"positive='cow' is not one of the classes \['ant', 'bee'\]"):
+        worst_case_risk(model, rows, y, radius=0.1, positive="cow")
+
+
+def test_a_result_is_a_model(three):
+    rows, y = three
+    result = solve(Problem(rows, y == "ant", radius=0.1, flip_cost=2.0, fit_intercept=True))
+    ball = {"radius": 0.1, "flip_cost": 2.0}
+    assert worst_case_risk(result, rows, y == "ant", **ball) == pytest.approx(result.objective, rel=1e-12)
+    assert worst_case_risk(result, rows, y, positive="ant", **ball) == pytest.approx(result.objective, rel=1e-12)
+
+
+def test_the_audit_of_a_robust_classifier_is_its_objective(three):
+    rows, y = three[0][:60], three[1][:60]
+    model = make_pipeline(StandardScaler(), WassersteinSVC(radius=0.1, flip_cost=2.0)).fit(rows, y)
+    risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=2.0)
+    assert risk == pytest.approx(model[-1].objective_, rel=1e-12)
+
+
+def test_arrays_take_the_positive_label_by_name(three):
+    rows, y = three
+    coef, intercept = np.array([1.0, -1.0, 0.0]), 0.5
+    by_name = worst_case_risk((coef, intercept), rows, y, radius=0.1, positive="ant")
+    assert by_name == worst_case_risk((coef, intercept), rows, y == "ant", radius=0.1)
+    two = y[:60]
+    turned = worst_case_risk((-coef, -intercept), rows[:60], two, radius=0.1, positive="ant")
+    assert turned == worst_case_risk((coef, intercept), rows[:60], two, radius=0.1)
+    labels = worst_case_distribution((coef, intercept), rows[:60], two, radius=0.0, positive="ant").labels
+    np.testing.assert_array_equal(labels, two)
+    with pytest.raises(ValueError, match="positive='cow' is not among the labels of y"):
+        worst_case_risk((coef, intercept), rows, y, radius=0.1, positive="cow")
+
+
+def test_a_search_is_read_through(three):
+    rows, y = three
+    search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]}, cv=2)
+    search.fit(rows, y)
+    expected = worst_case_risk(search.best_estimator_, rows, y, radius=0.1, positive="ant")
+    assert worst_case_risk(search, rows, y, radius=0.1, positive="ant") == expected
+
+
+def test_data_frames_are_read_and_strange_columns_refused(three):
+    rows, y = three
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"])
+    model = LinearSVC().fit(frame, y)
+    expected = worst_case_risk((model.coef_[0], model.intercept_[0]), rows, y, radius=0.1, positive="ant")
+    assert worst_case_risk(model, frame, pd.Series(y), radius=0.1, positive="ant") == expected
+    with pytest.raises(ValueError, match=r"only their order differs.*\['a', 'b', 'c'\]"):
+        worst_case_risk(model, frame[["b", "a", "c"]], y, radius=0.1, positive="ant")
+    with pytest.raises(ValueError, match=r"other columns than the model was fitted with: 'z'"):
+        worst_case_risk(model, frame.rename(columns={"a": "z"}), y, radius=0.1, positive="ant")
+
+
+def test_decisions_that_do_not_exist_are_refused(three):
+    rows, y = three
+    with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive='ant'"):
+        audit_data(LinearSVC().fit(rows, y), rows, y)
+    with pytest.raises(ValueError, match=r"positive='cow' is not one of the classes \['ant', 'bee', 'cat'\]"):
+        audit_data(LinearSVC().fit(rows, y), rows, y, positive="cow")
+    with pytest.raises(ValueError, match=r"SVC compares pairs of classes .* 'ant' against the rest: use LinearSVC"):
+        audit_data(SVC(kernel="linear").fit(rows, y), rows, y, positive="ant")
+    with pytest.raises(TypeError, match="DecisionTreeClassifier has no coef_"):
+        audit_data(DecisionTreeClassifier().fit(rows, y), rows, y, positive="ant")
+    with pytest.raises(ValueError, match=r"separates 3 classes: give one row, \(coef\[k\], intercept\[k\]\)"):
+        audit_data((np.ones((3, 3)), np.ones(3)), rows, y, positive="ant")

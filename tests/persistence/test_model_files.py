@@ -1,0 +1,474 @@
+"""Model files: they give back the same classifier, are refused when in doubt, and are written whole or not at all."""
+
+import functools
+import hashlib
+import io
+import json
+import operator
+import os
+import tracemalloc
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
+
+import drsvm
+from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm.persistence import archives
+from drsvm.persistence.model_files import MAGIC, ModelFileError, load_model, save_model, write_whole
+
+skops_io = pytest.importorskip("skops.io")
+
+
+def data(n_classes=2, n=90):
+    rng = np.random.default_rng(0)
+    y = np.array(["ham", "spam", "other"])[np.arange(n) % n_classes]
+    return rng.normal(size=(n, 3)) + (y == "spam")[:, None], y
+
+
+def with_checksum(archive):
+    return MAGIC + f"1 sha256:{hashlib.sha256(archive).hexdigest()}\n".encode() + archive
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "model.drsvm"
+
+
+@pytest.fixture
+def refusal(file):
+    """Return a function that writes a file and returns the message with which it is refused."""
+
+    def refusal(content):
+        file.write_bytes(content)
+        with pytest.raises(ModelFileError) as caught:
+            load_model(file)
+        assert str(caught.value).startswith(f"{file}: ")
+        return str(caught.value)
+
+    return refusal
+
+
+@pytest.fixture
+def saved(file):
+    """Return the content of a good model file."""
+    save_model(WassersteinSVC().fit(*data()), file)
+    return file.read_bytes()
+
+
+# --- round trips --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("steps", [[], [StandardScaler()], [SimpleImputer(), MaxAbsScaler()]], ids=len)
+def test_a_model_comes_back_as_it_was(file, n_classes, steps):
+    X, y = data(n_classes)
+    model = make_pipeline(*steps, WassersteinSVC(class_weight="balanced")).fit(X, y)
+    save_model(model, file, {"note": ["x", 1, None], "nested": {"a": 0.5}})
+    loaded = load_model(file)
+    np.testing.assert_array_equal(loaded.model.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
+    assert loaded.model[-1].get_params() == model[-1].get_params()
+    assert loaded.metadata == {"note": ["x", 1, None], "nested": {"a": 0.5}, "drsvm": drsvm.__version__}
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_certificate_comes_back(file, n_classes):
+    model = WassersteinSVC().fit(*data(n_classes))
+    save_model(model, file)
+    loaded = load_model(file).model
+    assert repr(loaded.result_) == repr(model.result_)
+    before, after = (np.ravel(each.result_)[0] for each in (model, loaded))
+    np.testing.assert_array_equal(after.hinge_dual, before.hinge_dual)
+    assert after.history.to_json() == before.history.to_json() and after.status is before.status
+    assert loaded.gap_ == model.gap_ if n_classes == 2 else np.array_equal(loaded.gap_, model.gap_)
+
+
+def test_a_search_comes_back_with_its_scores(file):
+    X, y = data()
+    search = WassersteinSVCCV(radii=[0.05, 0.1], flip_costs=[1.0], cv=2).fit(X, y)
+    save_model(search, file)
+    loaded = load_model(file).model
+    np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
+    assert loaded.best_params_ == search.best_params_ and repr(loaded.result_) == repr(search.result_)
+    np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+
+
+def test_saving_leaves_the_model_alone(file):
+    model = make_pipeline(WassersteinSVC()).fit(*data())
+    result = model[-1].result_
+    save_model(model, file)
+    assert model[-1].result_ is result
+
+
+def test_sparse_weights_and_models_of_partial_fit(file):
+    X, y = data()
+    model = WassersteinSVC().fit(X, y).sparsify()
+    save_model(model, file)
+    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+    model = WassersteinSVC(radius=0.1).partial_fit(X, y, classes=np.unique(y))
+    save_model(model, file)
+    loaded = load_model(file).model
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(RobustScaler(), WassersteinSVC()),
+        WassersteinSVC(random_state=np.random.default_rng(0)),
+        LogisticRegression(),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(file, model):
+    with pytest.raises(ModelFileError, match=r"RobustScaler|Generator|PCG64|LogisticRegression"):
+        save_model(model.fit(*data()), file)
+    assert not file.exists()
+
+
+def test_an_unfitted_model_is_not_saved(file):
+    with pytest.raises(ModelFileError, match="call fit first"):
+        save_model(WassersteinSVC(), file)
+
+
+# --- refusals -----------------------------------------------------------------------------------------------------
+
+
+def test_files_that_are_no_models(refusal, tmp_path):
+    for content in (b"", b"drsvm", b"a,b\n1,2\n", b"drsvm-model \n", b"drsvm-model x sha256:0\n", os.urandom(500)):
+        assert "is not a drsvm model" in refusal(content)
+    with pytest.raises(ModelFileError, match="there is no such file"):
+        load_model(tmp_path / "nothing")
+    with pytest.raises(ModelFileError, match="cannot be read"):
+        load_model(tmp_path)
+
+
+def test_a_changed_or_truncated_file(refusal, saved):
+    start = saved.index(b"\n") + 1
+    for position in np.linspace(start, len(saved) - 1, 40).astype(int):
+        changed = bytearray(saved)
+        changed[position] ^= 1
+        assert "the checksum is wrong" in refusal(bytes(changed))
+        assert "the checksum is wrong" in refusal(saved[:position])
+    assert "the checksum is wrong" in refusal(saved + b"more")
+
+
+def test_a_file_of_a_newer_version(refusal, saved):
+    assert "newer drsvm" in refusal(saved.replace(b"drsvm-model 1", b"drsvm-model 9", 1))
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (LogisticRegression(), "sklearn.linear_model._logistic.LogisticRegression"),
+        (RobustScaler(), "sklearn.preprocessing._data.RobustScaler"),
+        (os.path.join, "posixpath.join|ntpath.join"),
+        (np.add, "numpy"),
+        (functools.partial(print, "hello"), "functools.partial"),
+        (operator.methodcaller("system", "true"), "methodcaller"),
+        (slice(1), "builtins.slice"),
+        ({1, 2}, "builtins.set"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_types_outside_the_list_are_refused(refusal, content, named):
+    import re
+
+    for wrapped in (content, {"model": WassersteinSVC().fit(*data()), "metadata": {"a": [content]}}):
+        message = refusal(with_checksum(skops_io.dumps(wrapped)))
+        assert re.search(named, message) and "refused" in message
+
+
+def rewritten(archive, change):
+    """Return an archive whose schema has been changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, change(json.loads(content)) if name == "schema.json" else content)
+    return out.getvalue()
+
+
+def test_an_allowed_type_built_in_another_way_is_refused(refusal):
+    def change(schema):
+        node = {"__class__": "str", "__module__": "builtins", "__loader__": "FunctionNode", "content": "x"}
+        return json.dumps({**schema, "extra": [[{"deep": node}]]})
+
+    archive = rewritten(skops_io.dumps({"model": [], "metadata": {}}), change)
+    assert "builtins.str (FunctionNode)" in refusal(with_checksum(archive))
+
+
+def test_no_code_of_a_refused_file_runs(refusal, tmp_path):
+    """A node that would call a function of a module that leaves a trace when imported."""
+    (tmp_path / "trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\ndef go(*args): pass\n")
+
+    def change(schema):
+        call = {"__class__": "go", "__module__": "trap", "__loader__": "FunctionNode", "content": {}, "__id__": 1}
+        return json.dumps({**schema, "content": {"model": call}})
+
+    archive = rewritten(skops_io.dumps({"model": [], "metadata": {}}), change)
+    import sys
+
+    sys.path.insert(0, str(tmp_path))
+    try:
+        assert "trap.go" in refusal(with_checksum(archive))
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert not (tmp_path / "sprung").exists() and "trap" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"model": {"a": 1}, "metadata": {}},
+        {"model": make_pipeline(StandardScaler()), "metadata": {}},
+        {"model": WassersteinSVC(), "metadata": [1]},
+        {"metadata": {}},
+        [1, 2],
+        "text",
+    ],
+    ids=str,
+)
+def test_allowed_types_that_make_no_model(refusal, content):
+    assert "not that of a drsvm model" in refusal(with_checksum(skops_io.dumps(content)))
+
+
+def test_a_model_with_an_incomplete_result(refusal):
+    model = WassersteinSVC().fit(*data())
+    model.result_ = {"status": "NONE"}
+    assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+
+
+@pytest.mark.parametrize("left_out", ["history", "weights"])
+def test_a_result_without_one_of_its_parts(refusal, left_out):
+    model = WassersteinSVC().fit(*data())
+    del model.result_.__dict__[left_out]
+    assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+
+
+def with_field(archive, offset_local, offset_central, value):
+    """Return an archive with a field of the headers of its first member changed."""
+    changed = bytearray(archive)
+    changed[offset_local] = value
+    changed[archive.index(b"PK\x01\x02") + offset_central] = value
+    return bytes(changed)
+
+
+def schema_only(text):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("schema.json", text)
+    return out.getvalue()
+
+
+def with_pickled_array(archive):
+    pickled, out = io.BytesIO(), io.BytesIO()
+    np.save(pickled, np.array([{}], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, pickled.getvalue() if name.endswith(".npy") else old.read(name))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["deep", "encrypted", "bad stream", "pickled array"])
+def test_hostile_archives(refusal, saved, kind):
+    small = schema_only("{}" + " " * 100)
+    archive = {
+        "deep": schema_only("[" * 200_000),
+        "encrypted": with_field(small, 6, 8, 1),
+        "bad stream": small[:41] + b"\x07" + small[42:],  # a block of no known type, behind header and name
+        "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
+    }[kind]
+    message = refusal(with_checksum(archive))
+    assert "its content is not that of a drsvm model" in message and "allow_pickle" not in message
+
+
+def test_archives_that_are_none(refusal):
+    assert "not that of a drsvm model" in refusal(with_checksum(b"no zip"))
+    empty = io.BytesIO()
+    zipfile.ZipFile(empty, "w").close()
+    assert "not that of a drsvm model" in refusal(with_checksum(empty.getvalue()))
+
+
+def test_the_extra_is_named(file, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"pip install 'drsvm\[cli\]'"):
+        save_model(WassersteinSVC().fit(*data()), file)
+
+
+# --- files that would take more memory or time than they should ---------------------------------------------------
+
+
+def archive_of(saved):
+    return saved[saved.index(b"\n") + 1 :]
+
+
+def with_members(archive, compression=zipfile.ZIP_DEFLATED, **members):
+    """Return an archive with further members, or other content of known ones."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(out, "w", compression) as new:
+        for name in old.namelist():
+            new.writestr(name, members.pop(name, None) or old.read(name))
+        for name, content in members.items():
+            new.writestr(name, content)
+    return out.getvalue()
+
+
+def npy(array):
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+def first_array(archive):
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        return next(name for name in opened.namelist() if name.endswith(".npy"))
+
+
+@pytest.mark.parametrize("member", ["an array", "schema.json", "something else"])
+def test_a_file_that_would_unpack_to_a_lot_is_refused_before_it_is(refusal, saved, monkeypatch, member):
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
+    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    archive = archive_of(saved)
+    name = first_array(archive) if member == "an array" else member
+    bomb = with_checksum(with_members(archive, **{name: bytes(20 << 20)}))
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)  # nothing may be read
+    message = refusal(bomb)
+    assert "would unpack to 21 MB" in message and "times the size of the file" in message
+
+
+def test_a_long_schema_is_refused_before_it_is_parsed(refusal, saved, monkeypatch):
+    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    monkeypatch.setattr(json, "loads", None)
+    text = b"[" + b"[]," * (1 << 20) + b"[]]"
+    assert "its schema.json would unpack to 3 MB" in refusal(
+        with_checksum(with_members(archive_of(saved), **{"schema.json": text}))
+    )
+
+
+def test_a_directory_that_lies_is_not_believed():
+    """A member of 64 MB that claims 100 bytes, with the right checksum for these."""
+    archive = bytearray(with_members(schema_only("{}"), **{"7.npy": bytes(64 << 20)}))
+    for signature, crc, size in ((b"PK\x03\x04", 14, 22), (b"PK\x01\x02", 16, 24)):
+        start = archive.rindex(signature)
+        archive[start + crc : start + crc + 4] = zlib.crc32(bytes(100)).to_bytes(4, "little")
+        archive[start + size : start + size + 4] = (100).to_bytes(4, "little")
+    tracemalloc.start()
+    try:
+        plain = archives.unpacked(bytes(archive))
+        assert tracemalloc.get_traced_memory()[1] < 2 << 20
+    finally:
+        tracemalloc.stop()
+    with zipfile.ZipFile(io.BytesIO(plain)) as opened:
+        assert opened.read("7.npy") == bytes(100)
+
+
+def test_a_sparse_matrix_counts_with_what_it_unpacks_to(refusal, monkeypatch):
+    monkeypatch.setattr(archives, "SMALL", 1 << 20)
+    inner = with_members(schema_only("{}"), **{"data.npy": bytes(20 << 20)})
+    archive = with_members(schema_only("{}"), zipfile.ZIP_STORED, **{"7.npz": inner})
+    assert "would unpack to 21 MB" in refusal(with_checksum(archive))
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_cannot_be_unpacked_within_bounds_is_refused(refusal, compression):
+    archive = with_members(schema_only("{}"), compression, **{"7.npy": bytes(1000)})
+    assert "compressed in a way that no drsvm model is" in refusal(with_checksum(archive))
+
+
+def test_too_many_parts_and_parts_of_one_name(refusal, saved, monkeypatch):
+    out = io.BytesIO(archive_of(saved))
+    with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("schema.json", "{}")
+    assert "two parts of the same name" in refusal(with_checksum(out.getvalue()))
+    monkeypatch.setattr(archives, "MEMBERS", 5)
+    assert "parts; a drsvm model has at most 5" in refusal(saved)
+
+
+def test_one_array_for_many_objects_is_refused(refusal, saved):
+    def change(schema):
+        node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
+        arrays = [{**node, "file": "7.npy", "__id__": number} for number in range(1000)]
+        return json.dumps({**schema, "extra": arrays})
+
+    assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
+
+
+def test_references_that_multiply_are_refused(refusal):
+    """Forty lists, each of which names the one before twice: a walk over all of them would never end."""
+    bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
+    node = {**bare, "__id__": 1}
+    for number in range(2, 42):
+        node = {**bare, "content": [node, {**bare, "__id__": number - 1}], "__id__": number}
+    assert "over and over" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
+
+
+def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
+    archive = archive_of(saved)
+    honest = npy(np.zeros(1000))
+    for claimed in (b"(99999999999999,)", b"(9999999,)"):
+        blanks = b" " * (len(claimed) - len(b"(1000,)"))
+        lying = honest.replace(b"(1000,), }" + blanks, claimed + b", }", 1)
+        assert claimed in lying
+        message = refusal(with_checksum(with_members(archive, **{first_array(archive): lying})))
+        assert "not that of a drsvm model" in message or "a size in it is wrong" in message
+
+
+def test_a_model_that_shrinks_too_much_is_saved_uncompressed(file, monkeypatch):
+    for name, value in {"RATIO": 2, "SMALL": 0, "SMALL_TEXT": 0}.items():
+        monkeypatch.setattr(archives, name, value)
+    X, y = data()
+    model = WassersteinSVC().fit(X, y)
+    save_model(model, file)
+    with zipfile.ZipFile(io.BytesIO(archive_of(file.read_bytes()))) as opened:
+        assert {member.compress_type for member in opened.infolist()} == {zipfile.ZIP_STORED}
+    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+
+
+def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
+    monkeypatch.setattr(archives, "MEMBERS", 5)
+    with pytest.raises(ModelFileError, match=r"model.drsvm: the model cannot be saved: it has \d+ parts"):
+        save_model(WassersteinSVC().fit(*data()), file)
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace", "chmod"])
+def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, failing):
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, failing, fail)
+    with pytest.raises(OSError, match="No space left"):
+        write_whole(target, b"new")
+    monkeypatch.undo()
+    assert target.read_text() == "old" and list(tmp_path.iterdir()) == [target]
+
+
+def test_links_and_permissions_are_kept(tmp_path):
+    target, link = tmp_path / "real.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_whole(link, b"new")
+    assert link.is_symlink() and target.read_text() == "new" and target.stat().st_mode & 0o777 == 0o640
+    write_whole(tmp_path / "fresh", b"x")
+    mask = os.umask(0)
+    os.umask(mask)
+    assert (tmp_path / "fresh").stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_device_is_written_to(tmp_path):
+    write_whole(os.devnull, b"x")
+    assert not os.path.isfile(os.devnull)
