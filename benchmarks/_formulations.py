@@ -99,7 +99,7 @@ def _primal(problem, **more: int) -> _Builder:
     build = _Builder(w=d, level=1, loss=n, **more, absolute=d if problem.norm.q == 1 else 0)
     build.curvature[build.at["w"]] = problem.l2
     build.cost[build.at["level"]] = problem.radius
-    build.cost[build.at["loss"]] = problem.weights
+    build.cost[build.at["loss"]] = problem.sample_weight
     build.lower[build.at["loss"]] = 0.0
     build.norm_below(problem.norm.q, "w", "level")
     return build
@@ -146,7 +146,7 @@ def dual(problem) -> Program:
     pull = {"pull": -sparse.eye_array(d)} if ridge else {}
     build.add("equal", {"net": Z.T, "force": -sparse.eye_array(d), **pull}, 0.0)
     build.add("equal", {"flip": np.full((1, n), problem.flip_cost), "budget": np.ones((1, 1))}, problem.radius)
-    build.add("below", {"net": eye, "flip": 2.0 * eye}, problem.weights)
+    build.add("below", {"net": eye, "flip": 2.0 * eye}, problem.sample_weight)
     build.add("below", {"net": -eye, "flip": -eye}, 0.0)
     build.norm_below(problem.norm.p, "force", "budget")
     return build.program(weights=slice(0, d), weights_are_multipliers=True)
@@ -167,5 +167,5 @@ def cvxpy_margins(problem):
         1 + margin - problem.flip_cost * level <= loss,
         cp.norm(w, problem.norm.q) <= level,
     ]
-    risk = problem.radius * level + problem.weights @ loss
+    risk = problem.radius * level + problem.sample_weight @ loss
     return cp.Problem(cp.Minimize(risk + 0.5 * problem.l2 * cp.sum_squares(w)), constraints), {"weights": w}

@@ -133,7 +133,7 @@ def complaints_about(problem, result, max_time, patience):
 def primal_noise(problem, weights, intercept):
     """Return the size of roundings in the objective of a classifier, and in a bound as far as it concerns this one."""
     X = np.abs(Plain.of(problem).X)
-    terms = 1.0 + problem.weights @ (X @ np.abs(weights)) + abs(intercept)
+    terms = 1.0 + problem.sample_weight @ (X @ np.abs(weights)) + abs(intercept)
     return 16.0 * sum(X.shape) * EPS * float(terms)
 
 

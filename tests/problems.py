@@ -108,7 +108,9 @@ class Plain:
     @classmethod
     def of(cls, problem):
         X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X, dtype=float)
-        return cls(X, problem.signs, problem.weights, problem.radius, problem.flip_cost, problem.norm.p, problem.l2)
+        return cls(
+            X, problem.signs, problem.sample_weight, problem.radius, problem.flip_cost, problem.norm.p, problem.l2
+        )
 
     @property
     def q(self):

@@ -147,7 +147,7 @@ class CpuEngine:
             _Block(
                 first,
                 last := min(first + size, n),
-                problem.weights[first:last],
+                problem.sample_weight[first:last],
                 problem.signs[first:last],
                 np.empty((6, last - first)),
                 [np.empty((3, last - first)) for _ in range(2)],

@@ -117,7 +117,7 @@ def listed(names: list[str], most: int = 5) -> str:
 def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
     """Warn where the adversary can afford to flip all labels of a class."""
     for index, problem in enumerate(problems):
-        smaller = min(float(problem.weights[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
+        smaller = min(float(problem.sample_weight[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
         if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
             rarer = f"{classes[index]!r} against the rest" if len(problems) > 1 else "the rarer class"
             warnings.warn(

@@ -85,7 +85,7 @@ def chance_radius(
 def chance_pull(problem: Problem, active, counts=None) -> float:
     """Return the typical norm of the pull of some rows with random labels; with an intercept their mean is no pull."""
     # A row that stands for k rows is k independent pulls of a k-th of its weight.
-    variances_of_labels = np.where(active, problem.weights**2 / (1.0 if counts is None else counts), 0.0)
+    variances_of_labels = np.where(active, problem.sample_weight**2 / (1.0 if counts is None else counts), 0.0)
     squares, sums = np.zeros(problem.n_features), np.zeros(problem.n_features)
     for block in row_blocks(problem.X):
         rows = problem.X[block].astype(np.float64)

@@ -128,10 +128,10 @@ def _check(problem, values, name) -> np.ndarray:
 
 def _clip(problem, alpha, beta):
     """Return copies within their bounds; from here on they are changed in place, for the sake of memory."""
-    alpha = np.clip(alpha, 0.0, problem.weights)
-    beta = np.clip(beta, 0.0, problem.weights) if problem.flips_possible else np.zeros_like(alpha)
+    alpha = np.clip(alpha, 0.0, problem.sample_weight)
+    beta = np.clip(beta, 0.0, problem.sample_weight) if problem.flips_possible else np.zeros_like(alpha)
     shrink = alpha + beta
-    np.divide(problem.weights, np.maximum(shrink, problem.weights, out=shrink), out=shrink)
+    np.divide(problem.sample_weight, np.maximum(shrink, problem.sample_weight, out=shrink), out=shrink)
     alpha *= shrink
     beta *= shrink
     return alpha, beta

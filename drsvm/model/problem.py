@@ -58,7 +58,7 @@ class Problem:
     fit_intercept: bool
     X: Any = field(repr=False)
     signs: np.ndarray = field(repr=False)
-    weights: np.ndarray = field(repr=False)
+    sample_weight: np.ndarray = field(repr=False)
     classes: np.ndarray = field(repr=False)
     kept: np.ndarray | None = field(repr=False)
     n_given: int = field(repr=False)
@@ -90,7 +90,7 @@ class Problem:
                     f"Only the label {left!r} is left after rows of sample_weight 0 are removed: "
                     "at least one row of each class needs a positive weight."
                 )
-        self._set(X=X, signs=signs, weights=weights, classes=classes, kept=kept, n_given=n)
+        self._set(X=X, signs=signs, sample_weight=weights, classes=classes, kept=kept, n_given=n)
         self._set(**_check_parameters(radius, flip_cost, norm, l2, fit_intercept))
 
     def _set(self, **values) -> None:
@@ -103,9 +103,9 @@ class Problem:
         """Return the problem on some of its rows (indices among those of positive weight), of both classes."""
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
-        weights = self.weights[rows]
+        weights = self.sample_weight[rows]
         other._set(
-            X=self.X[rows], signs=self.signs[rows], weights=weights / weights.sum(), kept=None, n_given=len(rows)
+            X=self.X[rows], signs=self.signs[rows], sample_weight=weights / weights.sum(), kept=None, n_given=len(rows)
         )
         return other
 
@@ -120,7 +120,7 @@ class Problem:
         if self.kept is not None:
             signs, weights = signs[self.kept], weights[self.kept]
         other = self.replace()
-        other._set(signs=signs, weights=weights, classes=np.array([False, True]))
+        other._set(signs=signs, sample_weight=weights, classes=np.array([False, True]))
         return other
 
     def on_features(self, features) -> "Problem":
@@ -187,7 +187,7 @@ class Problem:
 
     def radius_price(self, w, margins) -> float:
         """Return the smallest λ ≥ ‖w‖_q that is best for the given weights."""
-        return float(smallest_best_price(margins, self.weights, self.norm.value(w), self.radius, self.flip_cost))
+        return float(smallest_best_price(margins, self.sample_weight, self.norm.value(w), self.radius, self.flip_cost))
 
     def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
         """Return the objective at (w, b), by default with the best λ."""
@@ -197,14 +197,14 @@ class Problem:
 
     def objective_at(self, w, margins, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
-        risk = self.radius * radius_price + float(self.weights @ losses(margins, radius_price, self.flip_cost))
+        risk = self.radius * radius_price + float(self.sample_weight @ losses(margins, radius_price, self.flip_cost))
         return risk + 0.5 * self.l2 * float(w @ w)
 
     def typical_row_norm(self) -> float:
         """Return the mean p-norm of the rows that are not 0 (1 where all are): the unit of a shift."""
         norms = np.concatenate([row_norms(self.X[block], self.norm.p) for block in row_blocks(self.X)])
         positive = norms > 0
-        return float(np.average(norms[positive], weights=self.weights[positive])) if positive.any() else 1.0
+        return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
 
     def to_given_rows(self, values) -> np.ndarray:
         """Spread one value per kept row over the rows that were given, 0 for those of weight 0."""

@@ -99,7 +99,7 @@ class FreeFlips(State):
         self.finished = True
 
     def candidate(self) -> Candidate:
-        half = 0.5 * self.problem.weights
+        half = 0.5 * self.problem.sample_weight
         return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
 
 

@@ -111,7 +111,7 @@ class Subproblem:
     def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
         self.problem, self.relaxation = problem, relaxation
         self.rows = rows_of(problem.X)
-        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.weights)
+        self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
         n, d = problem.X.shape
         whole = problem.X.dtype == np.float64  # else rows are widened, a few at a time
         self.blocks = [slice(0, n)] if whole else list(row_blocks(problem.X))

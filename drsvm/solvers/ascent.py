@@ -90,7 +90,7 @@ class Ascent(ABC):
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
         self.kappa = problem.flip_cost if problem.flips_possible else 0.0
-        self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.weights))
+        self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
         self.square = self.samples.mean_square
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
@@ -108,9 +108,9 @@ class Ascent(ABC):
         problem = self.problem
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
-            self.hinge = np.clip(start.hinge_dual, 0.0, problem.weights)
+            self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
             if problem.flips_possible:
-                self.flip = np.clip(start.flip_dual, 0.0, problem.weights - self.hinge)
+                self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge)
             self.v, turn = problem.weighted_sum(self.hinge - self.flip)
             self.turn = turn if problem.fit_intercept else 0.0
         if problem.radius == 0.0:
@@ -122,14 +122,14 @@ class Ascent(ABC):
         problem = self.problem
         if problem.radius == 0.0:
             return UNLIMITED
-        mean, _ = problem.weighted_sum(problem.weights)
+        mean, _ = problem.weighted_sum(problem.sample_weight)
         direction = mean - problem.norm.project_dual_ball(mean, problem.radius)
         size = problem.norm.value(direction)
         if size == 0.0:
             return 1.0
         rows = self.rng.permutation(problem.n_rows)[:ROWS_OF_FIRST_GUESS]
         margins = problem.signs[rows] * (problem.X[rows] @ (direction / size))
-        weights = problem.weights[rows] / problem.weights[rows].sum()
+        weights = problem.sample_weight[rows] / problem.sample_weight[rows].sum()
         ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
 
         def value(level):
@@ -194,8 +194,8 @@ class Ascent(ABC):
         problem, margins = self.problem, self.margins
         level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
         ridge = problem.l2 * float(self.w @ self.w)
-        pulls = problem.weights * margins
-        flips = (margins - self.kappa * level, pulls - problem.weights * (self.kappa * level))
+        pulls = problem.sample_weight * margins
+        flips = (margins - self.kappa * level, pulls - problem.sample_weight * (self.kappa * level))
 
         def slope_and_losses(scale):
             losses = np.maximum(1.0 - scale * margins, 0.0)
@@ -209,7 +209,7 @@ class Ascent(ABC):
 
         def value(scale):
             price = problem.radius * level * scale + 0.5 * ridge * scale**2
-            return price + float(problem.weights @ slope_and_losses(scale)[1])
+            return price + float(problem.sample_weight @ slope_and_losses(scale)[1])
 
         low, high = SCALES
         while high - low > SCALE_ACCURACY:
@@ -237,7 +237,7 @@ class Ascent(ABC):
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""
         if self.problem.flip_cost == 0.0:  # flips are free: every classifier has the worst-case risk 1
-            half = 0.5 * self.problem.weights
+            half = 0.5 * self.problem.sample_weight
             return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
         return Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
 

@@ -146,7 +146,7 @@ def build_model(problem: Problem) -> Model:
     A = sparse.block_array(blocks, format="csc")
     cost = np.zeros(A.shape[1])
     cost[d + len(b)] = problem.radius / unit
-    cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.weights
+    cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
 
@@ -194,7 +194,7 @@ def cvxpy_model(problem: Problem):
     pieces = [1 - margins, np.zeros(problem.n_rows)]
     if np.isfinite(problem.flip_cost):
         pieces.append(1 + margins - problem.flip_cost * price)
-    risk = problem.radius * price + problem.weights @ cp.maximum(*pieces)
+    risk = problem.radius * price + problem.sample_weight @ cp.maximum(*pieces)
     ridge = 0.5 * problem.l2 * cp.sum_squares(w)
     model = cp.Problem(cp.Minimize(risk + ridge), [cp.norm(w, problem.norm.q) <= price])
     return model, {"weights": w, "intercept": b, "radius_price": price}

@@ -51,7 +51,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
 
 def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
     """Yield constant classifiers with the multipliers that prove them where anything does."""
-    weights, origin, nothing = problem.weights, np.zeros(problem.n_features), np.zeros(problem.n_rows)
+    weights, origin, nothing = problem.sample_weight, np.zeros(problem.n_features), np.zeros(problem.n_rows)
     positive = problem.signs > 0
     share = float(weights[positive].sum())
     lighter, sign = min(share, 1.0 - share), (1.0 if share > 0.5 else -1.0)

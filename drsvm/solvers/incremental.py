@@ -138,7 +138,7 @@ class IncrementalState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.resources = ExitStack()
         self.resources.enter_context(single_threaded_blas())
-        samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.weights))
+        samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
         rng = generator(limits.random_state)
         self.epochs = Epochs(samples, Cone.of(problem), settings.order, rng, time=limits.time)
         self.point = self.epochs.origin()
@@ -151,7 +151,7 @@ class IncrementalState(State):
         self.phase = next(self._phases)
 
     def _go_to(self, start: Candidate) -> None:
-        point, weights = self.point, self.problem.weights
+        point, weights = self.point, self.problem.sample_weight
         point.w[:] = start.weights
         price = self.problem.radius_price(point.w, self.problem.margins(point.w, start.intercept))
         level = price if self.epochs.cone.limits_weights else UNLIMITED
@@ -183,10 +183,10 @@ class IncrementalState(State):
         """Return the best point at hand, with multipliers."""
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
         if self.problem.flip_cost == 0:  # flips are free: every classifier has the worst-case risk 1
-            half = 0.5 * self.problem.weights
+            half = 0.5 * self.problem.sample_weight
             return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
         point, multipliers = self.phase.point(), self.phase.multipliers()
-        hinge, flip = (self.problem.weights * shares for shares in multipliers)
+        hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
         return Candidate(point.w, float(point.scalars[1]), hinge, flip)
 
     def certificate_due(self) -> bool:
@@ -263,7 +263,9 @@ class Memory(Phase):
 
 
 def _bound(problem: Problem, point: Point, hinge, flip) -> float:
-    return dual_point(problem, problem.weights * hinge, problem.weights * flip, reference=point.w).lower_bound
+    return dual_point(
+        problem, problem.sample_weight * hinge, problem.sample_weight * flip, reference=point.w
+    ).lower_bound
 
 
 def few_rows_factor(problem: Problem) -> float:

@@ -59,7 +59,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     if problem.flip_cost == 0:
         return 0.0
     problem = Centred.of(problem).problem
-    total, _ = problem.weighted_sum(problem.weights)
+    total, _ = problem.weighted_sum(problem.sample_weight)
     if not problem.fit_intercept:
         direction = norm_for(problem.norm.q).worst_direction(total)
         if 2.0 * problem.margins(direction).max() <= problem.flip_cost:
@@ -93,7 +93,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
 
 def _constant_classifiers(problem: Problem) -> list[tuple[float, float]]:
     """Return the objectives of the best constant classifiers as lines (height, slope) in the radius."""
-    share = float(problem.weights[problem.signs > 0].sum())
+    share = float(problem.sample_weight[problem.signs > 0].sum())
     smaller = 2.0 * min(share, 1.0 - share)
     if math.isinf(problem.flip_cost):
         return [(smaller, 0.0)]

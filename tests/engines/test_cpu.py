@@ -69,7 +69,7 @@ class Samples:
         self.rows = np.asarray(problem.X.toarray() if sparse.issparse(problem.X) else problem.X, dtype=float)
         if problem.fit_intercept:
             self.rows = np.column_stack([self.rows, np.ones(len(self.rows))])
-        self.signs, self.weights = problem.signs, problem.weights
+        self.signs, self.weights = problem.signs, problem.sample_weight
         self.kappa = engine.kappa
         self.used = [0, 1, 2] if engine.flips else [0, 2]
 

@@ -17,7 +17,7 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
 def epochs_of(problem, order="cyclic"):
-    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.weights))
+    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
     return Epochs(samples, Cone.of(problem), order, np.random.default_rng(0))
 
 
@@ -104,7 +104,7 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
     problem = Problem(X, y, norm=norm, l2=l2, fit_intercept=True, sample_weight=weights)
     epochs = epochs_of(problem, "shuffled")
     step, point = 0.5 * epochs.natural_step, epochs.origin()
-    total, pi = 60 * step, problem.weights
+    total, pi = 60 * step, problem.sample_weight
     for _ in range(300):
         point.w[:], point.scalars[:] = 0.0, 0.0  # back to the centre
         epochs.memory(problem, point, step)

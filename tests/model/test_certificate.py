@@ -19,7 +19,7 @@ Y = np.array([1, -1, 1, -1])
 @st.composite
 def multipliers(draw, problem):
     """Draw multipliers of every origin: none, random, unbalanced, far too large, negative, infinite."""
-    rng, n, pi = generator(draw), problem.n_rows, problem.weights
+    rng, n, pi = generator(draw), problem.n_rows, problem.sample_weight
     kind = draw(
         st.sampled_from(["none", "zero", "full", "random", "unbalanced", "large", "negative", "infinite", "huge"])
     )
@@ -95,7 +95,7 @@ def test_a_feasible_point_comes_back_as_it_is(case):
 
 def clipped_and_balanced(problem, alpha, beta):
     """The repair but for its last step, the scale."""
-    n, pi = problem.n_rows, problem.weights
+    n, pi = problem.n_rows, problem.sample_weight
     alpha = np.minimum(np.maximum(np.zeros(n) if alpha is None else alpha, 0), pi)
     beta = np.minimum(np.maximum(np.zeros(n) if beta is None else beta, 0), pi)
     if math.isinf(problem.flip_cost) or problem.radius == 0 < problem.flip_cost:
@@ -137,7 +137,7 @@ def test_the_bound_of_any_multipliers_is_below_the_optimum(problem):
     best = solve(problem, "conic", tol=1e-9)
     rng = np.random.default_rng(problem.n_rows)
     for size in (0.0, 0.1, 1.0, 10.0):
-        noise = size * problem.weights * rng.normal(size=(2, problem.n_rows))
+        noise = size * problem.sample_weight * rng.normal(size=(2, problem.n_rows))
         kept = problem.kept if problem.kept is not None else slice(None)
         bound = dual_point(problem, best.hinge_dual[kept] + noise[0], best.flip_dual[kept] + noise[1]).lower_bound
         assert bound <= best.objective + 1e-9

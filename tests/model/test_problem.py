@@ -65,13 +65,13 @@ def test_bad_labels_are_refused(labels, error, message):
 
 @pytest.mark.parametrize("factor", [1.0, 1e300, 1e-300, 5e-324])
 def test_weights_are_scaled_to_sum_one(factor):
-    weights = Problem(X, Y, sample_weight=np.array([1, 2, 3, 4, 6]) * factor).weights
+    weights = Problem(X, Y, sample_weight=np.array([1, 2, 3, 4, 6]) * factor).sample_weight
     np.testing.assert_allclose(weights, np.array([1, 2, 3, 4, 6]) / 16, rtol=1e-15)
 
 
 def test_equal_weights_by_any_name():
     for given_weights in (None, 3, np.ones(5, dtype=bool), [2] * 5, np.full(5, 1e308)):
-        np.testing.assert_allclose(Problem(X, Y, sample_weight=given_weights).weights, 0.2, rtol=1e-15)
+        np.testing.assert_allclose(Problem(X, Y, sample_weight=given_weights).sample_weight, 0.2, rtol=1e-15)
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -221,7 +221,7 @@ def test_dense_and_sparse_agree(problem, data):
         problem.flip_cost,
         problem.norm,
         problem.l2,
-        problem.weights,
+        problem.sample_weight,
         problem.fit_intercept,
     )
     w, b = data.draw(classifiers(problem))
@@ -273,7 +273,7 @@ def test_a_canonical_csr_array_is_used_where_it_is(container):
 def test_replace_copies_no_data():
     problem = Problem(X, Y, radius=0.1)
     other = problem.replace(radius=0.2)
-    assert other.X is problem.X and other.signs is problem.signs and other.weights is problem.weights
+    assert other.X is problem.X and other.signs is problem.signs and other.sample_weight is problem.sample_weight
 
 
 def snapshot(rows):
@@ -393,7 +393,7 @@ def test_a_problem_is_frozen_and_prints_readably():
     problem = Problem(sparse.csr_array(X), Y, radius=0.25, norm=1)
     with pytest.raises(dataclasses.FrozenInstanceError):
         problem.radius = 1.0
-    for values in (problem.signs, problem.weights, problem.classes):
+    for values in (problem.signs, problem.sample_weight, problem.classes):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 0
     assert repr(problem) == "Problem(5 × 3 sparse, radius=0.25, flip_cost=1.0, norm=1, l2=0.0, fit_intercept=False)"
@@ -504,7 +504,7 @@ def test_a_change_of_unit_changes_nothing(problem, data, unit):
         problem.flip_cost * unit,
         problem.norm,
         problem.l2 * unit**2,
-        problem.weights,
+        problem.sample_weight,
         problem.fit_intercept,
     )
     assert scaled.objective(w / unit, b) == pytest.approx(problem.objective(w, b), rel=1e-11)

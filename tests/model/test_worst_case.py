@@ -26,7 +26,12 @@ def audits(draw, **fixed):
     """Draw the arguments of an audit: a classifier, data and a ball."""
     problem = draw(problems(l2=0.0, **fixed))
     ball = {"radius": problem.radius, "flip_cost": problem.flip_cost, "norm": problem.norm.p}
-    return draw(classifiers(problem)), np.array(problem.X), problem.signs, {**ball, "sample_weight": problem.weights}
+    return (
+        draw(classifiers(problem)),
+        np.array(problem.X),
+        problem.signs,
+        {**ball, "sample_weight": problem.sample_weight},
+    )
 
 
 def options(model, X, y, norm):

@@ -24,7 +24,7 @@ def fed(problem, rounds, blocks, **settings):
     )
     for _ in range(rounds):
         for rows in np.array_split(np.arange(problem.n_rows), blocks):
-            fit.feed(problem.X[rows], problem.signs[rows], problem.n_rows * problem.weights[rows])
+            fit.feed(problem.X[rows], problem.signs[rows], problem.n_rows * problem.sample_weight[rows])
     return fit
 
 

@@ -78,7 +78,7 @@ def test_sums_belong_to_the_multipliers(norm):
     np.testing.assert_allclose(ascent.v, v, atol=1e-10)
     assert ascent.turn == pytest.approx(turn, abs=1e-9)
     assert (ascent.hinge >= 0).all() and (ascent.flip >= 0).all()
-    assert (ascent.hinge + ascent.flip <= problem.weights * (1 + 1e-12)).all()
+    assert (ascent.hinge + ascent.flip <= problem.sample_weight * (1 + 1e-12)).all()
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -176,7 +176,7 @@ def test_starts_from_other_problems(norm, change):
 @pytest.mark.parametrize("norm", [2, math.inf])
 def test_a_start_of_zero_weights_is_no_burden(norm):
     problem = well_conditioned_instance(4, 200, 6, norm=norm, flip_cost=math.inf)
-    largest = problem.norm.dual_value(problem.weighted_sum(problem.weights)[0])
+    largest = problem.norm.dual_value(problem.weighted_sum(problem.sample_weight)[0])
     nothing = solve(problem.replace(radius=largest), "dual-coordinate")
     assert not nothing.weights.any()
     nearby = problem.replace(radius=0.8 * largest)

@@ -35,7 +35,7 @@ def short_slices(monkeypatch):
 
 
 def epochs_of(problem, time=None):
-    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.weights))
+    samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
     return Epochs(samples, Cone.of(problem), "cyclic", np.random.default_rng(0), time=time)
 
 
@@ -107,7 +107,7 @@ def test_a_point_that_memory_was_cut_short_at_belongs_to_its_multipliers(short_s
     epochs = epochs_of(problem, Looks(2))
     point, step = epochs.origin(), 0.3 * epochs.natural_step
     epochs.memory(problem, point, step)
-    total, pi = 100 * step, problem.weights
+    total, pi = 100 * step, problem.sample_weight
     pull, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
     level = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
     w, level = problem.norm.project_epigraph(total * pull / (1 + total * 0.1), level, 1 + total * 0.1)
