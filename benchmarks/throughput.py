@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
 from drsvm import Problem
+from drsvm.clock import TimeLimit
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.solvers import make_solver
 from drsvm.solvers.base import Limits
@@ -169,7 +170,7 @@ def sgd_clock(X, y, epochs: int) -> Callable[[], Epoch]:
 def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epoch]:
     """Return a call that times an epoch of a method; the run goes on from round to round."""
     solver = make_solver(method.solver, problem, **method.settings)
-    limits = Limits(tol=0.0, max_iter=500, deadline=math.inf, n_threads=1, random_state=0, start=None)
+    limits = Limits(tol=0.0, max_iter=500, time=TimeLimit(), n_threads=1, random_state=0, start=None)
     run = solver.start(problem, limits)
     for _ in range(SETTLED if method.settings == AUTOMATIC else 1):
         run.step()

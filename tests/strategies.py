@@ -28,7 +28,8 @@ def norm_of(vector, order):
 def run_python(code, timeout, **environment):
     """Return what the code prints when it runs in a process of its own."""
     tests = Path(__file__).parent
-    paths = [str(tests), str(tests.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    folders = [tests, tests.parent, *(folder for folder in tests.iterdir() if folder.is_dir())]
+    paths = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, timeout=timeout, capture_output=True, text=True, check=False

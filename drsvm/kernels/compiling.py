@@ -15,16 +15,25 @@ NOTICE = (
 )
 
 
-def kernel(*, inner: bool = False, **options) -> Callable[[Callable], Any]:
+UNCOUNTED = {"nogil": True, "error_model": "numpy", "_nrt": False}
+"""Options of code that allocates nothing, for `numba.extending.overload`.
+
+numba counts references to every array that a function is called with or takes from a tuple, which costs more than the
+arithmetic of a short function. The arrays belong to the caller, so the count need not change.
+"""
+
+
+def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
     """Return a decorator that compiles a function when it is first called, to run without Python's lock.
 
     Compiled code is cached; see `sealed_cache`. An `inner` function can be called by kernels only: that saves the
-    compiler some work, and the code is stored with theirs. All other options are those of `numba.njit`.
+    compiler some work, and the code is stored with theirs. References are not counted in it (see `UNCOUNTED`), unless
+    it `allocates` arrays. All other options are those of `numba.njit`.
     """
 
     def decorate(function: Callable) -> Any:
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
-        compiled = njit(nogil=True, error_model="numpy", **wrappers, **options)(function)
+        compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT leaves it as it is
             _use_cache(compiled, function)
         return compiled

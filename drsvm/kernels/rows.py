@@ -6,6 +6,7 @@ the time.
 
 import numpy as np
 
+from drsvm.kernels import entries
 from drsvm.kernels.compiling import kernel
 
 FAST = {"reassoc", "contract", "nsz"}
@@ -16,22 +17,7 @@ TILE = 128
 def dot(data, indices, indptr, first, last, v, out):
     """Write x_i·v into out, for the rows first … last − 1."""
     for i in range(first, last):
-        total = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += data[k] * v[np.uint64(indices[k])]
-        out[i - first] = total
-
-
-@kernel(fastmath=FAST)
-def row_squares(data, indptr):
-    """Return x_i·x_i for every row."""
-    squares = np.empty(indptr.size - 1)
-    for i in range(squares.size):
-        total = 0.0
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += np.float64(data[k]) * np.float64(data[k])
-        squares[i] = total
-    return squares
+        out[i - first] = entries.dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v)
 
 
 @kernel(fastmath=FAST)

@@ -10,7 +10,7 @@ from enum import Flag
 
 import numpy as np
 
-from drsvm.kernels import epigraph
+from drsvm.kernels.proximal import proximal
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_number, check_weight_vector
 
@@ -106,7 +106,7 @@ def proximal_step(
     level = _finite(radius_price, "radius_price") - eta * radius
     bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
-    new_level, pull, sigma2, gap = epigraph.proximal(
+    new_level, pull, sigma2, gap = proximal(
         int(min(norm_for(norm).q, 3)),
         center,
         sign * x,

@@ -15,8 +15,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from drsvm.kernels.dual_coordinate import NEAR, dual_coordinate_epoch
-from drsvm.kernels.dual_coordinate_separable import separable_epoch
+from drsvm.kernels.dual_ascent import NEAR, Multipliers
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
+from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
@@ -91,6 +92,7 @@ class Ascent(ABC):
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
         self.kappa = problem.flip_cost if problem.flips_possible else 0.0
         self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
+        self.rows = self.samples.rows._replace(importance=self.samples.weights)
         self.square = self.samples.mean_square
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
@@ -246,7 +248,7 @@ class RoundAscent(Ascent):
     """q = 2: weights are a multiple of u, and λ moves with every step."""
 
     def _move(self) -> tuple[float, float]:
-        problem, samples = self.problem, self.samples
+        problem = self.problem
         left = max(problem.radius - self.flipped_cost, 0.0)
         natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
         proximity = self._proximity(problem.l2 + natural, self.mass)
@@ -254,19 +256,15 @@ class RoundAscent(Ascent):
         terms = (self.kappa, problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity, freedom)
         u = self.v + proximity * self.w
         sums = np.array([float(self.flip.sum()), self.b + freedom * self.turn])
-        data, indices, indptr, signs, _ = samples.arrays
-        rows = (data, indices, indptr, signs, samples.row_squares, samples.weights)
-        self.active, scale, self.level, gap, self.near, violation = dual_coordinate_epoch(
-            *rows,
+        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
+        self.active, scale, self.level, gap, self.near, violation = round_epoch(
+            self.rows,
+            self.samples.row_squares,
             self.order,
             self.active,
             self.firm,
-            u,
-            sums,
-            self.hinge,
-            self.flip,
-            self.margins,
-            tuple(map(float, terms)),
+            multipliers,
+            RoundTerms(*map(float, terms)),
         )
         self.v = u - proximity * self.w
         self.w = scale * u
@@ -289,21 +287,20 @@ class SeparableAscent(Ascent):
         return self.problem.norm.q == math.inf
 
     def _move(self) -> tuple[float, float]:
-        problem, samples = self.problem, self.samples
+        problem = self.problem
         fading = 1.0 if self.flip.any() else 1.0 + self.count / FADING[problem.norm.q]
         proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
         ridge = problem.l2 + proximity
         freedom, stiffness = self._freedom(ridge), self._stiffness(0.0)
         excess = self.flipped_cost - problem.radius
         limit = ridge * self.level if self.inside else max(-excess, 0.0)
-        terms = (self.inside, float(limit), ridge, self.kappa, stiffness, freedom)
+        terms = SeparableTerms(self.inside, *map(float, (limit, ridge, self.kappa, stiffness, freedom)))
         u = self.v + proximity * self.w
         sums = np.array([self.level + max(excess, 0.0) / stiffness, self.b + freedom * self.turn])
-        data, indices, indptr, signs, _ = samples.arrays
+        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
         self.active, gap, self.near, violation = separable_epoch(
-            data, indices, indptr, signs, samples.weights, self.order, self.active, self.firm, u, sums, self.hinge,
-            self.flip, self.margins, terms,
-        )  # fmt: skip
+            self.rows, self.order, self.active, self.firm, multipliers, terms
+        )
         self.v = u - proximity * self.w
         self._settle_weights(u, ridge, stiffness)
         self._settle_intercept(freedom, float(sums[1]))

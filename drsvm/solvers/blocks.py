@@ -57,7 +57,7 @@ class BlockFit:
         radius, flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
         flips = flip_cost == 0 or (radius > 0 and math.isfinite(flip_cost))
         self.cone = Cone(
-            norm_for(norm), radius, flip_cost if flips else math.inf, check_number(l2, "l2"), bool(fit_intercept)
+            norm_for(norm), radius, flip_cost if flips else 0.0, flips, check_number(l2, "l2"), bool(fit_intercept)
         )
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
@@ -98,7 +98,7 @@ class BlockFit:
         epochs = Epochs(samples, self.cone, "shuffled", self.rng, self._mean_square)
         point = epochs.origin()
         if self._point is not None:
-            point.w, point.scalars = self._point.w, self._point.scalars
+            point = Point(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
             point.w[:] = self.weights
             level = self.radius_price if self.cone.limits_weights else point.scalars[0]

@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.kernels import incremental_l1, proximal_epochs, subgradient_epochs
-from drsvm.kernels.rows import row_squares
+from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
+from drsvm.kernels.entries import Rows, feature_squares, row_squares
+from drsvm.kernels.epoch_state import Iterate, Terms
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 
@@ -36,19 +37,19 @@ class Kind(NamedTuple):
 
 
 PROXIMAL = {
-    1: Kind(incremental_l1.ippa_epoch, 60.0),
-    2: Kind(proximal_epochs.ippa_epoch_l2, 10.0),
-    math.inf: Kind(proximal_epochs.ippa_epoch_linf, 10.0, 8.0),
+    1: Kind(proximal_epochs.proximal_epoch_l1, 60.0),
+    2: Kind(proximal_epochs.proximal_epoch_l2, 10.0),
+    math.inf: Kind(proximal_epochs.proximal_epoch_linf, 10.0, 8.0),
 }
 SUBGRADIENT = {
-    1: Kind(incremental_l1.isg_epoch, 25.0),
-    2: Kind(subgradient_epochs.isg_epoch_l2, 7.0),
-    math.inf: Kind(subgradient_epochs.isg_epoch_linf, 10.0, 3.0),
+    1: Kind(subgradient_epochs.subgradient_epoch_l1, 25.0),
+    2: Kind(subgradient_epochs.subgradient_epoch_l2, 7.0),
+    math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
 MEMORY = {
-    1: Kind(proximal_epochs.remembering_epoch_l1, 30.0, 1.5),
-    2: Kind(proximal_epochs.remembering_epoch_l2, 20.0),
-    math.inf: Kind(proximal_epochs.remembering_epoch_linf, 30.0, 1.5),
+    1: Kind(memory_epochs.memory_epoch_l1, 30.0, 1.5),
+    2: Kind(memory_epochs.memory_epoch_l2, 20.0),
+    math.inf: Kind(memory_epochs.memory_epoch_linf, 30.0, 1.5),
 }
 
 
@@ -58,15 +59,17 @@ class Cone:
 
     norm: Norm
     radius: float
-    kappa: float  # inf where no flip is possible
+    kappa: float  # 0 where no flip is possible
+    flips: bool
     l2: float
     with_intercept: bool
 
     @classmethod
     def of(cls, problem: Problem) -> "Cone":
         """Return the parameters of a problem."""
-        kappa = problem.flip_cost if problem.flips_possible else math.inf
-        return cls(problem.norm, problem.radius, kappa, problem.l2, problem.fit_intercept)
+        flips = bool(problem.flips_possible)
+        kappa = float(problem.flip_cost) if flips else 0.0
+        return cls(problem.norm, problem.radius, kappa, flips, problem.l2, problem.fit_intercept)
 
     @property
     def limits_weights(self) -> bool:
@@ -75,26 +78,20 @@ class Cone:
 
 
 class Samples:
-    """Rows in the arrays that the kernels read: CSR; dense rows get the indices of a full CSR matrix (4 bytes each)."""
+    """Rows as the kernels read them (see `Rows`); nothing is copied."""
 
     def __init__(self, X, signs, weights):
         self.n, self.d = X.shape
         self.signs, self.weights = signs, weights
-        self.importance = self.n * weights
+        importance = self.n * weights
         if sparse.issparse(X):
-            data, indices, indptr = X.data, X.indices, X.indptr
+            unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
+            entries = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
         else:
-            kind = np.int32 if X.size < 2**31 else np.int64
-            data = X.reshape(-1)
-            indices = np.tile(np.arange(self.d, dtype=kind), self.n)
-            indptr = np.arange(0, X.size + 1, self.d, dtype=kind)
-        unsigned = np.uint32 if indices.dtype == np.int32 else np.uint64
-        self.arrays = tuple(
-            _read_only(part)
-            for part in (data, indices.view(unsigned), indptr.view(unsigned), self.signs, self.importance)
-        )
-        self.row_squares = row_squares(self.arrays[0], self.arrays[2])
-        self.entries_per_row = data.size / self.n
+            entries = X.reshape(-1), None, None
+        self.rows = Rows(*map(_read_only, entries), self.d, _read_only(signs), _read_only(importance))
+        self.row_squares = row_squares(self.rows.data, self.rows.indptr, self.d)
+        self.entries_per_row = self.rows.data.size / self.n
 
     @property
     def mean_square(self) -> float:
@@ -106,9 +103,7 @@ class Samples:
 
         The average is the one that leaves the expected change of a margin as it is.
         """
-        data, indices, _, _, importance = self.arrays
-        lengths = np.diff(self.arrays[2].astype(np.int64))
-        squares = np.bincount(indices, np.repeat(importance, lengths) * data.astype(np.float64) ** 2, minlength=self.d)
+        squares = feature_squares(self.rows)
         present = squares > 1e-12 * squares.max(initial=0.0)
         metric = np.ones(self.d)
         if present.any():
@@ -116,25 +111,21 @@ class Samples:
         return metric
 
 
-def _read_only(array) -> np.ndarray:
-    """Return a read-only view: kernels are compiled anew for writable arrays."""
+def _read_only(array):
+    """Return a read-only view of an array, if there is one: kernels are compiled again for writable arrays."""
+    if array is None:
+        return None
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
-@dataclass
-class Point:
+class Point(Iterate):
     """A classifier with its λ, and multipliers σ as shares of the weights of their rows."""
-
-    w: np.ndarray
-    scalars: np.ndarray  # λ, b, about λ
-    hinge: np.ndarray
-    flip: np.ndarray
 
     def copy(self) -> "Point":
         """Return a point that shares nothing with this one."""
-        return Point(self.w.copy(), self.scalars.copy(), self.hinge.copy(), self.flip.copy())
+        return Point(*(part.copy() for part in self))
 
 
 class Epochs:
@@ -147,11 +138,10 @@ class Epochs:
         self.samples, self.cone, self.order, self.rng = samples, cone, order, rng
         self.time = TimeLimit() if time is None else time
         self.begun = False
-        kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if cone.with_intercept else 0.0
-        self.natural_step = 1.0 / (self.square + kappa * min(kappa, cone.radius))
-        self._metric: tuple[np.ndarray, ...] | None = None
+        self.natural_step = 1.0 / (self.square + cone.kappa * min(cone.kappa, cone.radius))
+        self._metric: np.ndarray | None = None
 
     def origin(self) -> Point:
         """Return the point 0, with all hinges active."""
@@ -165,7 +155,7 @@ class Epochs:
             return self.rng.permutation(n)
         return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
 
-    def _visit(self, kind: Kind, *arguments, batch_size: int = 1) -> None:
+    def _visit(self, kind: Kind, point: Point, *arguments, batch_size: int = 1) -> None:
         """Call a kernel for one slice of the rows after another, as long as there is time."""
         order, length = self._next_order(), self._slice_length(kind, batch_size)
         took = 0.0
@@ -173,7 +163,7 @@ class Epochs:
             if self.begun and self.time.left() <= took:
                 return
             watch, self.begun = Stopwatch(), True
-            kind.kernel(*self.samples.arrays, order[first : first + length], *arguments)
+            kind.kernel(self.samples.rows, order[first : first + length], point, self._terms(), *arguments)
             took = watch.elapsed()
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
@@ -183,25 +173,22 @@ class Epochs:
         work = max(SLICE, SLICE_BY_SIZE * (samples.n + samples.d))
         return batch_size * max(1, int(work / max(per_batch, 1.0)))
 
-    def _common(self, point: Point, step: float, share: float):
+    def _terms(self) -> Terms:
         cone = self.cone
-        parameters = (step, cone.radius, cone.kappa, cone.l2, self.free, point.hinge, point.flip, share)
-        return (point.w, point.scalars, *parameters)
+        return Terms(cone.radius, cone.kappa, cone.flips, cone.l2, self.free)
 
     def proximal(self, point: Point, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the present ones by the given share."""
-        self._visit(PROXIMAL[self.cone.norm.q], *self._common(point, step, share))
+        self._visit(PROXIMAL[self.cone.norm.q], point, step, share)
 
     def subgradient(self, point: Point, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
         batch_size = min(batch_size, self.samples.n)
-        arguments = (*self._common(point, step, share), batch_size)
-        if self.cone.norm.q == math.inf:
-            if self._metric is None:
-                metric = self.samples.feature_metric()
-                self._metric = metric, 1.0 / metric
-            arguments += self._metric
-        self._visit(SUBGRADIENT[self.cone.norm.q], *arguments, batch_size=batch_size)
+        if self._metric is None and self.cone.norm.q == math.inf:
+            metric = self.samples.feature_metric()
+            self._metric = np.stack([metric, 1.0 / metric])
+        kind = SUBGRADIENT[self.cone.norm.q]
+        self._visit(kind, point, step, share, batch_size, self._metric, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Point, step: float) -> None:
         """Take a step with memory on every row around the point as centre, and move the point to where it leads."""
@@ -209,13 +196,11 @@ class Epochs:
         total = step * samples.n
         weights = samples.weights
         pull, turn = problem.weighted_sum(weights * (point.hinge - point.flip))
-        kappa = cone.kappa if math.isfinite(cone.kappa) else 0.0
-        a = point.w + total * pull
-        level = point.scalars[0] - total * cone.radius + total * kappa * float(weights @ point.flip)
-        state = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
-        parameters = (step, total, cone.kappa, cone.l2, self.free, point.hinge, point.flip)
-        self._visit(MEMORY[cone.norm.q], a, state, *parameters)
+        level = point.scalars[0] - total * cone.radius + total * cone.kappa * float(weights @ point.flip)
+        scalars = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
+        state = Point(point.w + total * pull, scalars, point.hinge, point.flip)
+        self._visit(MEMORY[cone.norm.q], state, step, total)
         stiffness = 1.0 + total * cone.l2
-        w, level = cone.norm.project_epigraph(a / stiffness, state[0], stiffness)
+        w, level = cone.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
         point.w[:] = w
-        point.scalars[:] = level, state[1] if cone.with_intercept else 0.0, level
+        point.scalars[:] = level, scalars[1] if cone.with_intercept else 0.0, level

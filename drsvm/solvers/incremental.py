@@ -301,7 +301,7 @@ class Averaging(Phase):
         share = max(SHARE, 1.0 / self.count)
         blas.dscal(1.0 - share, self.average.w)  # in place, without temporaries: there may be very many features
         blas.daxpy(self.run.point.w, self.average.w, a=share)
-        self.average.scalars += share * (self.run.point.scalars - self.average.scalars)
+        self.average.scalars[:] += share * (self.run.point.scalars - self.average.scalars)
 
     def _longest_good_step(self, step: float) -> float:
         """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""

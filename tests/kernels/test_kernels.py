@@ -75,25 +75,3 @@ def test_kernels_take_read_only_arrays():
     sizes = np.array([3.0, 1.0, 2.0])
     sizes.flags.writeable = False
     assert epigraph.threshold(sizes, 2.0, 0.0) == pytest.approx(1.5, rel=1e-15)
-
-
-SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
-
-
-@pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free level", "held level"])
-@pytest.mark.parametrize("line", epigraph.LINES, ids=["hinge", "flipped", "mixed", "mostly hinge", "inside"])
-@pytest.mark.parametrize("q", [epigraph.ONE, epigraph.TWO, epigraph.INFINITY])
-def test_slopes_of_the_proximal_step_are_derivatives(q, line, ball):
-    """The step's equations are solved also with wrong slopes, only slowly: so these are compared with differences."""
-
-    def point_at(t):
-        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
-        return epigraph._evaluate(q, ball, sample, line, delta, sigma2)
-
-    t, h = 0.2, 1e-6
-    for w, z in SAMPLES:
-        sample = epigraph.make_sample(w, z, 0.3, 0.1, 1.0, 0.8, 1.5, 1.2)
-        before, point, after = point_at(t - h), point_at(t), point_at(t + h)
-        assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
-        if ball < 0:
-            assert (after.level - before.level) / (2 * h) == pytest.approx(point.level_slope, rel=1e-6, abs=1e-8)

@@ -385,9 +385,8 @@ def test_equal_entries_stay_equal(norm):
 def test_threshold_visits_each_entry_a_few_times(kind, d, monkeypatch):
     """Count the entries of all passes: linear in d, also with ties and presorted entries."""
     visited = []
-    for name in ("_keep_above", "_keep_below"):
-        keep = getattr(epigraph, name).py_func
-        monkeypatch.setattr(epigraph, name, lambda left, m, pivot, keep=keep: visited.append(m) or keep(left, m, pivot))
+    keep = epigraph._keep.py_func
+    monkeypatch.setattr(epigraph, "_keep", lambda left, m, *pivot: visited.append(m) or keep(left, m, *pivot))
     sizes = np.abs(long_vector(kind, d, np.random.default_rng(1)))
     for share in (0.01, 0.5):
         visited.clear()

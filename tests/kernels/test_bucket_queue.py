@@ -1,4 +1,4 @@
-"""The epochs for q = 1 against the same steps taken one by one on plain vectors."""
+"""The epochs for q = 1, whose weights are in a queue, against the same steps taken one by one on plain vectors."""
 
 import math
 
@@ -7,7 +7,11 @@ import pytest
 from scipy import sparse
 
 from drsvm import Problem, solve
-from drsvm.kernels import epigraph, incremental_l1
+from drsvm.kernels import epigraph
+from drsvm.kernels.entries import Rows
+from drsvm.kernels.epoch_state import Iterate, Terms
+from drsvm.kernels.proximal_epochs import proximal_epoch_l1
+from drsvm.kernels.subgradient_epochs import subgradient_epoch_l1
 from drsvm.model.proximal import proximal_step
 
 
@@ -80,14 +84,17 @@ def sparse_epoch(steps, eta, radius, kappa, l2, with_intercept, columns=400):
 
 def run(kernel, epoch, *batch_size, share=1.0, means=None):
     """Return w, λ, b and the means of the multipliers after the epoch."""
-    rows, n = epoch["rows"], epoch["rows"].shape[0]
-    w, scalars = epoch["w"].copy(), epoch["scalars"].copy()
+    matrix, kappa = epoch["rows"], epoch["kappa"]
+    n, d = matrix.shape
+    indices, indptr = (part.astype(np.int32).view(np.uint32) for part in (matrix.indices, matrix.indptr))
+    rows = Rows(matrix.data, indices, indptr, d, epoch["signs"], epoch["importance"])
     hinge_mean, flip_mean = means or (np.zeros(n), np.zeros(n))
-    indices, indptr = (part.astype(np.int32).view(np.uint32) for part in (rows.indices, rows.indptr))
-    head = (rows.data, indices, indptr, epoch["signs"], epoch["importance"], epoch["order"], w, scalars)
-    parameters = tuple(epoch[name] for name in ("eta", "radius", "kappa", "l2", "with_intercept"))
-    kernel(*head, *parameters, hinge_mean, flip_mean, share, *batch_size)
-    return w, *scalars, hinge_mean, flip_mean
+    iterate = Iterate(epoch["w"].copy(), epoch["scalars"].copy(), hinge_mean, flip_mean)
+    flips = math.isfinite(kappa)
+    terms = Terms(epoch["radius"], kappa if flips else 0.0, flips, epoch["l2"], epoch["with_intercept"])
+    metric = (None,) if batch_size else ()
+    kernel(rows, epoch["order"], iterate, terms, epoch["eta"], share, *batch_size, *metric)
+    return iterate.w, *iterate.scalars, hinge_mean, flip_mean
 
 
 def steps_one_by_one(epoch):
@@ -134,7 +141,7 @@ def subgradient_steps(epoch, batch_size):
         )
         ordered = np.sort(np.vstack([pieces, np.zeros(batch.size)]), axis=0)
         distance = min(distance, (ordered[2] - ordered[1]).min())
-        hinge = (pieces[0] > 0) & (pieces[0] >= pieces[1])
+        hinge = (pieces[0] > 0) & (pieces[0] > pieces[1])
         flip = (pieces[1] > 0) & (pieces[1] > pieces[0])
         shares = epoch["importance"][batch] / batch.size
         pull = shares * (hinge.astype(float) - flip) * epoch["signs"][batch]
@@ -157,7 +164,7 @@ def assert_same_point(epoch, found, expected, tolerance):
 def test_proximal_epoch_equals_single_steps(block):
     for seed in range(60 * block, 60 * (block + 1)):
         epoch = random_epoch(seed)
-        assert_same_point(epoch, run(incremental_l1.ippa_epoch, epoch), steps_one_by_one(epoch), 1e-11)
+        assert_same_point(epoch, run(proximal_epoch_l1, epoch), steps_one_by_one(epoch), 1e-11)
 
 
 LONG = [
@@ -175,7 +182,7 @@ LONG = [
 def test_long_proximal_epoch_does_not_drift(setting):
     """Weights come and go thousands of times, buckets run out and are made anew."""
     epoch = sparse_epoch(3000, *setting)
-    assert_same_point(epoch, run(incremental_l1.ippa_epoch, epoch), steps_one_by_one(epoch), 1e-11)
+    assert_same_point(epoch, run(proximal_epoch_l1, epoch), steps_one_by_one(epoch), 1e-11)
 
 
 @pytest.mark.parametrize("setting", LONG, ids=str)
@@ -184,7 +191,7 @@ def test_long_subgradient_epoch_does_not_drift(setting, batch_size):
     epoch = sparse_epoch(3000, *setting)
     *expected, distance = subgradient_steps(epoch, batch_size)
     if distance > 1e-9:  # at a kink, roundings choose the piece
-        assert_same_point(epoch, run(incremental_l1.isg_epoch, epoch, batch_size), expected, 1e-10)
+        assert_same_point(epoch, run(subgradient_epoch_l1, epoch, batch_size), expected, 1e-10)
 
 
 def test_subgradient_epoch_equals_single_steps():
@@ -195,7 +202,7 @@ def test_subgradient_epoch_equals_single_steps():
         *expected, distance = subgradient_steps(epoch, batch_size)
         if distance > 1e-9:
             compared += 1
-            assert_same_point(epoch, run(incremental_l1.isg_epoch, epoch, batch_size), expected, 1e-10)
+            assert_same_point(epoch, run(subgradient_epoch_l1, epoch, batch_size), expected, 1e-10)
     assert compared > 150
 
 
@@ -208,17 +215,17 @@ def test_means_follow_the_multipliers(kappa):
         hinge[i] += share * (sigma1 - hinge[i])
         flip[i] += share * (sigma2 - flip[i])
     means = np.full(1000, 0.25), np.full(1000, 0.25)
-    *_, hinge_mean, flip_mean = run(incremental_l1.ippa_epoch, epoch, share=share, means=means)
+    *_, hinge_mean, flip_mean = run(proximal_epoch_l1, epoch, share=share, means=means)
     np.testing.assert_allclose(hinge_mean, hinge, atol=1e-9)
     np.testing.assert_allclose(flip_mean, flip, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", ["ippa_epoch", "isg_epoch"])
+@pytest.mark.parametrize("kernel", [proximal_epoch_l1, subgradient_epoch_l1], ids=["proximal", "subgradient"])
 def test_extreme_numbers_give_finite_points(kernel):
     for seed in range(300):
-        batch_size = ((1, 3, 50)[seed % 3],) if kernel == "isg_epoch" else ()
+        batch_size = ((1, 3, 50)[seed % 3],) if kernel is subgradient_epoch_l1 else ()
         epoch = random_epoch(seed, extreme=True)
-        w, level, b, hinge_mean, flip_mean = run(getattr(incremental_l1, kernel), epoch, *batch_size)
+        w, level, b, hinge_mean, flip_mean = run(kernel, epoch, *batch_size)
         assert np.isfinite(w).all()
         assert math.isfinite(level + b)
         assert min(hinge_mean.min(), flip_mean.min()) >= 0.0
@@ -240,7 +247,7 @@ def test_epochs_approach_the_optimum(l2):
     )
     epoch["importance"] = epoch["importance"] / epoch["importance"].mean()
     optimum = solve(problem).objective
-    for kernel, batch_size in ((incremental_l1.ippa_epoch, ()), (incremental_l1.isg_epoch, (8,))):
+    for kernel, batch_size in ((proximal_epoch_l1, ()), (subgradient_epoch_l1, (8,))):
         state = {**epoch, "eta": 1.0}
         rng = np.random.default_rng(0)
         for _ in range(80):

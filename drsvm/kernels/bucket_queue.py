@@ -1,0 +1,363 @@
+"""Weights that share a soft threshold, for steps whose cost does not depend on the number of weights.
+
+The weights are kept as w_j = scale · sign(u_j) (|u_j| − offset)₊, with u_j = 0 where w_j = 0: a threshold changes two
+scalars. Sum and number of the nonzero weights are tracked. Which weights a threshold turns to zero is read from a
+queue: buckets of equal width over |u_j|. A coordinate may lie in a bucket below its own, so that growing costs nothing.
+A threshold opens the buckets below it; what they hold is pending until the step is decided, and what survives goes
+back. When the offset has run through all buckets, or rounding errors might show, the queue is folded: offset 0, scale
+1, a fresh sum, and a bucket width that suits the pace of the offset.
+
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.entries import bounds, column, longest_row
+
+EPS = 2.0**-52
+FAST = {"reassoc", "contract", "nsz"}
+
+BUCKETS = 32768
+"""The largest number of buckets of equal width."""
+PENDING, FIRST = np.uint64(1), np.uint64(2)
+"""Slots of a coordinate that waits for the end of the step, and of the first bucket."""
+CHUNK = np.uint64(16)
+"""A chunk of a bucket: where the chunk before it ends, and fifteen coordinates."""
+
+TOTAL, OFFSET, SCALE, DENSITY, FAR, PEAK, ASKED = range(7)
+"""`numbers`: Σ|w_j|; offset and scale of the weights; buckets per unit of |u|, and the bucket of all larger ones; since
+the last fold: largest Σ|w_j|, largest threshold."""
+ACTIVE, WAITING, OPENED, UNUSED, TOP, STEPS, MOVED, RETURNED = range(8)
+"""`counts`: nonzero weights, pending ones, open buckets; the first chunk out of use, the first one never used; since
+the last fold: steps, entries of rows put back, and pending coordinates put back."""
+
+
+class Queue(NamedTuple):
+    """The weights with their queue."""
+
+    w: np.ndarray  # u_j of each coordinate
+    slot: np.ndarray  # of each coordinate: its bucket + FIRST, PENDING, or 0: none; what another bucket holds is stale
+    tails: np.ndarray  # end of each bucket in `chunks`; 0: empty
+    chunks: (
+        np.ndarray
+    )  # coordinates; a chunk starts with the end of the bucket's chunk before, or with the next unused one
+    pending: np.ndarray  # coordinates
+    sizes: np.ndarray  # |w_j| of the pending coordinates
+    numbers: np.ndarray
+    counts: np.ndarray
+
+
+class Pending(NamedTuple):
+    """Sums over the weights come from what is pending; for thresholds below which all weights are."""
+
+    sizes: np.ndarray
+    waiting: Any
+    total: float  # Σ |w_j|
+    active: float  # number of nonzero weights
+
+
+@kernel(inner=True, allocates=True)
+def make_queue(data, indptr, width, w, eta, radius):
+    """Return the queue for given weights, about to take steps of size η on the given rows."""
+    slot = np.zeros(w.size, np.uint16)
+    tails = np.zeros(BUCKETS + 1, np.uint32)
+    longest = longest_row(indptr, width)
+    chunks = np.empty(4 * 16 * ((w.size + longest) // 15 + BUCKETS + 8), np.uint32)  # four times what is needed
+    pending = np.empty(w.size + 1, np.uint32)  # one to spare: entries are written before they are judged
+    sizes = np.empty(w.size + 1)
+    numbers = np.zeros(7)
+    counts = np.zeros(8, np.int64)
+    numbers[SCALE] = 1.0
+    for j in range(w.size):
+        numbers[TOTAL] += abs(w[j])
+        counts[ACTIVE] += np.int64(w[j] != 0.0)
+    numbers[PEAK] = numbers[TOTAL]
+    typical = _typical_sum(data, indptr, width) / (counts[ACTIVE] + 1)
+    _set_buckets(numbers, counts, 0.25 * eta * min(max(radius, 0.01), typical))
+    density, far, unused, top = numbers[DENSITY], numbers[FAR], CHUNK, CHUNK
+    for j in range(w.size):
+        if w[j] != 0.0:
+            unused, top = push(slot, tails, chunks, unused, top, np.uint64(j), bucket_of(density, far, abs(w[j])))
+    counts[UNUSED], counts[TOP] = unused, top
+    return Queue(w, slot, tails, chunks, pending, sizes, numbers, counts)
+
+
+@kernel(inner=True)
+def _typical_sum(data, indptr, width):
+    """Return a typical Σ|x_j| of a row."""
+    rows = data.size // max(width, 1) if indptr is None else indptr.size - 1
+    rows = min(rows, 64)
+    total = 0.0
+    for k in range(bounds(indptr, width, rows - 1)[1] if rows > 0 else np.uint64(0)):
+        total += abs(data[k])
+    return total / max(rows, 1)
+
+
+@kernel(inner=True)
+def _set_buckets(numbers, counts, width):
+    """Choose the buckets: as many as nonzero weights, within limits, since a fold passes through both."""
+    numbers[DENSITY] = 1.0 / max(width, EPS * numbers[TOTAL], 1e-100)
+    numbers[FAR] = min(max(1024, counts[ACTIVE]), BUCKETS)
+
+
+@kernel(inner=True, forceinline=True)
+def bucket_of(density, far, value):
+    """Return the bucket of |u| = value; `far` is the one of all that is larger."""
+    position = value * density
+    return np.uint64(np.int64(position if position < far else far))
+
+
+@kernel(inner=True, forceinline=True)
+def is_missing(slot, bucket):
+    """Tell whether a coordinate is neither pending nor in this bucket nor in one below."""
+    return np.uint64(slot) - PENDING > bucket + FIRST - PENDING  # slot 0 wraps around
+
+
+@kernel(inner=True, forceinline=True)
+def push(slot, tails, chunks, unused, top, j, bucket):
+    """Put the coordinate into the bucket; return the next `unused` chunk and `top`."""
+    position = np.uint64(tails[bucket])
+    if position % CHUNK == 0:  # no chunk yet, or a full one
+        following = np.uint64(chunks[unused]) if unused < top else unused + CHUNK
+        top = max(top, unused + CHUNK)
+        chunks[unused] = position
+        position = unused + np.uint64(1)
+        unused = following
+    chunks[position] = j
+    tails[bucket] = position + np.uint64(1)
+    slot[j] = bucket + FIRST
+    return unused, top
+
+
+@kernel(inner=True)
+def open_buckets(queue, tau):
+    """Make all weights up to τ in size pending, and return the size up to which they now are.
+
+    Zeros in the queue belong to the present row.
+    """
+    w, slot, tails, chunks, pending, sizes, numbers, counts = queue
+    offset, scale = numbers[OFFSET], numbers[SCALE]
+    last = bucket_of(numbers[DENSITY], numbers[FAR], offset + tau / scale)
+    waiting = np.uint64(counts[WAITING])
+    unused = np.uint64(counts[UNUSED])
+    for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
+        position = np.uint64(tails[bucket])
+        tails[bucket] = 0
+        while position != np.uint64(0):  # each chunk is freed, and there are no more than d / 15 and one per bucket
+            begin = (position - np.uint64(1)) // CHUNK * CHUNK
+            for k in range(begin + np.uint64(1), position):
+                j = np.uint64(chunks[k])
+                held = np.uint64(np.uint64(slot[j]) == bucket + FIRST)
+                pending[waiting] = j
+                sizes[waiting] = scale * (abs(w[j]) - offset)
+                waiting += held * np.uint64(w[j] != 0.0)
+                slot[j] = np.uint64(slot[j]) * (np.uint64(1) - held)
+            position = np.uint64(chunks[begin])
+            chunks[begin] = unused
+            unused = begin
+    counts[WAITING], counts[UNUSED] = waiting, unused
+    counts[OPENED] = max(np.uint64(counts[OPENED]), last + np.uint64(1))
+    numbers[ASKED] = max(numbers[ASKED], tau)
+    edge = counts[OPENED] / numbers[DENSITY] * (1.0 - 4.0 * EPS)
+    return max(scale * (edge - offset), tau) if last < numbers[FAR] else math.inf
+
+
+@kernel(inner=True)
+def shrink_all(queue, tau, rho):
+    """Shrink all weights outside the present row by τ, divide by ρ and settle what is pending."""
+    w, slot, tails, chunks, pending, sizes, numbers, counts = queue
+    numbers[OFFSET] += tau / numbers[SCALE]
+    numbers[SCALE] /= rho
+    if counts[OPENED] > 0:
+        counts[OPENED] = bucket_of(numbers[DENSITY], numbers[FAR], numbers[OFFSET])
+    counts[STEPS] += 1
+    returned = 0
+    density, far, unused, top = numbers[DENSITY], numbers[FAR], np.uint64(counts[UNUSED]), np.uint64(counts[TOP])
+    for k in range(np.uint64(counts[WAITING])):
+        j = np.uint64(pending[k])
+        if sizes[k] > tau:
+            unused, top = push(slot, tails, chunks, unused, top, j, bucket_of(density, far, abs(w[j])))
+            returned += 1
+        else:
+            w[j] = 0.0
+    counts[UNUSED], counts[TOP] = unused, top
+    counts[ACTIVE] -= counts[WAITING] - returned
+    counts[RETURNED] += returned
+    counts[WAITING] = 0
+
+
+@kernel(inner=True, forceinline=True)
+def _fold_is_due(chunks, numbers, counts):
+    """Tell whether all buckets are behind the offset, roundings may show, or the buckets are too wide or too full."""
+    total, active = numbers[TOTAL], counts[ACTIVE]
+    peak = max(numbers[PEAK], total)
+    numbers[PEAK] = peak
+    # Not `or`, which would be branches.
+    due = (counts[OPENED] >= numbers[FAR]) | (counts[RETURNED] > 4 * active + 2 * counts[MOVED] + 64)
+    due |= (numbers[OFFSET] * numbers[SCALE] * active > 1e4 * total) | (total < 0.01 * peak) | (numbers[SCALE] < 1e-50)
+    return due | (2 * counts[TOP] > chunks.size) | (counts[STEPS] > 8192)
+
+
+@kernel(inner=True)
+def fold_if_due(queue):
+    """Fold the queue where that is called for; nothing may be pending, and Σ|w_j| must be up to date."""
+    if _fold_is_due(queue.chunks, queue.numbers, queue.counts):
+        _fold(queue)
+
+
+@kernel(inner=True)
+def _fold(queue):
+    """Store the plain weights: offset 0 and scale 1, with fresh sums and buckets of a width that suits the pace."""
+    w, slot, tails, chunks, pending, sizes, numbers, counts = queue
+    pace = numbers[OFFSET] * numbers[SCALE] / max(counts[STEPS], 1)
+    asked = numbers[ASKED]
+    open_buckets(queue, math.inf)
+    total = 0.0
+    active = 0
+    for k in range(np.uint64(counts[WAITING])):
+        j = np.uint64(pending[k])
+        size = max(sizes[k], 0.0)
+        w[j] = math.copysign(size, w[j]) if size > 0.0 else 0.0
+        total += size
+        active += size > 0.0
+    numbers[TOTAL] = numbers[PEAK] = total
+    numbers[OFFSET] = numbers[ASKED] = 0.0
+    numbers[SCALE] = 1.0
+    counts[ACTIVE] = active
+    _set_buckets(numbers, counts, max(0.25 * pace, asked / 64.0))
+    counts[STEPS] = counts[MOVED] = counts[RETURNED] = counts[OPENED] = 0
+    density, far, unused, top = numbers[DENSITY], numbers[FAR], CHUNK, CHUNK
+    for k in range(np.uint64(counts[WAITING])):
+        j = np.uint64(pending[k])
+        if w[j] != 0.0:
+            unused, top = push(slot, tails, chunks, unused, top, j, bucket_of(density, far, abs(w[j])))
+    counts[UNUSED], counts[TOP] = unused, top
+    counts[WAITING] = 0
+
+
+@kernel(inner=True)
+def flush(queue):
+    """Store the plain weights."""
+    w, numbers = queue.w, queue.numbers
+    offset, scale = numbers[OFFSET], numbers[SCALE]
+    for j in range(w.size):
+        w[j] = math.copysign(scale * max(abs(w[j]) - offset, 0.0), w[j]) if w[j] != 0.0 else 0.0
+
+
+@kernel(inner=True, fastmath=FAST, forceinline=True)
+def pending_excess(rest, tau):
+    """Return Σ (|w_j| − τ)₊ and the number of positive terms; `rest` is a Pending."""
+    sizes = rest.sizes
+    smaller = gone = 0.0
+    for k in range(np.uint64(rest.waiting)):
+        small = 1.0 if sizes[k] <= tau else 0.0
+        smaller += small * sizes[k]
+        gone += small
+    left = rest.active - gone
+    return (max(rest.total - smaller - left * tau, 0.0) if left > 0.0 else 0.0), left
+
+
+@kernel(inner=True, fastmath=FAST)
+def draw_row(data, indices, first, last, sign, row, queue):
+    """Take a row out of the weights, and out of what is pending; write its weights and entries into `row`.
+
+    Returns x·x, Σ |w_j x_j|, the largest |x_j|, and Σ |w_j|.
+    """
+    w, _, _, _, pending, sizes, numbers, counts = queue
+    offset, scale = numbers[OFFSET], numbers[SCALE]
+    square = size = largest = total = 0.0
+    active = 0
+    for k in range(last - first):
+        j = column(indices, first + k, first)
+        u = w[j]
+        x = sign * data[first + k]
+        value = scale * (u - min(max(u, -offset), offset))
+        w[j] = 0.0
+        row[0, k], row[1, k] = value, x
+        square += x * x
+        size += abs(value * x)
+        largest = max(largest, abs(x))
+        total += abs(value)
+        active += np.int64(u != 0.0)
+    waiting = np.uint64(0)
+    for k in range(np.uint64(counts[WAITING])):
+        j = np.uint64(pending[k])
+        pending[waiting] = j
+        sizes[waiting] = sizes[k]
+        waiting += np.uint64(w[j] != 0.0)
+    counts[WAITING] = waiting
+    counts[ACTIVE] -= active
+    return square, size, largest, total
+
+
+@kernel(inner=True)
+def put_row_back(indices, first, last, shift, tau, rho, row, queue):
+    """Put a row, moved by shift·z and thresholded, back among the weights, and return its Σ |w_j|."""
+    w, slot, tails, chunks, _, _, numbers, counts = queue
+    offset, density, far = numbers[OFFSET], numbers[DENSITY], numbers[FAR]
+    unused, top = np.uint64(counts[UNUSED]), np.uint64(counts[TOP])
+    factor = 1.0 / (rho * numbers[SCALE])
+    total = 0.0
+    active = 0
+    for k in range(last - first):
+        a = row[0, k] + shift * row[1, k]
+        over = abs(a) - tau
+        value = over * factor + offset
+        if over > 0.0 and value > 0.0:
+            total += over
+            active += 1
+            j = column(indices, first + k, first)
+            w[j] = math.copysign(value, a)
+            bucket = bucket_of(density, far, value)
+            if is_missing(slot[j], bucket):
+                unused, top = push(slot, tails, chunks, unused, top, j, bucket)
+    counts[UNUSED], counts[TOP] = unused, top
+    counts[ACTIVE] += active
+    counts[MOVED] += last - first
+    return total / rho
+
+
+@kernel(inner=True)
+def add_to_queue(data, indices, first, last, factor, queue):
+    """Add factor·x to the weights. Those that are new, or too small for their bucket, become pending."""
+    w, slot, _, _, pending, _, numbers, counts = queue
+    offset, scale, density, far = numbers[OFFSET], numbers[SCALE], numbers[DENSITY], numbers[FAR]
+    waiting = np.uint64(counts[WAITING])
+    factor /= scale
+    total = 0.0
+    active = 0
+    for k in range(first, last):
+        j = column(indices, k, first)
+        u = w[j]
+        before = u - min(max(u, -offset), offset)
+        after = before + factor * data[k]
+        size = abs(after)
+        total += size - abs(before)
+        active += np.int64(size > 0.0) - np.int64(u != 0.0)
+        w[j] = math.copysign(size + offset, after) if size > 0.0 else 0.0
+        if is_missing(slot[j], bucket_of(density, far, size + offset)):
+            pending[waiting] = j
+            waiting += np.uint64(1)
+            slot[j] = PENDING
+    counts[WAITING] = waiting
+    numbers[TOTAL] += scale * total
+    counts[ACTIVE] += active
+    counts[MOVED] += last - first
+
+
+@kernel(inner=True)
+def measure_pending(queue):
+    """Write the sizes of the pending weights, and drop those that became zero again."""
+    w, slot, _, _, pending, sizes, numbers, counts = queue
+    offset, scale = numbers[OFFSET], numbers[SCALE]
+    waiting = np.uint64(0)
+    for k in range(np.uint64(counts[WAITING])):
+        j = np.uint64(pending[k])
+        slot[j] = 0
+        pending[waiting] = j
+        sizes[waiting] = scale * (abs(w[j]) - offset)
+        waiting += np.uint64(w[j] != 0.0)
+    counts[WAITING] = waiting

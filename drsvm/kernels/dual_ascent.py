@@ -1,0 +1,110 @@
+"""Dual coordinate ascent on the multipliers (α_i, β_i) of one row, for every norm.
+
+They live in a triangle; the dual function, smooth around a centre, is maximised along its three edges in turn. A
+place is what the dual function depends on at the present multipliers. The norms have places of their own (see
+`dual_ascent_round.py` and `dual_ascent_separable.py`) and say what the slope is there; functions are chosen by the type
+of the place, when kernels are compiled.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.search import between, next_trial
+
+MOST_TRIALS = 30
+
+NEAR = 0.25
+"""A row whose two best losses differ by less is near the kink at which its label is flipped."""
+
+
+class Edge(NamedTuple):
+    """A direction of (α_i, β_i), and how far it leads."""
+
+    hinge: float
+    flip: float
+    low: float
+    high: float
+
+
+class Multipliers(NamedTuple):
+    """Sums and multipliers of a run; epochs change all of them."""
+
+    u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
+    sums: np.ndarray  # two scalars, see the epochs
+    hinge: np.ndarray
+    flip: np.ndarray
+    margins: np.ndarray  # as they were met
+
+
+def slope_at(place, edge, t, terms) -> Any:
+    """Return slope and curvature of the dual function after a move by t along an edge."""
+    raise NotImplementedError("for compiled code only")
+
+
+def moved(place, edge, t, terms) -> Any:
+    """Return the place after a move by t along an edge."""
+    raise NotImplementedError("for compiled code only")
+
+
+@kernel(inner=True)
+def _climb(place, edge, terms):
+    """Return how far to go along an edge; with many rows the first trial is good enough."""
+    slope, curvature = slope_at(place, edge, 0.0, terms)
+    t = 0.0
+    if not ((slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0):
+        bracket = between(0.0, edge.high) if slope > 0.0 else between(edge.low, 0.0)
+        wanted = terms.good_enough * abs(slope)
+        for _ in range(MOST_TRIALS):
+            new, bracket = next_trial(bracket, t, slope, -curvature)
+            if new == t:
+                break
+            t = new
+            slope, curvature = slope_at(place, edge, t, terms)
+            if abs(slope) <= wanted or (t == edge.high and slope > 0.0) or (t == edge.low and slope < 0.0):
+                break
+    return t
+
+
+@kernel(inner=True, forceinline=True)
+def _landed(value, t, edge, most):
+    """Return a multiplier after a move by t: exact at both ends, where it is 0 or `most`."""
+    return 0.0 if t == edge.low else (most if t == edge.high else value + t)
+
+
+@kernel(inner=True)
+def ascend(place, hinge, flip, weight, terms):
+    """Improve (α_i, β_i) along the edges of its triangle; return both, and the place."""
+    edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
+    t = _climb(place, edge, terms)
+    if t != 0.0:
+        hinge, place = _landed(hinge, t, edge, weight - flip), moved(place, edge, t, terms)
+    if terms.kappa > 0.0:
+        edge = Edge(0.0, 1.0, -flip, weight - hinge - flip)
+        t = _climb(place, edge, terms)
+        if t != 0.0:
+            flip, place = _landed(flip, t, edge, weight - hinge), moved(place, edge, t, terms)
+        if hinge > 0.0 or flip > 0.0:
+            edge = Edge(-1.0, 1.0, -flip, hinge)
+            t = _climb(place, edge, terms)
+            if t != 0.0:
+                both = hinge + flip
+                flip, place = _landed(flip, t, edge, both), moved(place, edge, t, terms)
+                hinge = both - flip
+    return hinge, flip, place
+
+
+@kernel(inner=True)
+def judged(margin, level, weight, hinge, flip, kappa):
+    """Return what the multipliers of a row miss of its loss; how firmly it sits at a corner; whether it is NEAR."""
+    loss = 1.0 - margin
+    flipped = 1.0 + margin - kappa * level if kappa > 0.0 else -math.inf
+    best = max(loss, flipped, 0.0)
+    missing = weight * best - hinge * loss
+    if flip > 0.0:
+        missing -= flip * flipped
+    second = max(min(loss, flipped), min(max(loss, flipped), 0.0))
+    firmness = best - second if missing == 0.0 else 0.0
+    return missing, firmness, abs(flipped - max(loss, 0.0)) < NEAR

@@ -1,0 +1,143 @@
+"""Epochs of dual coordinate ascent for q = 1 and q = ∞, where weights follow from sums feature by feature.
+
+As in `dual_ascent_round.py`, around a centre the problem has the terms (θ/2)‖w − w₀‖² and (1/2f)(b − b₀)². With
+u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ, and with one number held fixed for an epoch,
+
+    q = 1    w = (u − clip(u, ±h)) / r    h: the price of a unit of ‖w‖₁
+    q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
+
+λ moves with the flips of the epoch: λ = λ₀ + κ (Σβ − Σβ₀) τ.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from drsvm.kernels.compiling import UNCOUNTED, kernel
+from drsvm.kernels.dual_ascent import ascend, judged, moved, slope_at
+from drsvm.kernels.entries import bounds, clipped_dots, column, longest_row
+
+FAST = {"reassoc", "contract", "nsz"}
+NO_OFFSET = np.uint64(0)
+
+
+class SeparableTerms(NamedTuple):
+    """Parameters of the problem, and its terms around the centre."""
+
+    inside: bool  # w is what is inside the limits (q = ∞) or what is outside (q = 1)
+    limit: float  # h
+    ridge: float  # r
+    kappa: float  # 0 where no label can be flipped
+    stiffness: float  # 1/τ
+    freedom: float  # f, 0 without intercept
+    good_enough: float = 0.05  # a line search ends when the slope is this much smaller
+
+
+class SeparablePlace(NamedTuple):
+    """All that the dual function depends on along the edges of a row; z = y_i x_i."""
+
+    row: np.ndarray  # u and z at the entries of the row
+    entries: Any
+    shift: float  # by which z was added to u
+    bias: float  # y_i b
+    level: float
+
+
+@kernel(inner=True, fastmath=FAST)
+def _line(row, entries, shift, limit, inside):
+    """Return z·r w and its derivative, after a shift of u along z."""
+    clipped = outside = square = inner_square = 0.0
+    for k in range(np.uint64(entries)):
+        z = row[1, k]
+        value = row[0, k] + shift * z
+        clip = min(max(value, -limit), limit)
+        clipped += z * clip
+        outside += z * (value - clip)
+        square += z * z
+        inner_square += z * z if abs(value) < limit else 0.0
+    return (clipped, inner_square) if inside else (outside, square - inner_square)
+
+
+@kernel(inner=True)
+def _moved(place, edge, t, terms):
+    turn = edge.hinge - edge.flip
+    level = place.level + terms.kappa * edge.flip * t / terms.stiffness
+    return SeparablePlace(
+        place.row, place.entries, place.shift + turn * t, place.bias + terms.freedom * turn * t, level
+    )
+
+
+@kernel(inner=True)
+def _slope(start, edge, t, terms):
+    place = _moved(start, edge, t, terms)
+    product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
+    margin = product / terms.ridge + place.bias
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - terms.kappa * place.level)
+    turn, cost = edge.hinge - edge.flip, terms.kappa * edge.flip
+    return slope, (square / terms.ridge + terms.freedom) * turn * turn + cost * cost / terms.stiffness
+
+
+@overload(moved, jit_options=UNCOUNTED)
+def _moved_separable(place, edge, t, terms):
+    if place.instance_class is SeparablePlace:
+        return lambda place, edge, t, terms: _moved(place, edge, t, terms)
+    return None
+
+
+@overload(slope_at, jit_options=UNCOUNTED)
+def _slope_separable(place, edge, t, terms):
+    if place.instance_class is SeparablePlace:
+        return lambda place, edge, t, terms: _slope(place, edge, t, terms)
+    return None
+
+
+@kernel(inner=True)
+def _epoch(rows, order, active, firm, multipliers, terms, row):
+    data, indices, indptr, width, signs, weights = rows
+    u, sums, hinge, flip, margins = multipliers
+    level, b = sums[0], sums[1]
+    gap = near = violation = 0.0
+    position = 0
+    for _ in range(active):  # a row is left behind or taken out in every turn
+        i = order[position]
+        first, last = bounds(indptr, width, i)
+        sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
+        clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
+        margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
+        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, terms.kappa)
+        gap += missing
+        near += weight if is_near else 0.0
+        if firmness > firm:
+            active -= 1
+            order[position], order[active] = order[active], i
+            continue
+        if missing != 0.0:
+            for k in range(first, last):
+                row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
+            place = SeparablePlace(row, np.int64(last - first), 0.0, sign * b, level)
+            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, terms)
+            change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
+            violation = max(violation, missing / weight)
+            if change != 0.0:
+                for k in range(first, last):
+                    u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
+                b += terms.freedom * sign * change
+            level += terms.kappa * (flip[i] - old_flip) / terms.stiffness
+        position += 1
+    sums[0], sums[1] = level, b
+    return active, gap, near, violation
+
+
+@kernel()
+def separable_epoch(rows, order, active, firm, multipliers, terms):
+    """Do the same as `round_epoch`, with sums = [λ, b].
+
+    Returns
+    -------
+    tuple
+        Number of active rows; and of the visited rows, as they were met, the gap between losses and multipliers, the
+        weight near the flipping kink and the largest violation.
+    """
+    row = np.empty((2, longest_row(rows.indptr, rows.width)))
+    return _epoch(rows, order, active, firm, multipliers, terms, row)

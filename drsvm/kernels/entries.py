@@ -1,0 +1,156 @@
+"""Work on the entries of one row, dense or sparse.
+
+All rows are one flat array of entries. Sparse rows come with the column of every entry and the place where each row
+starts. Dense rows have neither (None): the compiler leaves out the branches that do not apply.
+Indices are unsigned: signed ones would be checked for negative values at every access, which doubles the time.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.kernels.compiling import kernel
+
+FAST = {"reassoc", "contract", "nsz"}
+
+
+class Rows(NamedTuple):
+    """Rows of a matrix, with the label and the weight of each."""
+
+    data: np.ndarray
+    indices: np.ndarray | None
+    indptr: np.ndarray | None
+    width: Any  # number of columns
+    signs: np.ndarray
+    importance: np.ndarray  # weights; in incremental methods n times as much
+
+
+@kernel(inner=True, forceinline=True)
+def bounds(indptr, width, i):
+    """Return where the entries of row i start and end."""
+    if indptr is None:
+        return np.uint64(i) * np.uint64(width), np.uint64(i + 1) * np.uint64(width)
+    return np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+
+
+@kernel(inner=True, forceinline=True)
+def column(indices, k, first):
+    """Return the column of entry k, in a row that starts at `first`."""
+    if indices is None:
+        return k - first
+    return np.uint64(indices[k])
+
+
+@kernel(inner=True)
+def longest_row(indptr, width):
+    """Return the largest number of entries in a row."""
+    if indptr is None:
+        return np.int64(width)
+    longest = np.uint64(0)
+    for i in range(indptr.size - 1):
+        longest = max(longest, np.uint64(indptr[i + 1]) - np.uint64(indptr[i]))
+    return np.int64(longest)
+
+
+@kernel(inner=True, fastmath=FAST)
+def dot(data, indices, first, last, v):
+    """Return x·v."""
+    total = 0.0
+    for k in range(first, last):
+        total += float(data[k]) * v[column(indices, k, first)]
+    return total
+
+
+@kernel(inner=True, fastmath=FAST)
+def dot_and_square(data, indices, first, last, v):
+    """Return x·v and x·x."""
+    inner = square = 0.0
+    for k in range(first, last):
+        x = float(data[k])
+        inner += x * v[column(indices, k, first)]
+        square += x * x
+    return inner, square
+
+
+@kernel(inner=True, fastmath=FAST)
+def outer_dot(data, indices, first, last, v, limit):
+    """Return x·(v − clip(v, ±limit))."""
+    total = 0.0
+    for k in range(first, last):
+        value = v[column(indices, k, first)]
+        total += data[k] * (value - min(max(value, -limit), limit))
+    return total
+
+
+@kernel(inner=True, fastmath=FAST)
+def clipped_dots(data, indices, first, last, v, offset, limit):
+    """Return x·clip(v, ±limit), x·(v − clip(v, ±limit)) and Σ |x_j v_j|; entry j of v is at j + offset."""
+    clipped = outside = size = 0.0
+    for k in range(first, last):
+        value = v[column(indices, k, first) + offset]
+        inside = min(max(value, -limit), limit)
+        x = float(data[k])
+        clipped += x * inside
+        outside += x * (value - inside)
+        size += abs(x * value)
+    return clipped, outside, size
+
+
+@kernel(inner=True, fastmath=FAST)
+def add_row(data, indices, first, last, factor, v):
+    """Add factor·x to v."""
+    for k in range(first, last):
+        v[column(indices, k, first)] += factor * data[k]
+
+
+@kernel(inner=True, fastmath=FAST)
+def square_of(v):
+    """Return v·v."""
+    total = 0.0
+    for j in range(v.size):
+        total += v[j] * v[j]
+    return total
+
+
+@kernel(inner=True, fastmath=FAST)
+def clear_rows(indices, indptr, order, first, last, v):
+    """Set v to 0, where only the given stretch of rows has touched it (everywhere, if `first` is negative)."""
+    if indptr is None:
+        v[:] = 0.0
+    else:
+        touched = np.uint64(0)
+        for position in range(max(first, 0), last):
+            touched += indptr[order[position] + 1] - indptr[order[position]]
+        if first < 0 or touched > v.size:
+            v[:] = 0.0
+        else:
+            for position in range(first, last):
+                start, end = bounds(indptr, 0, order[position])
+                for k in range(start, end):
+                    v[np.uint64(indices[k])] = 0.0
+
+
+@kernel(fastmath=FAST)
+def row_squares(data, indptr, width):
+    """Return x_i·x_i for every row."""
+    n = data.size // max(width, 1) if indptr is None else indptr.size - 1
+    squares = np.empty(n)
+    for i in range(n):
+        first, last = bounds(indptr, width, i)
+        total = 0.0
+        for k in range(first, last):
+            total += float(data[k]) * float(data[k])
+        squares[i] = total
+    return squares
+
+
+@kernel(fastmath=FAST)
+def feature_squares(rows):
+    """Return Σ_i g_i x_ij² for every column j, g being the importance of the rows."""
+    data, indices, indptr, width, _, importance = rows
+    squares = np.zeros(width)
+    for i in range(importance.size):
+        first, last = bounds(indptr, width, i)
+        for k in range(first, last):
+            squares[column(indices, k, first)] += importance[i] * float(data[k]) * float(data[k])
+    return squares

@@ -1,0 +1,231 @@
+"""The geometry of each norm in the proximal step: the point of the cone {‖w‖_q ≤ λ} that belongs to given multipliers.
+
+With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)² over the cone. Its vector part is
+
+    q = 1    w = soft(a, τ) / ρ             Σ (|a_j| − τ)₊ = ρ (s + τ),      λ = s + τ      (Diamond)
+    q = 2    w = a / ρ, shortened to λ      λ = (ρ‖a/ρ‖ + s) / (1 + ρ)                       (Euclidean)
+    q = ∞    w = clip(a / ρ, ±λ)            Σ (|a_j| − ρλ)₊ = λ − s                          (Box)
+
+For q = 2 this is arithmetic on a few scalars. For q = 1 and ∞, `row` holds w̄ and z at the entries of the row, and all
+other entries, which do not move, count only through Σ (|w̄_j| − limit)₊ and the number of its terms. Who keeps these
+sums is the second part of a geometry: nobody (the row is all there is), all weights, a band of them or a queue.
+Functions are chosen by the types of a geometry, when kernels are compiled.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+
+from drsvm.kernels.band import Band, band_excess
+from drsvm.kernels.bucket_queue import Pending, pending_excess
+from drsvm.kernels.compiling import UNCOUNTED, kernel
+
+FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
+
+MOST_STEPS = 100
+"""Newton steps on a piecewise linear function: it takes three or four."""
+
+
+class Euclidean(NamedTuple):
+    """q = 2: w̄·z, and the square of the part of w̄ that is orthogonal to z."""
+
+    along: float
+    across_square: float
+
+
+class Box(NamedTuple):
+    """q = ∞."""
+
+    row: Any  # w̄ and z at the entries of the row; None: there is no row
+    entries: Any  # their number
+    rest: Any  # who keeps the sums over all other entries
+
+
+class Diamond(NamedTuple):
+    """q = 1."""
+
+    row: Any
+    entries: Any
+    rest: Any
+
+
+class Nothing(NamedTuple):
+    """There are no other entries."""
+
+    sum: float
+
+
+class AllWeights(NamedTuple):
+    """All weights, with 0 at the entries of the row."""
+
+    weights: np.ndarray
+
+
+class Point(NamedTuple):
+    """Margin and λ at some multipliers, and their derivatives along a line."""
+
+    margin: float
+    level: float
+    margin_slope: float
+    level_slope: float
+    tau: float  # q = 1: the threshold
+    rest: float  # q = 1: Σ |w_j| outside the row
+
+
+@kernel(inner=True, fastmath=FAST)
+def _weights_excess(weights, limit):
+    total = count = 0.0
+    for j in range(weights.size):
+        over = abs(weights[j]) - limit
+        total += max(over, 0.0)
+        count += 1.0 if over > 0.0 else 0.0
+    return total, count
+
+
+def rest_excess(rest, limit) -> Any:
+    """Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row."""
+    raise NotImplementedError("for compiled code only")
+
+
+@overload(rest_excess, jit_options=UNCOUNTED)
+def _rest_excess_for(rest, limit):
+    found = {
+        Nothing: lambda rest, limit: (0.0, 0.0),
+        AllWeights: lambda rest, limit: _weights_excess(rest.weights, limit),
+        Band: lambda rest, limit: band_excess(rest, limit),
+        Pending: lambda rest, limit: pending_excess(rest, limit),
+    }
+    return found[rest.instance_class]
+
+
+@kernel(inner=True, fastmath=FAST)
+def _row_excess(row, entries, shift, limit):
+    total = above = 0.0
+    if row is None:
+        return total, above
+    for k in range(np.uint64(entries)):
+        over = abs(row[0, k] + shift * row[1, k]) - limit
+        total += max(over, 0.0)
+        above += 1.0 if over > 0.0 else 0.0
+    return total, above
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def threshold(geometry, shift, factor, target, slack, guess, limit):
+    """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 where there is none).
+
+    Also returned: the sum, its part from outside the row, and the number of its positive terms. The difference of the
+    two sides is convex in x: Newton's method comes from the left after one step, and then never turns back; if the same
+    terms are positive as one step before, it has arrived. It ends at the first x above `limit`.
+    """
+    x, before, number_before = max(guess, 0.0), -1.0, -1.0
+    total = rest = number = 0.0
+    for _ in range(MOST_STEPS):
+        rest, number = rest_excess(geometry.rest, factor * x)
+        own, above = _row_excess(geometry.row, geometry.entries, shift, factor * x)
+        total, number = own + rest, number + above
+        slope = slack + factor * number
+        new = max(x + (total - target - slack * x) / slope, 0.0) if slope > 0.0 else 0.0
+        if new == x or number == number_before or (before >= 0.0 and new <= x):
+            break
+        before, number_before, x = x, number, new
+        if x > limit:
+            break
+    return x, total, rest, number
+
+
+@kernel(inner=True, fastmath=FAST)
+def _row_sums(row, entries, shift, limit):
+    """Return z·clip(a), z·(a − clip(a)), and Σ ±z_j and Σ z_j² over the entries outside the limits."""
+    clipped = outside = signed = square = 0.0
+    for k in range(np.uint64(entries)):
+        z = row[1, k]
+        value = row[0, k] + shift * z
+        inside = min(max(value, -limit), limit)
+        clipped += inside * z
+        outside += (value - inside) * z
+        outwards = (z if value > limit else 0.0) - (z if value < -limit else 0.0)
+        signed += outwards
+        square += outwards * outwards
+    return clipped, outside, signed, square
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _euclidean_point(step, geometry, delta, sigma2, towards, ball):
+    shift, rate = step.length * delta, step.length * towards[0]
+    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    inner = geometry.along + shift * step.square
+    along_square = inner / step.square * inner if step.square > 0.0 else 0.0
+    norm = math.sqrt(geometry.across_square + along_square) / step.rho
+    inner /= step.rho
+    inner_slope = rate * step.square / step.rho
+    margin, margin_slope = step.bias + step.free * shift, step.free * rate
+    level, level_slope = s, s_slope
+    factor, factor_slope = 1.0, 0.0
+    if ball >= 0.0:
+        level, level_slope = ball, 0.0
+    if norm > level:
+        norm_slope = rate * (inner / norm) / step.rho if norm > 0.0 else 0.0
+        if ball < 0.0:
+            touching = step.rho * norm > -s
+            level = (step.rho * norm + s) / (1.0 + step.rho) if touching else 0.0
+            level_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho) if touching else 0.0
+        factor = level / norm if level > 0.0 else 0.0
+        factor_slope = (level_slope - factor * norm_slope) / norm if level > 0.0 else 0.0
+    slope = margin_slope + factor * inner_slope + factor_slope * inner
+    return Point(margin + factor * inner, level, slope, level_slope, 0.0, 0.0)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _box_point(step, geometry, delta, sigma2, towards, ball):
+    shift, rate = step.length * delta, step.length * towards[0]
+    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    level, clipped = ball, 0.0
+    if ball < 0.0:
+        guess = max(step.guess, s)
+        level, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess, math.inf)
+    inner, _, signed, square = _row_sums(geometry.row, geometry.entries, shift, step.rho * level)
+    level_slope = 0.0
+    if ball < 0.0 and level > 0.0:
+        level_slope = (s_slope + rate * signed) / (1.0 + step.rho * clipped)
+    margin = step.bias + step.free * shift + inner / step.rho
+    margin_slope = (step.free + (step.square - square) / step.rho) * rate + signed * level_slope
+    return Point(margin, level, margin_slope, level_slope, 0.0, 0.0)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _diamond_point(step, geometry, delta, sigma2, towards, ball):
+    shift, rate = step.length * delta, step.length * towards[0]
+    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    slack, target = (step.rho, step.rho * s) if ball < 0.0 else (0.0, step.rho * ball)
+    tau, total, rest, above = threshold(geometry, shift, 1.0, target, slack, step.guess - s, step.limit)
+    _, inner, signed, square = _row_sums(geometry.row, geometry.entries, shift, tau)
+    level, level_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
+    tau_slope = 0.0
+    if tau > 0.0:
+        tau_slope = (rate * signed - slack * s_slope) / max(above + slack, 1.0)
+        if ball < 0.0:
+            level, level_slope = total / step.rho, s_slope + tau_slope
+    margin = step.bias + step.free * shift + inner / step.rho
+    margin_slope = step.free * rate + (rate * square - signed * tau_slope) / step.rho
+    return Point(margin, level, margin_slope, level_slope, tau, rest / step.rho)
+
+
+def point_at(step, geometry, delta, sigma2, towards, ball) -> Any:
+    """Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 holds λ at that value."""
+    raise NotImplementedError("for compiled code only")
+
+
+POINTS = {Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point}
+
+
+@overload(point_at, jit_options=UNCOUNTED)
+def _point_for(step, geometry, delta, sigma2, towards, ball):
+    chosen = POINTS[geometry.instance_class]
+
+    def compiled(step, geometry, delta, sigma2, towards, ball):
+        return chosen(step, geometry, delta, sigma2, towards, ball)
+
+    return compiled

@@ -1,0 +1,120 @@
+"""Epochs of exact proximal steps that remember the last pulls of all other rows.
+
+State is what the pulls of all rows add up to, a and scalars = [s, b, an estimate of λ], before the projection onto the
+cone. A step replaces a row's last pull by its new one, so the state is sparse in what changes, and a step costs as much
+as the nonzeros of the row for all norms: for q = 1 and ∞ the projection is known through a band (`band.py`). As the
+rows come round, the projected point tends to that of the proximal step on the whole objective, with the step
+`total_step` = n · `step_size`.
+"""
+
+import numpy as np
+
+from drsvm.kernels.band import BASE, STEPS, make_band, put_in, take_out
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.entries import add_row, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
+from drsvm.kernels.epoch_state import stiffness
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, threshold
+from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
+
+FAST = {"reassoc", "contract", "nsz"}
+
+TOLERANCE = 2e-12
+"""Accuracy of a step (see `Step.tolerance`)."""
+
+
+@kernel(fastmath=FAST)
+def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
+    """Visit the rows in the given order, q = 2; the iterate holds the state, and the multipliers of the last pulls."""
+    data, indices, indptr, width, signs, importance = rows
+    a, scalars, hinge, flip = iterate
+    _, kappa, flips, l2, free = terms
+    rho = stiffness(total_step, l2)
+    s, b = scalars[0], scalars[1]
+    norm_square = square_of(a)
+    for position in range(order.size):
+        i = order[position]
+        sign, length = signs[i], step_size * importance[i]
+        old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
+        first, last = bounds(indptr, width, i)
+        inner, square = dot_and_square(data, indices, first, last, a)
+        old, along = length * old_delta, sign * inner
+        across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
+        geometry = Euclidean(along - old * square, across)
+        base, bias = s - length * kappa * old_sigma2, sign * b - free * old
+        step = make_step(length, rho, kappa, flips, base, 0.0, bias, free, square, abs(along), TOLERANCE)
+        delta, sigma2, _, _ = multipliers(step, geometry, old_delta, old_sigma2)
+        change = length * (delta - old_delta)
+        if change != 0.0:
+            add_row(data, indices, first, last, change * sign, a)
+            norm_square += change * (2.0 * along + change * square)
+            b += change * sign * free
+        s += length * kappa * (sigma2 - old_sigma2)
+        hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
+    scalars[0], scalars[1] = s, b
+
+
+@kernel(inner=True, fastmath=FAST)
+def _level_of(boxed, band, s, rho, guess):
+    """Return the λ that belongs to the present state."""
+    if boxed:
+        level, _, _, _ = threshold(Box(None, 0, band), 0.0, rho, -s, 1.0, max(guess, s), np.inf)
+    else:
+        tau, _, _, _ = threshold(Diamond(None, 0, band), 0.0, 1.0, rho * s, rho, guess - s, np.inf)
+        level = s + tau
+    return level
+
+
+@kernel(inner=True, fastmath=FAST)
+def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, total_step, band, row):
+    data, indices, indptr, width, signs, importance = rows
+    _, scalars, hinge, flip = iterate
+    _, kappa, flips, l2, free = terms
+    rho = stiffness(total_step, l2)
+    s, b = scalars[0], scalars[1]
+    level = _level_of(boxed, band, s, rho, scalars[2])
+    for position in range(order.size):
+        i = order[position]
+        sign, length = signs[i], step_size * importance[i]
+        old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
+        first, last = bounds(indptr, width, i)
+        limit = rho * level if boxed else max(level - s, 0.0)
+        clipped, outside, size = clipped_dots(data, indices, first, last, band.weights, BASE, limit)
+        margin = sign * ((clipped if boxed else outside) / rho + b)
+        now = make_step(length, rho, kappa, flips, s, level, sign * b, free, 0.0, size, TOLERANCE)
+        close = 4.0 * TOLERANCE * noise(now, 0.0, 0.0)
+        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last pull is still right
+            old, square = length * old_delta, 0.0
+            for k in range(first, last):
+                z = sign * data[k]
+                value = take_out(band, BASE + column(indices, k, first))
+                row[0, k - first], row[1, k - first] = value - old * z, z
+                square += z * z
+            base, bias = s - length * kappa * old_sigma2, sign * b - free * old
+            step = make_step(length, rho, kappa, flips, base, level, bias, free, square, size, TOLERANCE)
+            geometry = make_geometry(row, np.int64(last - first), band)
+            delta, sigma2, point, _ = multipliers(step, geometry, old_delta, old_sigma2)
+            level, shift = point.level, length * delta
+            for k in range(first, last):
+                value = row[0, k - first] + shift * row[1, k - first]
+                put_in(band, BASE + column(indices, k, first), value)
+            band.weights[STEPS] += 1.0
+            b += (shift - old) * sign * free
+            s += length * kappa * (sigma2 - old_sigma2)
+            hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
+    scalars[0], scalars[1], scalars[2] = s, b, level
+
+
+@kernel()
+def memory_epoch_l1(rows, order, iterate, terms, step_size, total_step):
+    """Do the same for q = 1."""
+    band, row = make_band(iterate.w, step_size), np.empty((2, longest_row(rows.indptr, rows.width)))
+    _banded_epoch(Diamond, False, rows, order, iterate, terms, step_size, total_step, band, row)
+    iterate.w[:] = band.weights[BASE:]
+
+
+@kernel()
+def memory_epoch_linf(rows, order, iterate, terms, step_size, total_step):
+    """Do the same for q = ∞."""
+    band, row = make_band(iterate.w, step_size), np.empty((2, longest_row(rows.indptr, rows.width)))
+    _banded_epoch(Box, True, rows, order, iterate, terms, step_size, total_step, band, row)
+    iterate.w[:] = band.weights[BASE:]

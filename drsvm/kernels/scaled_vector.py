@@ -1,0 +1,42 @@
+"""Weights of q = 2 kept as scale × vector with a known norm, so that shrinking all of them costs nothing."""
+
+import math
+
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.entries import clear_rows, square_of
+
+FAST = {"reassoc", "contract", "nsz"}
+
+SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
+"""The vector is made plain when its scale is smaller; its norm is computed afresh when this little of it is left."""
+
+
+@kernel(inner=True, fastmath=FAST)
+def norm_of(w, scale, norm_square, terms_square):
+    """Return the norm of scale·w from its square, which is a sum of terms that may have cancelled each other."""
+    if norm_square < CANCELLED * terms_square:
+        norm_square = scale * scale * square_of(w)
+    return math.sqrt(norm_square)
+
+
+@kernel(inner=True, fastmath=FAST)
+def onto_cone(norm, s, rho):
+    """Return λ, and the factor that takes a vector of the given norm there."""
+    if norm <= s:
+        return s, 1.0
+    if rho * norm <= -s:
+        return 0.0, 0.0
+    level = (rho * norm + s) / (1.0 + rho)
+    return level, level / norm
+
+
+@kernel(inner=True, fastmath=FAST)
+def settled(w, scale, norm_square, indices, indptr, order, cleared, end):
+    """Return scale, ‖scale·w‖² and the position in the order of rows since which w has been built up from 0."""
+    if scale == 0.0:
+        clear_rows(indices, indptr, order, cleared, end, w)
+        scale, norm_square, cleared = 1.0, 0.0, end
+    elif scale < SMALLEST_SCALE:
+        w *= scale
+        scale, norm_square = 1.0, square_of(w)
+    return scale, norm_square, cleared

@@ -1,0 +1,241 @@
+"""The multipliers of the proximal step of one sample, for every norm.
+
+The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂ ≤ 1} of
+σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection onto {‖w‖_q ≤ λ}, which a geometry
+computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1 + ηc, it is the point that belongs to
+
+    a = w̄ + η g δ y x,      s = λ̄ − ηε + η g κ σ₂,      b̄ + η g δ y · free.
+
+The dual function is smooth and concave in σ. It is maximised along the edges of the triangle and, where no edge is
+optimal, inside it (m = 1 and κλ = 2: the triple kink), the likeliest line first, until there is no duality gap.
+Each of these is one monotone equation in one variable t,
+
+    0 = δ' (1 − m) + σ₂' (2 − κλ),      ' = d/dt.
+
+Both δ and σ₂ are carried, each to its own relative accuracy: with long steps or rows a δ far below the rounding errors
+of σ₁ matters.
+"""
+
+import math
+from typing import NamedTuple
+
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.geometry import Point, point_at
+from drsvm.kernels.search import between, next_trial
+
+SCALAR = {"contract", "nsz"}
+EPS = 2.0**-52
+
+MOST_TRIALS = 2160
+"""A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
+takes two trials each, after one at either end. Roundings end all but the strangest searches after a few dozen."""
+
+
+class Step(NamedTuple):
+    """What a proximal step needs to know besides the weights."""
+
+    length: float  # η g
+    rho: float
+    kappa: float  # 0 where labels are trusted
+    flips: bool
+    level: float  # λ̄ − ηε
+    guess: float  # an estimate of the new λ
+    bias: float  # y b̄
+    free: float  # 0 without an intercept, otherwise the square of its unit
+    square: float  # x·x
+    size: float  # Σ |w̄_j x_j|, the scale of rounding errors in w̄·x
+    tolerance: float  # slope of the dual function that counts as 0, in units of `noise`
+    reach: float = math.inf  # |δ| inside the triangle is smaller
+    limit: float = math.inf  # thresholds above it cannot be evaluated (see `bucket_queue.py`)
+
+
+@kernel(inner=True, forceinline=True)
+def make_step(length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance):
+    """Return a step without limits."""
+    return Step(length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance, math.inf, math.inf)
+
+
+@kernel(inner=True, forceinline=True)
+def limited(step, guess, extent, largest, limit):
+    """Return the step with another guess and limits, where w̄ is of the size `extent` and x of the size `largest`.
+
+    |w̄ + ηgδz|/ρ ≤ λ + θ allows σ₂ ≥ 0 at λ = 2/κ; with a larger |δ|, w̄ would be lost in rounding errors.
+    """
+    reach = math.inf
+    if step.kappa > 0.0 and largest > 0.0:
+        level = 2.0 / step.kappa
+        reach = 2.0 * (extent + step.rho * level + max(level - step.level, 0.0)) / (step.length * largest)
+    return Step(
+        step.length, step.rho, step.kappa, step.flips, step.level, guess, step.bias, step.free, step.square, step.size,
+        step.tolerance, reach, limit,
+    )  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A line t ↦ (δ, σ₂) on which the dual function is maximised for low ≤ t ≤ high."""
+
+    delta: float  # at t = 0
+    delta_slope: float
+    sigma2: float  # at t = 0
+    sigma2_slope: float
+    low: float
+    high: float
+
+
+NOWHERE = Point(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+HINGE, MOSTLY_HINGE, BOTH, FLIPPED, INSIDE = range(5)
+LINES = (
+    Line(0.0, 1.0, 0.0, 0.0, 0.0, 1.0),
+    # σ₁ + σ₂ = 1, in two parts: the variable is σ₂ where σ₂ may be small, and δ where δ may be small.
+    Line(1.0, -2.0, 0.0, 1.0, 0.0, 0.25),
+    Line(0.0, 1.0, 0.5, -0.5, -1.0, 0.5),
+    Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
+    Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0),
+)
+"""The edges, in the order in which they go round the triangle, and its inside, where λ is held at 2/κ."""
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def noise(step, delta, sigma2):
+    """Return the scale of rounding errors in the pieces of the loss."""
+    own = 1.0 + step.size / step.rho + abs(step.bias)
+    moved = step.length * abs(delta) * (step.square / step.rho + step.free)
+    return own + moved + step.kappa * (abs(step.level) + step.length * step.kappa * sigma2)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def duality_gap(step, margin, level, delta, sigma2):
+    """Return the duality gap of the multipliers at the point that belongs to them."""
+    hinge = 1.0 - margin
+    gap = max(hinge, 0.0) - delta * hinge
+    if step.flips:
+        flipped = 1.0 + margin - step.kappa * level
+        gap = max(hinge, flipped, 0.0) - (delta + sigma2) * hinge - sigma2 * flipped
+    return gap
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def steepest(step, line):
+    """Return a bound on the curvature of the dual function along a line."""
+    turned = step.length * line.delta_slope**2 * (step.square / step.rho + step.free)
+    return turned + step.length * (step.kappa * line.sigma2_slope) ** 2
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _maximise(step, geometry, line, t, ball):
+    """Return δ, σ₂ and the point where the dual function is largest on a line, from a guess of t."""
+    bracket = between(line.low, line.high)
+    curved = steepest(step, line)
+    towards = line.delta_slope, line.sigma2_slope
+    delta, sigma2, point = 0.0, 0.0, NOWHERE
+    for _ in range(MOST_TRIALS):
+        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        point = point_at(step, geometry, delta, sigma2, towards, ball)
+        slope = line.delta_slope * (1.0 - point.margin)
+        curvature = -line.delta_slope * point.margin_slope
+        if line.sigma2_slope != 0.0:
+            slope += line.sigma2_slope * (2.0 - step.kappa * point.level)
+            curvature -= line.sigma2_slope * step.kappa * point.level_slope
+        close = step.tolerance * noise(step, delta, sigma2)
+        if abs(slope) <= close or (t <= line.low and slope < 0.0) or (t >= line.high and slope > 0.0):
+            break
+        new, bracket = next_trial(bracket, t, slope, curvature)
+        narrow = bracket.low_tried and bracket.high_tried and (bracket.high - bracket.low) * curved <= close
+        if new == t or narrow or point.tau > step.limit:
+            break
+        t = new
+    return delta, sigma2, point
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _triple_kink(step, geometry, delta):
+    """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as near to that as it goes.
+
+    With λ held there, δ is the root of m = 1; then σ₂ makes up for what λ lacks. λ is linear in σ₂ as long as the same
+    weights are clipped.
+    """
+    wanted, reach = 2.0 / step.kappa, min(step.reach, 1.0)
+    line = Line(0.0, 1.0, 0.0, 0.0, -reach, reach)
+    start = min(max(delta, -reach), reach)
+    delta, _, point = _maximise(step, geometry, line, start, wanted)
+    sigma2 = low = max(0.0, -delta)
+    high = 0.5 * (1.0 - delta)
+    bracket = between(low, high)
+    for _ in range(MOST_TRIALS):
+        if point.tau > step.limit:
+            break
+        point = point_at(step, geometry, delta, sigma2, (0.0, 1.0), -1.0)
+        lacking = wanted - point.level
+        if step.kappa * abs(lacking) <= step.tolerance * noise(step, delta, sigma2):
+            break
+        if (sigma2 <= low and lacking < 0.0) or (sigma2 >= high and lacking > 0.0):
+            break
+        new, bracket = next_trial(bracket, sigma2, lacking, -point.level_slope)
+        if new == sigma2:
+            break
+        sigma2 = new
+    return delta, sigma2, point
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _line_through(delta, sigma2, inside):
+    """Return the line that holds the given multipliers, and their place on it; where not `inside`, an edge."""
+    hinge = delta + sigma2
+    line, t = HINGE, delta
+    if sigma2 > 0.0:
+        if hinge <= 0.0:
+            line, t = FLIPPED, sigma2
+        elif inside and hinge + sigma2 < 1.0:
+            line = INSIDE
+        elif sigma2 < 0.25:
+            line, t = MOSTLY_HINGE, sigma2
+        else:
+            line = BOTH
+    return line, t
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _next_line(line, delta, sigma2):
+    """Return where to look after the best point of a line that is not the solution: the next line, and a place on it.
+
+    From a corner, the other edge there; from within an edge, straight across the triangle; from inside, the edge where
+    the triangle was left.
+    """
+    if line == INSIDE:
+        return _line_through(delta, sigma2, False)
+    t = delta if LINES[line].sigma2_slope <= 0.0 else sigma2
+    if LINES[line].low < t < LINES[line].high:
+        opposite = 0.5 * (1.0 - delta) if line in (HINGE, FLIPPED) else max(0.0, -delta)
+        return _line_through(delta, opposite, False)
+    turn = 1 if (t >= LINES[line].high) == (line <= MOSTLY_HINGE) else -1
+    edge = (line + turn) % 4
+    from_below = (edge <= MOSTLY_HINGE) == (turn > 0)
+    return edge, LINES[edge].low if from_below else LINES[edge].high
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def multipliers(step, geometry, delta, sigma2):
+    """Return δ, σ₂, the point of the proximal step and its duality gap, from a guess of the first two."""
+    untried = (1 << (5 if step.kappa > 0.0 else 4)) - 1
+    line, t = _line_through(delta, sigma2, step.kappa > 0.0)
+    best = 0.0, 0.0, NOWHERE, math.inf
+    for _ in range(5):
+        if line == INSIDE:
+            delta, sigma2, point = _triple_kink(step, geometry, t)
+        else:
+            delta, sigma2, point = _maximise(step, geometry, LINES[line], t, -1.0)
+        gap = duality_gap(step, point.margin, point.level, delta, sigma2)
+        void = point.tau > step.limit
+        if gap < best[3] or void:
+            best = delta, sigma2, point, gap
+        untried &= ~(1 << line)
+        done = gap <= 4.0 * step.tolerance * noise(step, delta, sigma2) or void or not step.flips
+        if done or untried == 0:
+            break
+        line, t = _next_line(line, delta, sigma2)
+        if not untried >> line & 1:
+            line, t = INSIDE, best[0]
+            while not untried >> line & 1:
+                line, t = line - 1, 0.0
+    return best

@@ -1,0 +1,46 @@
+"""The geometries of the proximal step: the slopes they state are derivatives, for every norm and every line."""
+
+import numpy as np
+import pytest
+
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, Nothing, point_at
+from drsvm.kernels.triangle import LINES, make_step
+
+SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
+
+
+@kernel()
+def evaluate(step, geometry, delta, sigma2, towards, ball):
+    return point_at(step, geometry, delta, sigma2, towards, ball)
+
+
+def euclidean(w, z):
+    return Euclidean(float(w @ z), float(w @ w - (w @ z) ** 2 / (z @ z)))
+
+
+def diamond(w, z):
+    return Diamond(np.stack([w, z]), len(z), Nothing(0.0))
+
+
+def box(w, z):
+    return Box(np.stack([w, z]), len(z), Nothing(0.0))
+
+
+@pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free level", "held level"])
+@pytest.mark.parametrize("line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"])
+@pytest.mark.parametrize("geometry", [diamond, euclidean, box])
+def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
+    """The step's equations are solved also with wrong slopes, only slowly: so these are compared with differences."""
+
+    def point_on(step, w, z, t):
+        delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
+        return evaluate(step, geometry(w, z), delta, sigma2, (line.delta_slope, line.sigma2_slope), ball)
+
+    t, h = 0.2, 1e-6
+    for w, z in SAMPLES:
+        step = make_step.py_func(0.8, 1.5, 1.2, True, 0.3, 0.3, 0.1, 1.0, float(z @ z), 1.0, 1e-15)
+        before, point, after = (point_on(step, w, z, place) for place in (t - h, t, t + h))
+        assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
+        if ball < 0:
+            assert (after.level - before.level) / (2 * h) == pytest.approx(point.level_slope, rel=1e-6, abs=1e-8)
