@@ -34,7 +34,7 @@ def path(
     radii: Annotated[
         str | None, typer.Option(help="Radii, such as 0.2,0.1,0.05. Default: a grid.", rich_help_panel=MODEL)
     ] = None,
-    n_radii: Annotated[int, typer.Option(help="Number of radii of the grid.", min=1, rich_help_panel=MODEL)] = 30,
+    n_radii: Annotated[int, typer.Option(help="Number of radii in the grid.", min=1, rich_help_panel=MODEL)] = 30,
     smallest: Annotated[
         float, typer.Option(help="Smallest radius of the grid, as a share of the largest.", rich_help_panel=MODEL)
     ] = 1e-3,
@@ -42,7 +42,7 @@ def path(
     csv: TableFile = None,
     plot: PictureFile = None,
 ) -> int:
-    """Solve over a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
+    """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
@@ -50,7 +50,7 @@ def path(
     from drsvm.persistence.model_files import write_whole
 
     if not 0 < smallest < 1:
-        raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")
+        raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
     work.check_outputs([csv, plot], [file, split.test])
     check_picture(plot)
     settings, limits = ball.problem(), {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}

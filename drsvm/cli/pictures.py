@@ -1,4 +1,4 @@
-"""Pictures as files."""
+"""Plots as files."""
 
 import io
 from pathlib import Path
@@ -7,20 +7,20 @@ FORMATS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: Path | None) -> None:
-    """Refuse, before any work, a picture that could not be drawn or saved."""
+    """Raise an error, before any work is done, if a plot cannot be drawn or saved."""
     if path is None:
         return
     if path.suffix.lower() not in FORMATS:
-        raise ValueError(f"{path}: a picture must end in {', '.join(FORMATS)}.")
+        raise ValueError(f"{path}: the name of a plot must end in {', '.join(FORMATS)}.")
     try:
         import matplotlib
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install 'drsvm[plot]'.") from None
+        raise ImportError("plots need matplotlib: pip install 'drsvm[plot]'.") from None
     matplotlib.use("Agg")
 
 
 def picture(display, path: Path) -> bytes:
-    """Return the figure of a Display in the format of a file, and close it."""
+    """Return the figure of a Display as the content of a file, and close it."""
     from matplotlib import pyplot as plt
 
     content = io.BytesIO()

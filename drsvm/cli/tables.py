@@ -1,4 +1,4 @@
-"""Tables, for people and as CSV files."""
+"""Tables on the terminal and as CSV files."""
 
 import csv
 import io
@@ -11,11 +11,11 @@ DIGITS = {
     **dict.fromkeys(["radius", "radius_price"], ".4g"),
     **{"gap": ".1e", "tol": ".0e", "time": ".3g"},
 }
-"""How many digits of a column are shown; of others four after the point."""
+"""Number formats by column; other columns show four decimals."""
 
 
 def show_table(console, columns: dict[str, Any], title: str | None = None) -> None:
-    """Print columns; numbers to the right, with the digits that their name calls for."""
+    """Print columns; numbers are right-aligned, in the format for their column."""
     from rich import box
     from rich.table import Table
 
@@ -30,7 +30,7 @@ def show_table(console, columns: dict[str, Any], title: str | None = None) -> No
 
 
 def csv_text(columns: dict[str, Any]) -> str:
-    """Return columns as the text of a CSV file, numbers with all their digits."""
+    """Return columns as the text of a CSV file, numbers with all digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)

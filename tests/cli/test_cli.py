@@ -89,7 +89,7 @@ def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
     assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-06: optimal\)", out)
     assert re.search(r"test 0\.\d{4} \(balanced 0\.\d{4}, 30 rows\)", out)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
-    assert "note: Column 'kind' is taken as the label (the last column)" in err
+    assert "note: Column 'kind' is used as the label (the last column)" in err
 
 
 def test_fit_as_json(drsvm_command, table, tmp_path):
@@ -109,7 +109,7 @@ def test_fit_as_json(drsvm_command, table, tmp_path):
     assert fitted.metadata["label"] == "kind" and fitted.metadata["drsvm"] == drsvm.__version__
 
 
-def test_fit_gives_what_the_estimator_gives(drsvm_command, table, tmp_path):
+def test_fit_agrees_with_the_estimator(drsvm_command, table, tmp_path):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -185,7 +185,7 @@ def test_predict(drsvm_command, model, table, tmp_path):
     assert told["predictions"]["prediction"] == saved.predict(X).tolist()
 
 
-def test_predict_without_labels_and_with_other_ones(drsvm_command, model, tmp_path):
+def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, tmp_path):
     X, _ = rows(4)
     (tmp_path / "new.csv").write_text("depth,height,width\n" + "".join(f"{c},{a},{b}\n" for a, b, c in X.tolist()))
     code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
@@ -194,7 +194,7 @@ def test_predict_without_labels_and_with_other_ones(drsvm_command, model, tmp_pa
     np.testing.assert_allclose(told["predictions"]["decision"], load_model(model).model.decision_function(X))
     other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
     code, _, err = drsvm_command("predict", model, other)
-    assert code == 0 and "'cow', which the model does not know" in err
+    assert code == 0 and "no scores: the file has the label 'cow', which the model was not trained on" in err
 
 
 def test_predict_three_classes(drsvm_command, tmp_path):
@@ -209,12 +209,12 @@ def test_predict_three_classes(drsvm_command, tmp_path):
 
 @pytest.fixture
 def pipe_in(monkeypatch):
-    """Return a function that puts bytes into the standard input."""
+    """Return a function that replaces standard input by bytes."""
     return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress])
-def test_the_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, packed):
+def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, packed):
     content = packed(table.read_bytes())
     expected = json.loads(drsvm_command("fit", table, "--label", "kind", "--test-size", 0.25, "--json")[1])
     pipe_in(content)
@@ -229,7 +229,7 @@ def test_the_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in,
     assert not Path("-").exists()
 
 
-def test_the_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
+def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
     pipe_in(table.read_bytes())
     out = tmp_path / "m.drsvm"
     told = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
@@ -243,23 +243,23 @@ def test_the_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_
     ("content", "expected"),
     [
         (b"", "standard input: is empty."),
-        (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", "standard input: column 'b' holds the text 'oops' (line 3)"),
+        (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", "standard input: column 'b' contains the text 'oops' (line 3)"),
         (b"a,b,label\n1,2,x\n3,4,x\n", "standard input: all 2 rows have the label 'x'"),
     ],
 )
-def test_errors_name_the_standard_input(drsvm_command, pipe_in, content, expected):
+def test_errors_name_standard_input(drsvm_command, pipe_in, content, expected):
     pipe_in(content)
     code, _, err = drsvm_command("fit", "-")
     assert code == 2 and f"error: {expected}" in err
 
 
-def test_what_a_dash_cannot_stand_for(drsvm_command, table, model):
+def test_invalid_uses_of_a_dash(drsvm_command, table, model):
     for arguments, expected in (
-        (("fit", "-", "--test", "-"), "the standard input can be read only once"),
-        (("audit", model, "-", "--compare", "--train", "-"), "the standard input can be read only once"),
-        (("predict", "-", table), "a model is not read from the standard input"),
-        (("fit", table, "--model", "-"), "nothing but predictions is written to the standard output"),
-        (("path", table, "--csv", "-"), "nothing but predictions is written to the standard output"),
+        (("fit", "-", "--test", "-"), "standard input can be read only once"),
+        (("audit", model, "-", "--compare", "--train", "-"), "standard input can be read only once"),
+        (("predict", "-", table), "a model cannot be read from standard input"),
+        (("fit", table, "--model", "-"), "only predictions can be written to standard output"),
+        (("path", table, "--csv", "-"), "only predictions can be written to standard output"),
     ):
         code, _, err = drsvm_command(*arguments)
         assert code == 2 and expected in err
@@ -313,34 +313,34 @@ def test_audit(drsvm_command, model, table):
     np.testing.assert_allclose(told["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
 
 
-def test_audit_beside_other_classifiers(drsvm_command, model, table, tmp_path):
+def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     pytest.importorskip("matplotlib")
     code, out, err = drsvm_command(
         "audit", model, table, "--compare", "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv"
     )
     assert code == 0 and "risk LinearSVC" in out and "error LogisticRegression" in out
-    assert "trained on the audited file itself" in err
+    assert "are trained on the audited file" in err
     read = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
-    own = read[3]  # the radius that the model was trained for
+    own = read[3]  # the training radius
     assert float(own["risk_drsvm"]) <= min(float(own["risk_LinearSVC"]), float(own["risk_LogisticRegression"]))
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
     code, _, err = drsvm_command("audit", model, table, "--compare", "--train", table)
-    assert code == 0 and "itself" not in err
+    assert code == 0 and "audited file" not in err
 
 
-def test_audit_of_three_classes_draws_no_picture_and_writes_nothing(drsvm_command, tmp_path):
+def test_audit_of_three_classes_rejects_plots_and_writes_nothing(drsvm_command, tmp_path):
     pytest.importorskip("matplotlib")
     X, y = rows(60, 3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     for option in (["--plot", tmp_path / "r.png"], ["--compare"]):
         code, _, err = drsvm_command("audit", tmp_path / "m.drsvm", table, "--csv", tmp_path / "r.csv", *option)
-        assert code == 2 and f"{option[0]} is for two classes; this model has 3" in err
+        assert code == 2 and f"{option[0]} needs two classes; this model has 3" in err
     assert not (tmp_path / "r.csv").exists() and not (tmp_path / "r.png").exists()
 
 
 @pytest.mark.parametrize(("command", "display"), [("audit", "RiskCurveDisplay"), ("path", "RadiusPathDisplay")])
-def test_a_picture_that_fails_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch, command, display):
+def test_a_failed_plot_leaves_no_table(drsvm_command, model, table, tmp_path, monkeypatch, command, display):
     pytest.importorskip("matplotlib")
 
     def fail(*_, **__):
@@ -352,7 +352,7 @@ def test_a_picture_that_fails_leaves_no_table(drsvm_command, model, table, tmp_p
     assert code == 2 and "no ink" in err and not (tmp_path / "r.csv").exists()
 
 
-def test_audit_says_which_norms_there_are(drsvm_command, model, table):
+def test_audit_lists_the_norms(drsvm_command, model, table):
     code, _, err = drsvm_command("audit", model, table, "--norm", "foo")
     assert code == 2 and "--norm must be one of 1, 2, inf, got 'foo'" in err
 
@@ -370,7 +370,7 @@ def test_the_path_is_seeded(drsvm_command, table, monkeypatch):
     assert code == 2 and "--solver must be one of auto" in err
 
 
-def test_names_in_brackets_are_no_markup(drsvm_command, tmp_path, monkeypatch):
+def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
@@ -381,7 +381,7 @@ def test_names_in_brackets_are_no_markup(drsvm_command, tmp_path, monkeypatch):
     code, out, err = drsvm_command("fit", table)
     assert code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
     code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
-    assert code == 0 and f"The report is {folder / 'r.html'}" in out
+    assert code == 0 and f"report written to {folder / 'r.html'}" in out
     code, out, _ = drsvm_command("path", table, "--radii", "0.1", "--positive", "[red]")
     assert code == 0 and "positive: [red]" in out
 
@@ -399,7 +399,7 @@ def test_compare(drsvm_command, table, tmp_path):
     assert code == 0 and "interior-point" in out and "hybrid" not in out
     assert drsvm_command("compare", table, "--solvers", "isg", "--max-iter", 1)[0] == 1
     code, _, err = drsvm_command("compare", table, "--solvers", "simplex")
-    assert code == 2 and "there is no solver 'simplex'" in err
+    assert code == 2 and "unknown solver 'simplex'" in err
 
 
 def test_report(drsvm_command, table, tmp_path):
@@ -419,7 +419,7 @@ def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, argument
     pytest.importorskip("matplotlib")
     X, y = rows()
     labels = np.array(["cat", "dog"])[y]
-    X[:, 0] += 6.0 * y  # so that the wrong labels stand out
+    X[:, 0] += 6.0 * y  # makes the wrong labels stand out
     wrong = np.arange(30, 120, 10)
     labels[wrong] = np.where(labels[wrong] == "cat", "dog", "cat")
     table = write_csv(tmp_path / "t.csv", X, labels)
@@ -429,7 +429,7 @@ def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, argument
     out = drsvm_command("report", table, *arguments, "--output", tmp_path / "r.html", "--json")[1]
     told = [int(name) for name in json.loads(out)["summary"]["labels_to_check"]]
     assert len(told) >= 3 and set(told) <= {int(row) + 5 + 1 for row in wrong}
-    assert "numbered as the rows of the file, from 1" in (tmp_path / "r.html").read_text()
+    assert "numbered like the rows of the file, from 1" in (tmp_path / "r.html").read_text()
 
 
 def test_demo(drsvm_command, tmp_path, monkeypatch):
@@ -439,7 +439,7 @@ def test_demo(drsvm_command, tmp_path, monkeypatch):
     assert json.loads(drsvm_command("demo", "--json")[1])["text"] == "demonstration\n"
 
 
-def test_help_tells_the_defaults_of_the_estimator(drsvm_command):
+def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
     shown = " ".join(re.sub(r"[│\n]", " ", drsvm_command("fit", "--help")[1]).split())
     ball = drsvm.WassersteinSVC()
     assert f"or auto. Default: {ball.radius}." in shown and f"trust them all. Default: {ball.flip_cost:g}." in shown
@@ -460,10 +460,10 @@ def test_version_and_help(drsvm_command):
 BAD_FILES = {
     "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
     "text.csv": (b"a,b,label\n1,2,x\n3,oops,y\n4,5,x\n", "'oops' (line 3)"),
-    "commas.csv": (b"a;b;label\n1,5;2;x\n3,0;4;y\n", "column 'a' holds '1,5' (line 2): write decimal points"),
+    "commas.csv": (b"a;b;label\n1,5;2;x\n3,0;4;y\n", "column 'a' contains '1,5' (line 2): use decimal points"),
     "category.csv": (b"a,town,label\n1,Rome,x\n3,Oslo,y\n", "--one-hot"),
     "empty.csv": (b"", "is empty"),
-    "header.csv": (b"a,b,label\n", "has no rows"),
+    "header.csv": (b"a,b,label\n", "no rows found below the header"),
     "one.csv": (b"a,b,label\n1,2,x\n3,4,x\n", "all 2 rows have the label 'x'"),
     "nan.csv": (b"a,b,label\n1,nan,x\n3,4,y\n", "--missing"),
     "inf.csv": (b"a,b,label\n1,inf,x\n3,4,y\n", "is infinite at line 2"),
@@ -474,7 +474,7 @@ BAD_FILES = {
     "far.svm": (b"1 1:1\n-1 10000000:1\n", "line 2 has the index 10000000"),
     "negative.svm": (b"1 1:1\n-1 -1:1\n", "line 2: the index -1 is negative"),
     "zero.svm": (b"1 1:1\n-1 0:1\n", "line 2 has the index 0"),
-    "numbers.csv": (b"a,price\n" + b"".join(b"%d,%d.5\n" % (k, k) for k in range(30)), "which are no classes"),
+    "numbers.csv": (b"a,price\n" + b"".join(b"%d,%d.5\n" % (k, k) for k in range(30)), "too many for class labels"),
 }
 
 
@@ -491,8 +491,8 @@ def test_bad_files(drsvm_command, tmp_path, name):
 
 def test_bad_files_as_json(drsvm_command, tmp_path):
     code, out, err = drsvm_command("fit", tmp_path / "none.csv", "--json")
-    assert code == 2 and "there is no such file" in err
-    assert json.loads(out) == {"error": f"{tmp_path / 'none.csv'}: there is no such file.", "exit_code": 2}
+    assert code == 2 and "no such file" in err
+    assert json.loads(out) == {"error": f"{tmp_path / 'none.csv'}: no such file.", "exit_code": 2}
     assert drsvm_command("fit", tmp_path)[0] == 2
 
 
@@ -509,11 +509,11 @@ def test_bad_files_as_json(drsvm_command, tmp_path):
         (["--missing", "zero"], "--missing must be one of error, drop, median"),
         (["--format", "xls"], "--format must be one of csv, parquet, svmlight"),
         (["--class-weight", "heavy"], "--class-weight must be balanced"),
-        (["--test-size", "0.3", "--test", "x.csv"], "give --test or --test-size, not both"),
+        (["--test-size", "0.3", "--test", "x.csv"], "use --test or --test-size, not both"),
         (["--test-size", "0.001"], "--test-size 0.001"),
         (["--test-size", "5000"], "--test-size 5000"),
-        (["--test", "missing.csv"], "there is no such file"),
-        (["--delimiter", ";"], "it seems to be separated by a comma"),
+        (["--test", "missing.csv"], "missing.csv: no such file"),
+        (["--delimiter", ";"], "the delimiter seems to be a comma."),
         (["--radius"], "requires an argument"),
         (["--nonsense"], "No such option"),
     ],
@@ -545,19 +545,19 @@ def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path)
 def test_a_model_does_not_replace_another_kind_of_file(drsvm_command, table, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
     code, _, err = drsvm_command("fit", table, "--model", tmp_path / "thesis.txt")
-    assert code == 2 and "exists and is no drsvm model" in err
+    assert code == 2 and "exists and is not a drsvm model" in err
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
-def test_places_that_cannot_be_written_to(drsvm_command, table, tmp_path):
-    for output, expected in ((tmp_path / "no" / "m.drsvm", "there is no folder"), (tmp_path, "is a folder")):
+def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
+    for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
         code, _, err = drsvm_command("fit", table, "--model", output)
         assert code == 2 and expected in err
     code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.bmp")
-    assert code == 2 and "a picture must end in .png" in err
+    assert code == 2 and "must end in .png" in err
 
 
-def test_files_that_are_no_models(drsvm_command, table, model, tmp_path):
+def test_files_that_are_not_models(drsvm_command, table, model, tmp_path):
     for command in ("predict", "audit"):
         code, _, err = drsvm_command(command, table, table)
         assert code == 2 and "is not a drsvm model" in err
@@ -566,7 +566,7 @@ def test_files_that_are_no_models(drsvm_command, table, model, tmp_path):
     assert code == 2 and "the checksum is wrong" in err
 
 
-def test_a_file_that_does_not_suit_the_model(drsvm_command, model, svmlight, tmp_path):
+def test_a_file_that_does_not_fit_the_model(drsvm_command, model, svmlight, tmp_path):
     code, _, err = drsvm_command("predict", model, svmlight)
     assert code == 2 and "trained on a table with named columns" in err
     (tmp_path / "other.csv").write_text("heigth,width,depth\n1,2,3\n")
@@ -643,12 +643,12 @@ def test_a_second_fit_compiles_nothing_and_a_read_only_package_works(table, tmp_
     copy = tmp_path / "site" / "drsvm"
     shutil.copytree(package, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in (copy, *filter(Path.is_dir, copy.rglob("*"))):
-        (folder / "__pycache__").write_text("a file where numba wants a folder")  # stops the superuser too
+        (folder / "__pycache__").write_text("a file where numba expects a folder")  # stops the superuser too
     home = tmp_path / "home"
     home.mkdir()
     env = environment(copy.parent, HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), PYTHONDONTWRITEBYTECODE="1")
     found = []
-    for notice in (NOTICE + "\n", ""):  # who waits for the compiler is told so
+    for notice in (NOTICE + "\n", ""):  # only the first run compiles, and says so
         run = fresh_process(
             ["-W", "error", "-m", "drsvm"], "fit", table, "--model", "m.drsvm", "--json", cwd=tmp_path, env=env
         )
@@ -673,7 +673,7 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
-def test_a_closed_pipe_is_no_error(model, table):
+def test_a_closed_pipe_is_not_an_error(model, table):
     command = f"{sys.executable} -m drsvm predict {model} {table} 2>/dev/null | head -1; exit ${{PIPESTATUS[0]}}"
     env = environment(Path(drsvm.__file__).parent.parent)
     run = subprocess.run(["bash", "-c", command], env=env, capture_output=True, text=True, timeout=120)
