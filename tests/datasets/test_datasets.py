@@ -30,10 +30,10 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def refusal(write):
-    """Return a function that writes a file and returns the message with which it is refused."""
+def error_for(write):
+    """Return a function that writes a file, reads it and returns the error message."""
 
-    def refusal(name, content, **options):
+    def error_for(name, content, **options):
         path = write(name, content)
         with pytest.raises(DataFileError) as caught:
             read(path, ReadOptions(**options))
@@ -41,7 +41,7 @@ def refusal(write):
         assert message.startswith(f"{path}: ") and message.endswith((".", "?"))
         return message.removeprefix(f"{path}: ")
 
-    return refusal
+    return error_for
 
 
 @pytest.fixture(params=["with pyarrow", "without pyarrow"])
@@ -63,14 +63,14 @@ class TestTables:
         np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 4], [5, 6]])
         assert data.y.tolist() == ["yes", "no", "yes"]
         assert data.schema == Schema("table", 2, "label", ["a", "b"])
-        assert any("'label' is taken as the label (by its name)" in note for note in data.notes)
+        assert any("'label' is used as the label (by its name)" in note for note in data.notes)
 
     @pytest.mark.parametrize("delimiter", [";", "\t", "|", " "])
     def test_the_delimiter_is_found(self, write, delimiter):
         data = read(write("data.csv", TABLE.replace(",", delimiter)))
         assert data.shape == (3, 2) and data.schema.columns == ["a", "b"]
 
-    def test_blanks_in_texts_are_no_delimiter(self, write):
+    def test_spaces_in_texts_are_not_delimiters(self, write):
         data = read(write("data.csv", "one two,three four five,label\n1,2,so so la la la\n"), ReadOptions(label="-1"))
         assert data.schema.columns == ["one two", "three four five"]
         text = "first name,a long name,label\n" + 3 * "aa bb,cc dd ee,x\n"
@@ -106,11 +106,11 @@ class TestTables:
     def test_a_file_without_names(self, write):
         data = read(write("data.csv", "1,2,0\n3,4,1\n"))
         assert data.schema.columns == ["column0", "column1"] and data.schema.label == "column2"
-        assert "numbers only" in data.notes[0]
+        assert "has only numbers" in data.notes[0]
         data = read(write("data.csv", "x,2,0\ny,4,1\n"), ReadOptions(header=False, drop=("0",)))
         assert data.schema.columns == ["column1"] and data.shape == (2, 1)
 
-    def test_truth_values_are_numbers(self, write):
+    def test_booleans_become_numbers(self, write):
         data = read(write("data.csv", "a,b,label\nTRUE,1,0\nfalse,2,1\n"))
         assert data.X[:, 0].tolist() == [1, 0]
 
@@ -138,21 +138,21 @@ class TestTables:
         assert other.X.tolist() == [[5, 1, 0], [6, 0, 0]] and other.y is None
         assert any("'Bonn'" in note for note in other.notes)
 
-    def test_another_file_is_read_by_the_names_of_the_first(self, write):
+    def test_another_file_is_read_by_column_names(self, write):
         schema = read(write("data.csv", TABLE)).schema
         data = read_like(write("new.csv", "extra;label;b;a\nt;no;1;2\n"), Schema.from_dict(schema.to_dict()))
         assert data.X.tolist() == [[2, 1]] and data.y.tolist() == ["no"]
         with pytest.raises(DataFileError, match=r"there is no column 'b' \(needed by the model\).*'a', 'c'"):
             read_like(write("new.csv", "a,c\n1,2\n"), schema)
 
-    def test_a_column_that_counts_the_rows_is_noted(self, write):
+    def test_a_column_of_row_numbers_is_noted(self, write):
         rows = "".join(f"{k},{k % 3},{k % 2}\n" for k in range(30))
         data = read(write("data.csv", "customer_id,a,label\n" + rows))
         assert any("--drop customer_id" in note for note in data.notes)
 
-    def test_a_number_that_becomes_a_text_after_a_megabyte_is_found(self, refusal):
+    def test_text_after_a_megabyte_of_numbers_is_found(self, error_for):
         rows = "".join(f"{k},{k % 2}\n" for k in range(200_000))
-        assert "'oops' (line 200002)" in refusal("data.csv", f"a,label\n{rows}oops,1\n")
+        assert "'oops' (line 200002)" in error_for("data.csv", f"a,label\n{rows}oops,1\n")
 
 
 def test_svmlight(write):
@@ -162,14 +162,14 @@ def test_svmlight(write):
     assert data.y.tolist() == [1, -1, 1] and data.schema == Schema("sparse", 3)
 
 
-def test_svmlight_that_counts_from_zero(write):
+def test_svmlight_with_indices_from_zero(write):
     data = read(write("data.svm", "1 0:1 2:2\n-1 0:3\n"))
     np.testing.assert_array_equal(data.X.toarray(), [[1, 0, 2], [3, 0, 0]])
-    assert data.schema.index_base == 0 and "counted from 0" in data.notes[0]
+    assert data.schema.index_base == 0 and "start at 0" in data.notes[0]
     assert read(write("data.svm", SPARSE), ReadOptions(index_base=0)).shape == (3, 4)
 
 
-def test_svmlight_for_a_model_that_knows_its_features(write):
+def test_svmlight_for_a_trained_model(write):
     schema = read(write("data.svm", SPARSE)).schema
     other = read_like(write("new.svm", "1 2:7 9:1\n-1 1:2\n"), schema)
     np.testing.assert_array_equal(other.X.toarray(), [[0, 7, 0], [2, 0, 0]])
@@ -207,18 +207,18 @@ def test_zstandard_and_parquet(write):
 
 def test_the_content_decides_and_a_misleading_name_is_noted(write):
     data = read(write("data.csv", SPARSE))
-    assert data.schema.kind == "sparse" and "content of a svmlight file" in data.notes[0]
+    assert data.schema.kind == "sparse" and "contains svmlight data" in data.notes[0]
 
 
 @pytest.mark.parametrize("content", [SPARSE, TABLE])
 def test_a_missing_last_line_break_is_noted(write, content):
-    assert not any("cut off" in note for note in read(write("data", content)).notes)
-    assert any("cut off" in note for note in read(write("data", content[:-1])).notes)
+    assert not any("truncated" in note for note in read(write("data", content)).notes)
+    assert any("truncated" in note for note in read(write("data", content[:-1])).notes)
 
 
 def test_a_lonely_far_index_is_noted(write):
     data = read(write("data.svm", SPARSE + "1 123456:1\n"))
-    assert data.notes == ["Feature 123456 occurs in line 4 only, far from all others: is its index mistyped?"]
+    assert data.notes == ["Feature 123456 occurs only in line 4, far from all others: is its index mistyped?"]
 
 
 @pytest.mark.usefixtures("with_and_without_pyarrow")
@@ -234,23 +234,23 @@ class TestUnusualTables:
         assert data.schema.columns == ["height (cm)", "b"] and data.X.tolist() == [[1, 2], [3, 4]]
         assert data.y.tolist() == ["x", "y"]
         new = write("new.csv", '"height\n(cm)",b\n1,2\n3,oops\n')
-        with pytest.raises(DataFileError, match=r"column 'b' holds the text 'oops' \(line 4\)"):
+        with pytest.raises(DataFileError, match=r"column 'b' contains the text 'oops' \(line 4\)"):
             read_like(new, data.schema)
 
     def test_decimal_commas_in_a_file_for_a_model(self, write):
         schema = read(write("data.csv", TABLE)).schema
-        with pytest.raises(DataFileError, match=r"column 'b' holds '2,5' \(line 2\): write decimal points.*1234.5\.$"):
+        with pytest.raises(DataFileError, match=r"column 'b' contains '2,5' \(line 2\): use decimal points.*1234.5\.$"):
             read_like(write("new.csv", "a;b\n1;2,5\n"), schema)
 
-    def test_texts_over_several_lines_do_no_harm_in_a_column_that_is_not_used(self, write):
+    def test_unused_texts_may_span_several_lines(self, write):
         content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
         assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.tolist() == [[1], [3]]
 
-    def test_an_empty_category_is_noted_where_empty_cells_are_filled(self, write):
+    def test_an_empty_category_is_noted_if_empty_cells_are_filled(self, write):
         options = ReadOptions(one_hot=True, missing="median")
         data = read(write("data.csv", "a,t,label\n1,p,x\n3,,y\n5,q,x\n"), options)
         np.testing.assert_array_equal(data.X[:, 1:], [[1, 0], [0, 0], [0, 1]])
-        note = "Column 't' has 1 empty cells: they count as none of its categories."
+        note = "Column 't' has 1 empty cells: they belong to none of its categories."
         assert note in data.notes
         path = write("new.csv", "a,t\n1,\n")
         assert note in read_like(path, data.schema, options).notes
@@ -269,7 +269,7 @@ class TestUnusualTables:
             (["1.0", "0.0", "1.0"], [1, 0, 1]),
         ],
     )
-    def test_labels_become_numbers_where_nothing_is_lost(self, write, texts, labels):
+    def test_labels_become_numbers_unless_information_is_lost(self, write, texts, labels):
         lines = "".join(f"{k},{text}\n" for k, text in enumerate(texts))
         assert read(write("data.csv", f"a,label\n{lines}")).y.tolist() == labels
 
@@ -298,7 +298,7 @@ def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
 
     path = tmp_path / "data.parquet"
     parquet.write_table(pyarrow.table({"a": ["1", "2"], "y": [0, 1]}), path)
-    with pytest.raises(DataFileError, match=r"column 'a' holds the text '1' .*--one-hot"):
+    with pytest.raises(DataFileError, match=r"column 'a' contains the text '1' .*--one-hot"):
         read(path)
     parquet.write_table(pyarrow.table({"a": pyarrow.array([None, None], "string"), "y": [0, 1]}), path)
     with pytest.raises(DataFileError, match="column 'a' is empty"):
@@ -311,26 +311,26 @@ def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
-        ("a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "column 'b' holds the text 'oops' (line 3), while 2 of 3 values"),
-        ("a;b;label\n1,5;2;x\n3;4;y\n", {}, "column 'a' holds '1,5' (line 2): write decimal points, not commas"),
-        ("a;b;label\n1,5;2,5;x\n3,0;4;y\n", {}, "'1,5' (line 2) (and likewise in 'b'): write decimal points"),
-        ('a,b,label\n1,"3,14",x\n3,"-,5e-2",y\n', {}, "column 'b' holds '3,14' (line 2): write decimal points"),
-        ('a,b,label\n1,"1,234,567",x\n3,"99",y\n', {}, "'1,234,567' (line 2): write decimal points, not commas, and"),
-        ("t;b;label\nRome;1.234,5;x\nOslo;4;y\n", {"one_hot": True}, "column 'b' holds '1.234,5' (line 2): write"),
-        ("1,5;2,5;3,5;x\n3,0;4,1;6,5;y\n", {"header": False}, "'1,5' (line 1) (and likewise in 'column1', 'column2')"),
+        ("a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'b' contains the text 'oops' (line 3), while 2 of 3 values"),
+        ("a;b;label\n1,5;2;x\n3;4;y\n", {}, "column 'a' contains '1,5' (line 2): use decimal points and no thousands"),
+        ("a;b;label\n1,5;2,5;x\n3,0;4;y\n", {}, "'1,5' (line 2) (similarly in 'b'): use decimal points"),
+        ('a,b,label\n1,"3,14",x\n3,"-,5e-2",y\n', {}, "column 'b' contains '3,14' (line 2): use decimal points"),
+        ('a,b,label\n1,"1,234,567",x\n3,"99",y\n', {}, "'1,234,567' (line 2): use decimal points and no thousands"),
+        ("t;b;label\nRome;1.234,5;x\nOslo;4;y\n", {"one_hot": True}, "column 'b' contains '1.234,5' (line 2): use"),
+        ("1,5;2,5;3,5;x\n3,0;4,1;6,5;y\n", {"header": False}, "'1,5' (line 1) (similarly in 'column1', 'column2')"),
         ("a;b;label\n1;Rome, Oslo;x\n3;Bonn;y\n", {}, "--one-hot"),
-        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "without quotes (a decimal comma, perhaps)?"),
-        ("a,t,u,label\n1,p,r,x\n3,q,s,y\n", {}, "in 'u' too: leave it out (--drop t --drop u), or encode"),
-        ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but there are 3"),
-        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "line 3 has 4 columns, but there are 3"),
+        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "contain an unquoted ',' (perhaps a decimal comma)?"),
+        ("a,t,u,label\n1,p,r,x\n3,q,s,y\n", {}, "'u' also contain text: drop text columns (--drop t --drop u), or"),
+        ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but the first has 3"),
+        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "line 3 has 4 columns, but the first has 3"),
         (TABLE, {"label": "lable"}, "no column 'lable' (--label): did you mean 'label'?"),
         (TABLE, {"label": "zzz"}, "the columns are 'a', 'b', 'label'"),
         (TABLE, {"label": "7"}, "--label 7: there are 3 columns, 0 to 2"),
         (TABLE, {"features": ("a", "q")}, "no column 'q' (--features)"),
-        (TABLE, {"drop": ("a", "b")}, "no feature columns are left"),
+        (TABLE, {"drop": ("a", "b")}, "no feature columns remain"),
         (TABLE, {"features": ("label",)}, "is the label column and cannot be a feature"),
-        (TABLE, {"drop": ("label",)}, "is the label column and cannot be left out"),
-        ("a,b,label\n", {}, "has no rows"),
+        (TABLE, {"drop": ("label",)}, "is the label column and cannot be dropped"),
+        ("a,b,label\n", {}, "no rows found below the header"),
         ("", {}, "is empty"),
         ("a,b,a,label\n1,2,3,x\n", {}, "columns 0 and 2 are both called 'a'"),
         ("a,b,label\n1,,x\n3,4,y\n", {}, "column 'b' has no value at line 2 (1 of 2 values are missing)"),
@@ -338,41 +338,41 @@ def test_texts_of_parquet_files_that_are_numbers_or_empty(tmp_path):
         ("a,b,label\n1,2,x\n3,-inf,y\n", {}, "column 'b' is infinite at line 3"),
         ("a,b,label\n1,2,x\n3,4,\n", {}, "line 3 has no label (column 'label')"),
         ("a,b,label\n1,,x\n,4,y\n", {"missing": "drop"}, "every row has a missing value"),
-        ("a,b,label\n1,,x\n3,,y\n", {"missing": "median"}, "column 'b' is empty: leave it out with --drop b"),
-        (TABLE, {"delimiter": ";"}, "it seems to be separated by a comma"),
-        ("just some words\n", {"delimiter": ","}, "it seems to be separated by a blank"),
-        ("word\nword\n", {}, "is it a CSV file at all?"),
+        ("a,b,label\n1,,x\n3,,y\n", {"missing": "median"}, "column 'b' is empty: drop it with --drop b"),
+        (TABLE, {"delimiter": ";"}, "with the delimiter semicolon (--delimiter): the delimiter seems to be a comma."),
+        ("just some words\n", {"delimiter": ","}, "the delimiter seems to be a blank."),
+        ("word\nword\n", {}, "is it a CSV file?"),
         (b"a,b,label\n1,2,caf\xe9\n", {}, "line 2 is not UTF-8 text"),
-        (bytes(range(256)), {}, "holds binary data"),
+        (bytes(range(256)), {}, "contains binary data"),
         (b"\xff\xfea\x00,\x00b\x00", {}, "is UTF-16 text"),
         (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
-        ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' holds the text '1_0' (line 2)"),
+        ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' contains the text '1_0' (line 2)"),
         ("a,t,label\n1,p,x\n3,,y\n", {"one_hot": True}, "column 't' has no value at line 3 (1 of 2 values are"),
-        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n', {}, "line 3: a quote is not closed"),
-        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that begins in line 3 goes over several"),
-        ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a quote is not closed"),
-        ('a,"b,label\n1,2,x\n', {}, "line 1: a quote is not closed"),
-        ('a,"b,label\n1,2,x\n3,4,"\n5,6,y\n', {}, "in the header goes over several lines and holds the separator ','"),
-        ("   \n", {}, "has no rows"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n', {}, "line 3: a closing quote is missing"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that starts in line 3 spans several"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a closing quote is missing"),
+        ('a,"b,label\n1,2,x\n', {}, "line 1: a closing quote is missing"),
+        ('a,"b,label\n1,2,x\n3,4,"\n5,6,y\n', {}, "in the header spans several lines and contains the delimiter ','"),
+        ("   \n", {}, "no rows found"),
         ("\n\na,b,label\n1,2,x\n3,oops,y\n5,6,x\n", {}, "'oops' (line 5)"),
         ("a,t,label\n" + "".join(f"1,t{k},{k % 2}\n" for k in range(101)), {"one_hot": True}, "101 different texts"),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("with_and_without_pyarrow")
-def test_tables_that_are_not_what_they_should_be(refusal, content, options, expected):
-    assert expected in refusal("data.csv", content, **options)
+def test_invalid_tables(error_for, content, options, expected):
+    assert expected in error_for("data.csv", content, **options)
 
 
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
         ("1 1:1\n-1 -2:1\n", {}, "line 2: the index -2 is negative"),
-        ("# note\n1 1:1\n-1 0:1\n", {}, "line 3 has the index 0 and no other line has"),
-        ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or give --index-base 0"),
-        (SPARSE + "1 10000000:1\n", {}, "line 4 has the index 10000000, which makes 10,000,000 features"),
+        ("# note\n1 1:1\n-1 0:1\n", {}, "only line 3 has the index 0: correct it, or use --index-base 0"),
+        ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or use --index-base 0"),
+        (SPARSE + "1 10000000:1\n", {}, "line 4 has the index 10000000, which gives 10,000,000 features"),
         (SPARSE + "1 10000000:1\n", {}, "allow it with --max-features 10000000"),
         ("1 1:1\n-1 99999999999:1\n", {}, "line 2: the index 99999999999 is too large"),
-        ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 comes after 3"),
+        ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 follows 3"),
         ("1 1:1\n-1 2:nan\n", {}, "line 2: feature 2 is 'nan'"),
         ("1 1:1\n-1 2:inf\n", {}, "line 2: feature 2 is 'inf'"),
         ("1 1:1\n-1 2:x\n", {}, "line 2: '2:x' is not of the form index:value"),
@@ -381,14 +381,14 @@ def test_tables_that_are_not_what_they_should_be(refusal, content, options, expe
         ("1 1:1\nyes 2:1\n", {}, "line 2: the label 'yes' is not a number"),
         ("1 1:1\n1,2 2:1\n", {}, "several labels per row are not supported"),
         (TABLE, {}, "line 1: the label 'a,b,label' is not a number"),
-        ("# only a comment\n", {}, "has no rows"),
-        ("1\n-1\n", {}, "has no features"),
-        (SPARSE, {"drop": ("1",)}, "--drop and --one-hot are about columns"),
+        ("# only a comment\n", {}, "no rows found"),
+        ("1\n-1\n", {}, "no features found"),
+        (SPARSE, {"drop": ("1",)}, "--drop and --one-hot do not apply to svmlight files"),
         (SPARSE, {"label": "1"}, "--label, --features"),
     ],
 )
-def test_svmlight_files_that_are_not_what_they_should_be(refusal, content, options, expected):
-    assert expected in refusal("data.svm", content, **options)
+def test_invalid_svmlight_files(error_for, content, options, expected):
+    assert expected in error_for("data.svm", content, **options)
 
 
 def test_a_large_number_of_features_can_be_allowed(write):
@@ -398,33 +398,33 @@ def test_a_large_number_of_features_can_be_allowed(write):
 
 @pytest.mark.parametrize("packed", [gzip, bz2, lzma])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
-def test_truncated_compressed_files(refusal, packed, share):
+def test_truncated_compressed_files(error_for, packed, share):
     rng = np.random.default_rng(0)
     text = "a,b,label\n" + "".join(f"{x},{y},{k % 2}\n" for k, (x, y) in enumerate(rng.normal(size=(4000, 2))))
     content = packed.compress(text.encode())
     suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[packed]
     expected = "is truncated or damaged" if share else "is empty"
-    assert expected in refusal(f"data.csv.{suffix}", content[: int(share * len(content))])
+    assert expected in error_for(f"data.csv.{suffix}", content[: int(share * len(content))])
 
 
-def test_truncated_zstandard_and_parquet_files(refusal, write, tmp_path):
+def test_truncated_zstandard_and_parquet_files(error_for, write, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
     whole = pyarrow.compress((TABLE * 5000).encode(), codec="zstd", asbytes=True)
-    assert "is truncated or damaged" in refusal("data.csv.zst", whole[:-20])
+    assert "is truncated or damaged" in error_for("data.csv.zst", whole[:-20])
     parquet.write_table(pyarrow.table({"a": np.arange(5000), "y": np.arange(5000) % 2}), tmp_path / "whole.parquet")
     content = (tmp_path / "whole.parquet").read_bytes()
-    assert "is truncated or damaged" in refusal("data.parquet", content[:1000])
-    assert "is not a Parquet file" in refusal("data.parquet", "a,b\n1,2\n")
+    assert "is truncated or damaged" in error_for("data.parquet", content[:1000])
+    assert "is not a Parquet file" in error_for("data.parquet", "a,b\n1,2\n")
     parquet.write_table(pyarrow.table({"a": [[1], [2]], "y": [0, 1]}), tmp_path / "data.parquet")
-    with pytest.raises(DataFileError, match=r"column 'a' holds list<.*> leave it out|column 'a' holds list.*--drop a"):
+    with pytest.raises(DataFileError, match=r"column 'a' has type list.*: drop it with --drop a"):
         read(tmp_path / "data.parquet")
 
 
-def test_a_name_that_promises_a_compression(refusal):
-    assert "ends in .gz, but is not compressed" in refusal("data.csv.gz", TABLE)
-    assert "ends in .xz, but is compressed as .gz" in refusal("data.csv.xz", gzip.compress(TABLE.encode()))
+def test_a_suffix_that_contradicts_the_compression(error_for):
+    assert "ends in .gz, but is not compressed" in error_for("data.csv.gz", TABLE)
+    assert "ends in .xz, but is compressed as .gz" in error_for("data.csv.xz", gzip.compress(TABLE.encode()))
 
 
 def test_missing_files_and_folders(write, tmp_path):
@@ -438,14 +438,14 @@ def test_missing_files_and_folders(write, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
-def test_a_pipe_is_refused_without_being_opened(tmp_path):
+def test_a_pipe_is_rejected_without_being_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", os.devnull):
-        with pytest.raises(DataFileError, match="is a pipe or a device, and is read more than once: save it as a file"):
+        with pytest.raises(DataFileError, match="cannot be read more than once: save it to a file"):
             read(path)
 
 
-def test_damage_that_the_zstd_module_of_python_finds(refusal, monkeypatch):
+def test_damage_found_by_the_zstd_module_of_python(error_for, monkeypatch):
     class ZstdError(Exception):
         pass
 
@@ -458,10 +458,10 @@ def test_damage_that_the_zstd_module_of_python_finds(refusal, monkeypatch):
     vars(compression).update(zstd=zstd)
     monkeypatch.setitem(sys.modules, "compression", compression)
     monkeypatch.setitem(sys.modules, "compression.zstd", zstd)
-    assert "is truncated or damaged (bad frame)" in refusal("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
+    assert "is truncated or damaged (bad frame)" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
 
 
-def test_a_file_that_may_not_be_read(write, monkeypatch):
+def test_a_file_without_read_permission(write, monkeypatch):
     path = write("data.csv", TABLE)
     path.chmod(0)
     if os.access(path, os.R_OK):  # the superuser may read everything
@@ -470,12 +470,12 @@ def test_a_file_that_may_not_be_read(write, monkeypatch):
             raise PermissionError(13, "Permission denied")
 
         monkeypatch.setattr(type(path), "open", denied)
-    with pytest.raises(DataFileError, match=r"may not be read: change its permissions"):
+    with pytest.raises(DataFileError, match=r"permission denied: change its permissions"):
         read(path)
 
 
-def test_parquet_and_zstandard_name_the_extra(refusal, monkeypatch):
+def test_parquet_and_zstandard_name_the_extra(error_for, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    assert "pip install 'drsvm[data]'" in refusal("data.parquet", b"PAR1...")
+    assert "pip install 'drsvm[data]'" in error_for("data.parquet", b"PAR1...")
     if sys.version_info < (3, 14):
-        assert "pip install 'drsvm[data]'" in refusal("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
+        assert "pip install 'drsvm[data]'" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
