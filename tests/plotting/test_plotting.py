@@ -1,4 +1,4 @@
-"""Pictures: what they draw, checked against the numbers they are drawn from."""
+"""Plots, checked against the numbers behind them."""
 
 import re
 import subprocess
@@ -29,9 +29,9 @@ from drsvm.plotting.style import COLOURS, line_styles
 def data():
     """Return 120 rows with five features and two labels, a tenth of them wrong."""
     rng = np.random.default_rng(7)
-    right = rng.choice([-1, 1], size=120)
-    rows = rng.normal(size=(120, 5)) + 0.8 * right[:, None]
-    return rows, np.where(rng.random(120) < 0.1, -right, right)
+    correct = rng.choice([-1, 1], size=120)
+    rows = rng.normal(size=(120, 5)) + 0.8 * correct[:, None]
+    return rows, np.where(rng.random(120) < 0.1, -correct, correct)
 
 
 @pytest.fixture(scope="module")
@@ -71,20 +71,20 @@ def test_convergence_draws_objective_above_bound(problem, ax):
     assert labels(ax) == ["mine"]
 
 
-def test_runs_of_one_solver_have_names_of_their_own(problem, ax):
+def test_runs_of_one_solver_have_different_names(problem, ax):
     result = solve(problem)
     display = ConvergenceDisplay.from_results([result, result], ax=ax)
     assert list(display.lines_) == [result.solver, f"{result.solver} (2)"]
     assert len(ConvergenceDisplay.from_results(result, ax=ax).lines_) == 1
 
 
-def test_convergence_refuses_what_it_does_not_know(problem, ax):
+def test_convergence_rejects_bad_arguments(problem, ax):
     result = solve(problem)
     with pytest.raises(ValueError, match="x must be 'time' or 'iteration', got x='epoch'"):
         ConvergenceDisplay.from_results(result, x="epoch", ax=ax)
     with pytest.raises(ValueError, match="y must be 'gap' or 'bounds', got y='loss'"):
         ConvergenceDisplay.from_results(result, y="loss", ax=ax)
-    with pytest.raises(TypeError, match="what solve returns, got LinearSVC for 'svm'"):
+    with pytest.raises(TypeError, match="must be returned by solve, got LinearSVC for 'svm'"):
         ConvergenceDisplay.from_results({"svm": LinearSVC()}, ax=ax)
 
 
@@ -99,7 +99,7 @@ def test_the_path_has_two_panels_with_weights_and_scores(data, problem):
         path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], radius=0.1, ax=axes, n_named=2
     )
     assert list(display.ax_) == list(axes)
-    assert labels(axes[0])[0] == "3 others" and "trained for" in labels(axes[0])
+    assert labels(axes[0])[0] == "3 others" and "training radius" in labels(axes[0])
     for result, train, held_out in zip(path.results, *display.scores.values(), strict=True):
         predicted = np.where(rows @ result.weights + result.intercept > 0, 1, -1)
         assert train == np.mean(predicted == y)
@@ -108,7 +108,7 @@ def test_the_path_has_two_panels_with_weights_and_scores(data, problem):
     np.testing.assert_array_equal(drawn["held-out data"], display.scores["held-out data"])
 
 
-def test_from_data_follows_the_path_itself_and_knows_the_names(data, ax):
+def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
     rows, y = data
     frame = pd.DataFrame(rows, columns=["a", "b", "c", "price in $", "e" * 40])
     display = RadiusPathDisplay.from_data(
@@ -135,10 +135,10 @@ def test_sparse_rows_have_the_same_path(data, ax):
     np.testing.assert_array_equal(compressed.scores["training data"], dense.scores["training data"])
 
 
-def test_the_path_refuses_what_does_not_fit(data, problem, ax):
+def test_the_path_rejects_bad_arguments(data, problem, ax):
     rows, y = data
     path = radius_path(problem, [0.1])
-    with pytest.raises(TypeError, match="path must be what radius_path returns, got list"):
+    with pytest.raises(TypeError, match="path must be returned by radius_path, got list"):
         RadiusPathDisplay.from_path([1], ax=ax)
     with pytest.raises(ValueError, match="kind='scores' needs scores: give X and y"):
         RadiusPathDisplay.from_path(path, kind="scores", ax=ax)
@@ -146,9 +146,9 @@ def test_the_path_refuses_what_does_not_fit(data, problem, ax):
         RadiusPathDisplay.from_path(path, kind="all", ax=ax)
     with pytest.raises(ValueError, match="needs 2 matplotlib axes as ax"):
         RadiusPathDisplay.from_path(path, X=rows, y=y, ax=ax)
-    with pytest.raises(ValueError, match="X has 4 features, but the path has weights of 5"):
+    with pytest.raises(ValueError, match="X has 4 features, but the path has 5"):
         RadiusPathDisplay.from_path(path, X=rows[:, :4], y=y, ax=ax)
-    with pytest.raises(ValueError, match="y must be given along with X_test"):
+    with pytest.raises(ValueError, match="y must be given with X_test"):
         RadiusPathDisplay.from_path(path, X_test=rows, y_test=y, ax=ax)
 
 
@@ -164,12 +164,12 @@ def test_risk_curves_are_those_of_worst_case_risk(data, ax, loss):
     }
     ball = {"flip_cost": 2.0, "norm": 1, "loss": loss}
     display = RiskCurveDisplay.from_estimators(models, rows, y, radius=0.05, ax=ax, **ball)
-    assert display.radii[0] == 0 and labels(ax) == ["robust", "plain", "trained for"]
+    assert display.radii[0] == 0 and labels(ax) == ["robust", "plain", "training radius"]
     for name, model in models.items():
         expected = worst_case_risk(model, rows, y, radius=display.radii, **ball)
         np.testing.assert_array_equal(display.lines_[name].get_ydata(), expected)
     least = min(risks[-1] for risks in display.risks.values())
-    assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # as far as the best one is worth anything
+    assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # where the best is no better than chance
 
 
 def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
@@ -183,14 +183,14 @@ def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
     assert list(arrays.risks) == ["classifier"]
 
 
-def test_names_that_begin_with_an_underscore_are_in_the_legend(data, ax):
+def test_names_with_a_leading_underscore_are_in_the_legend(data, ax):
     rows, y = data
     RiskCurveDisplay.from_estimators({"_mine": LinearSVC().fit(rows, y)}, rows, y, radii=[0, 0.1], ax=ax)
-    ax.figure.canvas.draw()  # a glyph that the font lacks would be a warning
+    ax.figure.canvas.draw()  # a missing glyph would cause a warning
     assert any(text.get_text().endswith("_mine") for text in ax.get_legend().get_texts())
 
 
-def test_a_classifier_that_runs_away_does_not_flatten_the_others(data, ax):
+def test_a_classifier_with_a_huge_risk_does_not_flatten_the_others(data, ax):
     rows, y = data
     model = LinearSVC().fit(rows, y)
     models = {"modest": model, "loud": (100 * model.coef_[0], model.intercept_)}
@@ -199,7 +199,7 @@ def test_a_classifier_that_runs_away_does_not_flatten_the_others(data, ax):
     assert ax.get_ylim()[1] < 4 * modest
 
 
-def test_risk_curves_refuse_what_they_cannot_judge(data, ax):
+def test_risk_curves_reject_bad_arguments(data, ax):
     rows, y = data
     with pytest.raises(ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"):
         RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, y), rows, y, loss="log", ax=ax)
@@ -212,7 +212,7 @@ def test_risk_curves_refuse_what_they_cannot_judge(data, ax):
 # The worst case
 
 
-def test_the_worst_case_of_two_features_is_drawn_as_it_is(data, ax):
+def test_the_worst_case_of_two_features_is_drawn_directly(data, ax):
     rows, y = data[0][:, :2], data[1]
     model = WassersteinSVC(radius=0.2, flip_cost=4.0).fit(rows, y)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=0.2, flip_cost=4.0, ax=ax)
@@ -227,7 +227,7 @@ def test_the_worst_case_of_two_features_is_drawn_as_it_is(data, ax):
     np.testing.assert_allclose(values, model.decision_function(rows))
 
 
-def test_many_features_are_seen_over_the_decision_value(data, ax):
+def test_many_features_are_drawn_over_the_decision_value(data, ax):
     rows, y = data
     model = LogisticRegression().fit(rows, y)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=0.3, flip_cost=9.0, norm=1, ax=ax)
@@ -258,7 +258,7 @@ def test_names_and_numbers_of_a_class_against_the_rest(data, ax):
     assert labels(ax)[:2] == ["the rest", "bee"]
 
 
-def test_moves_too_short_to_be_seen_are_drawn_longer_and_labelled_so(data, ax):
+def test_invisible_moves_are_magnified_and_labelled(data, ax):
     rows, y = data
     model = LinearSVC().fit(rows, y)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=1e-4, flip_cost=99.0, ax=ax)
@@ -269,14 +269,14 @@ def test_moves_too_short_to_be_seen_are_drawn_longer_and_labelled_so(data, ax):
     assert set(str(factor)[1:]) <= {"0"} and str(factor)[0] in "125"
 
 
-def test_long_names_leave_room_for_the_picture(data, ax):
+def test_long_names_leave_room_for_the_plot(data, ax):
     rows, y = data
     model = LinearSVC().fit(rows, np.where(y > 0, "p" * 80, "n" * 80))
     WorstCaseDisplay.from_estimator(model, rows, np.where(y > 0, "p" * 80, "n" * 80), radius=0.1, ax=ax)
     assert max(map(len, labels(ax))) <= 30
 
 
-def test_of_many_samples_some_are_drawn(data, ax):
+def test_only_some_of_many_samples_are_drawn(data, ax):
     rows, y = np.tile(data[0], (20, 1)), np.tile(data[1], 20)
     model = LinearSVC().fit(*data)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=0.1, max_points=100, ax=ax)
@@ -288,7 +288,7 @@ def test_of_many_samples_some_are_drawn(data, ax):
 @pytest.mark.parametrize("n_features", [1, 2, 5])
 @pytest.mark.parametrize("weights", [0.0, 1.0])
 def test_corner_cases_are_drawn(data, ax, n_features, weights):
-    """One feature, a classifier without weights, and separable data, where no worst distribution exists."""
+    """One feature, a classifier with zero weights, and separable data, where no worst distribution exists."""
     rows = data[0][:, :n_features]
     model = (np.full(n_features, weights), 0.1)
     WorstCaseDisplay.from_estimator(model, rows, data[1], radius=0.1, ax=ax)
@@ -302,7 +302,7 @@ def test_corner_cases_are_drawn(data, ax, n_features, weights):
 # All of them
 
 
-def test_a_new_figure_is_made_where_none_is_given(data, monkeypatch):
+def test_a_new_figure_is_created_by_default(data, monkeypatch):
     import matplotlib
     from matplotlib import pyplot as plt
 
@@ -328,7 +328,7 @@ def test_a_missing_matplotlib_is_named(data, monkeypatch):
     rows, y = data
     model = LinearSVC().fit(rows, y)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'RiskCurveDisplay draws with matplotlib: pip install "drsvm\[plot\]"'):
+    with pytest.raises(ImportError, match=r'RiskCurveDisplay needs matplotlib: pip install "drsvm\[plot\]"'):
         RiskCurveDisplay.from_estimators(model, rows, y, radii=[0, 1])
 
 

@@ -72,15 +72,15 @@ def nasty_report():
 
 
 @pytest.fixture
-def no_pictures(monkeypatch):
-    """Leave the pictures out where a test is about numbers: they take most of the time."""
+def no_plots(monkeypatch):
+    """Omit the plots in tests about numbers: they take most of the time."""
     monkeypatch.setattr("drsvm.report.draw_all", lambda analysis: defaultdict(str))
 
 
 # Figures
 
 
-def test_the_summary_is_that_of_a_fit_by_hand(noisy, report):
+def test_the_summary_agrees_with_a_manual_fit(noisy, report):
     X, y, X_test, y_test, _, _ = noisy
     summary = report[0].summary
     model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
@@ -106,13 +106,13 @@ def test_the_summary_is_ready_for_json(report):
     assert json.loads(text) == report[0].summary
 
 
-def test_the_labels_to_check_are_mostly_wrong_ones(noisy, report):
+def test_the_labels_to_check_are_mostly_wrong(noisy, report):
     wrong = noisy[4]
     rows = [int(row) for row in report[0].summary["labels_to_check"]]
     assert len(rows) == 20 and wrong[rows].mean() >= 0.8
 
 
-def test_the_path_reaches_from_the_scale_of_the_data_through_the_radius_in_use(noisy, report):
+def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
     X, y, *_ = noisy
     path, radius = report[0].summary["radius_path"], report[0].summary["radius"]
     problem = Problem(StandardScaler().fit_transform(X), y, flip_cost=5.0, fit_intercept=True)
@@ -123,25 +123,25 @@ def test_the_path_reaches_from_the_scale_of_the_data_through_the_radius_in_use(n
     assert max(path["gap"]) <= 1e-5
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_rows_have_the_names_that_are_given(noisy, report):
+@pytest.mark.usefixtures("no_plots")
+def test_rows_have_the_given_names(noisy, report):
     X, y, *_ = noisy
     named = make_report(X, y, row_names=[f"patient {k}" for k in range(400)], row_note="Named by <patient>.")
     rows = report[0].summary["labels_to_check"]
     assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
     assert f"patient {rows[0]}<" in named.html
-    assert "Named by &lt;patient&gt;." in named.html and "numbered by their rows" not in named.html
-    assert "Samples are numbered by their rows, from 0." in report[0].html
+    assert "Named by &lt;patient&gt;." in named.html and "numbered by row" not in named.html
+    assert "Samples are numbered by row, from 0." in report[0].html
     assert "Samples are named by the index of the data frame." in make_report(pd.DataFrame(X), y).html
 
 
-def test_progress_is_told_in_order(report):
+def test_progress_is_reported_in_order(report):
     shares = [share for share, _ in report[1]]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
     assert report[1][-1] == (1.0, "done") and len({text for _, text in report[1]}) == 6
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_plots")
 def test_several_classes_show_the_largest_or_the_chosen_one():
     X, y = load_wine(return_X_y=True, as_frame=True)
     chosen = make_report(X, y, positive=2).summary
@@ -150,7 +150,7 @@ def test_several_classes_show_the_largest_or_the_chosen_one():
     summary = made.summary
     assert summary["positive"] == int(y.mode()[0]) == 1 and len(summary["certificates"]) == 3
     assert summary["objective"] == summary["certificates"][1]["objective"]
-    # The audit weighs the rows as the fit did, or the two would differ.
+    # Equal only if the audit weights the rows as the fit did.
     assert summary["models"]["WassersteinSVC"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
     assert summary["models"]["WassersteinSVC"]["train_accuracy"] > 0.95
     assert "against the rest" in made.html
@@ -158,8 +158,8 @@ def test_several_classes_show_the_largest_or_the_chosen_one():
         make_report(X, y, positive=7)
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_settings_of_the_model_are_those_of_the_report(noisy):
+@pytest.mark.usefixtures("no_plots")
+def test_the_report_uses_the_settings_of_the_model(noisy):
     X, y, *_ = noisy
     model = WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=1, l2=0.01, class_weight="balanced")
     summary = make_report(X[:, :6], y, model=model).summary
@@ -171,16 +171,16 @@ def test_settings_of_the_model_are_those_of_the_report(noisy):
     assert not hasattr(model, "coef_")  # a clone was fitted
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_a_pipeline_brings_its_own_steps_and_names(noisy):
+@pytest.mark.usefixtures("no_plots")
+def test_a_pipeline_keeps_its_steps_and_names(noisy):
     X, y, *_ = noisy
     pipeline = make_pipeline(StandardScaler(), PCA(3), WassersteinSVC())
     made = make_report(X, y, model=pipeline, feature_names=[f"f{k}" for k in range(30)])
     assert set(made.summary["weights"]) == {"pca0", "pca1", "pca2"}
 
 
-@pytest.mark.usefixtures("no_pictures")
-def test_parameters_that_the_fit_has_chosen_are_those_of_the_report(noisy):
+@pytest.mark.usefixtures("no_plots")
+def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     X, y, *_ = noisy
     model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], cv=2)
     summary = make_report(X[:100, :5], y[:100], model=model).summary
@@ -189,7 +189,7 @@ def test_parameters_that_the_fit_has_chosen_are_those_of_the_report(noisy):
     assert 0 < make_report(X[:100, :5], y[:100], model=WassersteinSVC(radius="auto")).summary["radius"] < 1
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_plots")
 def test_sparse_data_are_scaled_without_centring(noisy):
     X, y = noisy[0][:150, 4:10], noisy[1][:150]
     X = X * (np.median(X, axis=0) < X)
@@ -218,7 +218,7 @@ def test_corner_cases_have_a_page_and_their_warnings_on_it(noisy, settings):
 
 
 class Reader(HTMLParser):
-    """Collects tags that stay open, ids, and addresses."""
+    """Collects open tags, ids, and addresses."""
 
     VOID = frozenset({"meta", "br", "wbr", "link", "img", "hr", "input"})
 
@@ -248,12 +248,12 @@ def read(html):
     return reader
 
 
-def test_the_page_is_complete_and_needs_nothing_else(report, nasty_report):
+def test_the_page_is_self_contained(report, nasty_report):
     for page in (report[0], nasty_report):
         reader = read(page.html)
         assert reader.open == [] and len(reader.ids) == len(set(reader.ids))
         assert not reader.tags & {"script", "link", "img", "iframe"}
-        assert all(address[1:] in reader.ids for address in reader.addresses)  # pictures refer to themselves only
+        assert all(address[1:] in reader.ids for address in reader.addresses)  # plots refer only to themselves
         assert "http" not in page.html.replace("http-equiv", "") and "@import" not in page.html
         assert page.html.count("<svg") == 5
 
@@ -266,12 +266,12 @@ def test_strings_of_the_user_are_text(nasty_report):
         assert name in seen
 
 
-def test_the_page_says_what_was_proven(report):
+def test_the_page_shows_what_was_proven(report):
     made, summary = report[0], report[0].summary
     shown = [float(number) for number in re.findall(r"<strong>(0\.\d+)</strong>", made.html)[:2]]
     assert shown == pytest.approx([summary["objective"], summary["lower_bound"]], abs=1e-8) and shown[0] > shown[1]
     text = re.sub(r"<[^>]+>", "", made.html.split("</style>")[1])
-    assert "tells malignant from benign by 30 features" in text and "nan" not in text.lower().split()
+    assert "distinguishes malignant and benign by 30 features" in text and "nan" not in text.lower().split()
 
 
 def test_two_runs_make_the_same_page(noisy):
@@ -301,7 +301,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         Report(html="new", summary={}).save(tmp_path / "nowhere" / "page.html")
 
 
-def test_the_picture_of_the_demonstration_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+def test_the_plot_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     from drsvm import demo
 
     def cut_off(self, target, **_):
@@ -322,12 +322,12 @@ def _umask():
     return current
 
 
-# Refusals
+# Errors
 
 
-def test_bad_input_is_refused(noisy, monkeypatch):
+def test_bad_input_is_rejected(noisy, monkeypatch):
     X, y, X_test, y_test, _, _ = noisy
-    with pytest.raises(ValueError, match="X_test and y_test belong together"):
+    with pytest.raises(ValueError, match="X_test and y_test must be given together"):
         make_report(X, y, X_test=X_test)
     with pytest.raises(ValueError, match=r"feature_names has 2 entries, but X has shape \(400, 30\)"):
         make_report(X, y, feature_names=["a", "b"])
@@ -344,7 +344,7 @@ def test_bad_input_is_refused(noisy, monkeypatch):
     with pytest.raises(TypeError, match="progress must be a function"):
         make_report(X, y, progress=True)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'make_report draws with matplotlib: pip install "drsvm\[plot\]"'):
+    with pytest.raises(ImportError, match=r'make_report needs matplotlib: pip install "drsvm\[plot\]"'):
         make_report(X, y)
 
 
@@ -383,7 +383,7 @@ FLAGS = [
 
 @pytest.fixture(scope="module")
 def measured(report, nasty_report, tmp_path_factory):
-    """Return what a browser measured: each page in frames of the width of a phone and of a desktop."""
+    """Return what a browser measured: each page in frames as wide as a phone and as a desktop."""
     if CHROMIUM is None:
         pytest.skip("no chromium is installed")
     folder = tmp_path_factory.mktemp("browser")
