@@ -99,3 +99,18 @@ def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
     with pytest.raises(ImportError, match=r'pip install "drsvm\[plot\]"'):
         drsvm.demo.main()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plot_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+
+    def cut_off(self, target, **_):
+        stream = target if hasattr(target, "write") else open(target, "wb")  # noqa: SIM115
+        stream.write(b"PNG")
+        raise OSError("the disk is full")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", cut_off)
+    with pytest.raises(OSError, match="the disk is full"):
+        drsvm.demo.draw(drsvm.demo.load())
+    assert list(tmp_path.iterdir()) == []
