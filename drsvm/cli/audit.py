@@ -58,8 +58,7 @@ def audit(
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.streams import check_inputs
-    from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.cli.tables import save_outputs, show_table
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)
@@ -67,20 +66,14 @@ def audit(
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    for option, given in (("--plot", plot), ("--compare", compare)):
-        if given and len(saved.model.classes_) > 2:
-            raise ValueError(f"{option} needs two classes; this model has {len(saved.model.classes_)}: omit {option}.")
+    _check_two_classes(len(saved.model.classes_), {"--plot": plot, "--compare": compare})
     y = _labels(saved.model, dataset)
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
-    if plot is not None:
-        outputs[plot] = _drawn(plot, models, dataset.X, y, ball)
-    for target, content in outputs.items():
-        write_whole(target, content)
+    save_outputs(columns, csv, plot, lambda target: _drawn(target, models, dataset.X, y, ball))
     payload: dict[str, Any] = {
         "command": "audit",
         "model": str(model),
@@ -96,17 +89,23 @@ def audit(
     screen.finish(payload, lambda console: show_table(console, columns, title))
 
 
+def _check_two_classes(n_classes: int, options: dict[str, Any]) -> None:
+    for option, given in options.items():
+        if given and n_classes > 2:
+            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
+
+
 def _labels(model, dataset):
-    import numpy as np
+    from drsvm.cli import work
 
     if dataset.y is None:
         raise ValueError(
             f"{dataset.path}: no label column {dataset.schema.label!r}; an audit needs labels: name it with --label."
         )
-    unknown = np.setdiff1d(dataset.y.astype(str), model.classes_.astype(str))
-    if len(unknown):
+    unknown = work.unknown_label(dataset.y, model.classes_)
+    if unknown is not None:
         known = ", ".join(map(str, model.classes_.tolist()[:10]))
-        raise ValueError(f"{dataset.path}: unknown label {str(unknown[0])!r}; the model was trained on {known}.")
+        raise ValueError(f"{dataset.path}: unknown label {unknown!r}; the model was trained on {known}.")
     return dataset.y.astype(model.classes_.dtype)
 
 

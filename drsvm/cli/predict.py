@@ -59,13 +59,13 @@ def predict(
 
 def _known_labels(labels, classes, screen: Screen):
     """Return the labels of the file in the model's type, or None if some are unknown to the model."""
-    import numpy as np
+    from drsvm.cli import work
 
     if labels is None:
         return None
-    unknown = np.setdiff1d(labels.astype(str), classes.astype(str))
-    if len(unknown):
-        screen.note(f"no scores: the file has the label {str(unknown[0])!r}, which the model was not trained on.")
+    unknown = work.unknown_label(labels, classes)
+    if unknown is not None:
+        screen.note(f"no scores: the file has the label {unknown!r}, which the model was not trained on.")
         return None
     return labels.astype(classes.dtype)
 

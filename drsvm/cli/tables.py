@@ -2,9 +2,13 @@
 
 import csv
 import io
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from drsvm.persistence.model_files import write_whole
 
 DIGITS = {
     **dict.fromkeys(["objective", "lower_bound"], ".8f"),
@@ -36,6 +40,15 @@ def csv_text(columns: dict[str, Any]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
     return out.getvalue()
+
+
+def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: Callable[[Path], bytes]) -> None:
+    """Write a table and a plot; the plot is drawn first, so that a failure leaves no file."""
+    contents = {} if table is None else {table: csv_text(columns).encode()}
+    if plot is not None:
+        contents[plot] = draw(plot)
+    for target, content in contents.items():
+        write_whole(target, content)
 
 
 def _is_text(values) -> bool:

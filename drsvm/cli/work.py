@@ -73,12 +73,18 @@ def _labels(dataset: Dataset) -> np.ndarray:
     return labels
 
 
+def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
+    """Return a label that is not one of the classes, or None."""
+    unknown = np.setdiff1d(labels.astype(str), classes.astype(str))
+    return str(unknown[0]) if len(unknown) else None
+
+
 def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     if test.y is None:
         raise DataFileError(f"{test.path}: no label column {test.schema.label!r}; testing needs labels.")
-    unknown = np.setdiff1d(test.y.astype(str), labels.astype(str))
-    if len(unknown):
-        raise DataFileError(f"{test.path}: has the label {unknown[0]!r}, which is not in the training file.")
+    unknown = unknown_label(test.y, labels)
+    if unknown is not None:
+        raise DataFileError(f"{test.path}: has the label {unknown!r}, which is not in the training file.")
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 

@@ -26,7 +26,7 @@ def test_predict(drsvm_command, model, table, tmp_path):
     assert told["predictions"]["prediction"] == saved.predict(X).tolist()
 
 
-def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, tmp_path):
+def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, table, tmp_path):
     X, _ = rows(4)
     (tmp_path / "new.csv").write_text("depth,height,width\n" + "".join(f"{c},{a},{b}\n" for a, b, c in X.tolist()))
     code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
@@ -36,6 +36,8 @@ def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, tm
     other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
     code, _, err = drsvm_command("predict", model, other)
     assert code == 0 and "no scores: the file has the label 'cow', which the model was not trained on" in err
+    code, _, err = drsvm_command("fit", table, "--test", other)
+    assert code == 2 and "has the label 'cow', which is not in the training file" in err
 
 
 def test_predict_three_classes(drsvm_command, tmp_path):
