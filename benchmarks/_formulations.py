@@ -156,7 +156,7 @@ FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": 
 
 
 def cvxpy_margins(problem):
-    """Return the CVXPY model in which the margins are variables of their own, and its variables by name."""
+    """Return the CVXPY model in which the margins are separate variables, and its variables by name."""
     import cvxpy as cp
 
     w, level, margin = cp.Variable(problem.n_features), cp.Variable(), cp.Variable(problem.n_rows)

@@ -2,8 +2,8 @@
 How solvers converge
 ====================
 
-Every solver produces classifiers and multipliers, and one strict function turns them into an objective and a proven lower
-bound on the optimum. Their difference, the gap, is the stopping criterion and makes solvers comparable.
+Every solver produces classifiers and multipliers, and one strict function turns them into an objective and a proven
+lower bound on the optimum. Their difference, the gap, is the stopping criterion and makes solvers comparable.
 """
 
 from matplotlib import pyplot as plt

@@ -24,7 +24,7 @@ y_noisy = np.where(wrong, 1 - y_train, y_train)
 RadiusPathDisplay.from_data(X_train, y_noisy, X_test=X_test, y_test=y_test, flip_cost=5.0)
 
 # %%
-# With ``norm="inf"`` a shift is measured by its largest entry, and the weights become sparse: features drop out one by one
-# as the radius grows.
+# With ``norm="inf"`` a shift is measured by its largest entry, and the weights become sparse: features drop out one by
+# one as the radius grows.
 
 RadiusPathDisplay.from_data(X_train, y_noisy, norm="inf", flip_cost=5.0, kind="weights")

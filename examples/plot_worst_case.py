@@ -3,9 +3,9 @@ What an adversary does
 ======================
 
 A robust classifier is trained against an adversary with a budget. This example shows what the adversary does to
-two-dimensional data. If flips are cheap, it flips the labels of the samples that the classifier is most confident about;
-if they are expensive, it leaves the labels alone and moves samples that are inside the margins, or on the wrong side,
-further in the wrong direction.
+two-dimensional data. If flips are cheap, it flips the labels of the samples that the classifier is most confident
+about; if they are expensive, it leaves the labels alone and moves samples that are inside the margins, or on the wrong
+side, further in the wrong direction.
 """
 
 from matplotlib import pyplot as plt

@@ -117,10 +117,10 @@ def figure_sections(options, search: Search, mark: str) -> list[str]:
     epochs = dict.fromkeys(EPOCHS_OF_SCHEME, 300) if options.quick else EPOCHS_OF_SCHEME
     found = measure(search, epochs)
     synthetic_figure(found, FOLDER / f"figure1-synthetic{mark}.png")
-    pictures = [f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"]
+    plots = [f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"]
     if "a1a" in options.data:
         data_figure(search, options.epochs, FOLDER / f"figure1-data{mark}.png")
-        pictures.append(f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)")
+        plots.append(f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)")
     example = growth()
     growth_figure(example, FOLDER / f"growth{mark}.png")
     optimum = drsvm.solve(counter_example(), tol=1e-12).objective
@@ -133,7 +133,7 @@ def figure_sections(options, search: Search, mark: str) -> list[str]:
         f"‖w‖/λ = {boundary:.3f}. ISG takes single rows in (a) to (d). Step sizes come from a grid search, recorded in "
         f"[steps{mark}.json](steps{mark}.json): the fewest epochs to a gap of {GOAL:.0e}. Dotted lines: IPPA and "
         "Hybrid with automatic steps, which need no search. Objectives are the best so far.",
-        *pictures,
+        *plots,
         "## Rates",
         "The paper's table of rates, with the theoretical rates for the gap of the objective and those measured on the "
         "synthetic data. Geometric steps: factor of the gap per epoch, fitted to the first six decades. Others: "

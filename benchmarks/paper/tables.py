@@ -162,10 +162,10 @@ def table_section(paper_table: PaperTable, runs: Runs, data: list[str]) -> str:
     for name in [name for name in paper_table.data if name in data]:
         for method in methods_of(paper_table):
             run = runs.get(name, paper_table.q, paper_table.c, method)
-            said = printed(name, paper_table.q, paper_table.c, method)
-            verdict = ("yes" if said.beaten_by(run.objective) else "**no**") if said.objective else ""
-            figures = [f"{run.objective:.8f}", said.objective or "–", f"{run.distance:.1e}", f"{run.gap:.1e}", verdict]
-            times = [run.seconds, run.seconds_to_close, said.seconds]
+            paper = printed(name, paper_table.q, paper_table.c, method)
+            verdict = ("yes" if paper.beaten_by(run.objective) else "**no**") if paper.objective else ""
+            figures = [f"{run.objective:.8f}", paper.objective or "–", f"{run.distance:.1e}", f"{run.gap:.1e}", verdict]
+            times = [run.seconds, run.seconds_to_close, paper.seconds]
             times = ["–" if value is None else short(value) for value in times]
             rows.append([name, LABELS.get(method, method), *figures, *times, run.n_iter])
     return table(header, rows)
@@ -176,11 +176,11 @@ def count(runs: Runs, data: list[str]) -> str:
     lines = []
     for method in ("Hybrid", "IPPA", "M-ISG"):
         verdicts = [
-            said.beaten_by(runs.get(name, one.q, one.c, method).objective)
+            paper.beaten_by(runs.get(name, one.q, one.c, method).objective)
             for one in TABLES
             if method in one.methods
             for name in one.data
-            if name in data and (said := printed(name, one.q, one.c, method)).objective
+            if name in data and (paper := printed(name, one.q, one.c, method)).objective
         ]
         lines.append(f"- {method}: ours is at or below the printed objective in **{sum(verdicts)} of {len(verdicts)}**")
     return "\n".join(lines)
