@@ -11,7 +11,7 @@ from drsvm.cli.options import (
     DataFile,
     FileOptions,
     ModelFile,
-    PictureFile,
+    PlotFile,
     TableFile,
     check_choice,
     numbers_in,
@@ -49,19 +49,19 @@ def audit(
         ),
     ] = None,
     csv: TableFile = None,
-    plot: PictureFile = None,
+    plot: PlotFile = None,
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
     Shifts are measured in the units of the model's features (standard deviations, if it standardises them).
     """
     from drsvm.cli import work
-    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.plots import check_plot
     from drsvm.cli.streams import check_inputs
     from drsvm.cli.tables import save_outputs, show_table
 
     work.check_outputs([csv, plot], [model, file, train])
-    check_picture(plot)
+    check_plot(plot)
     check_inputs(model, [file, train])
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
@@ -160,9 +160,9 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
 def _drawn(plot: Path, models, X, y, ball: dict[str, Any]) -> bytes:
     import numpy as np
 
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import RiskCurveDisplay
 
     radii = np.linspace(0.0, max(ball["radius"]), 61)
     display = RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})
-    return picture(display, plot)
+    return plot_content(display, plot)

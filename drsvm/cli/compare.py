@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PictureFile, Positive
+from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PlotFile, Positive
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned
@@ -26,7 +26,7 @@ def compare(
     ] = None,
     positive: Positive = None,
     seed: Annotated[int, typer.Option(help="Random seed of the solvers.", rich_help_panel=MODEL)] = 0,
-    plot: PictureFile = None,
+    plot: PlotFile = None,
 ) -> int:
     """Run every solver on one problem: time, objective, proven bound and gap.
 
@@ -36,12 +36,12 @@ def compare(
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
-    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.plots import check_plot
     from drsvm.cli.tables import show_table
     from drsvm.persistence.model_files import write_whole
 
     work.check_outputs([plot], [file])
-    check_picture(plot)
+    check_plot(plot)
     names = _names(solvers, ball.solver)
     parts = work.load_parts(file, data, SplitOptions(), screen)
     chosen, (y,) = work.two_classes(parts.y, positive)
@@ -110,7 +110,7 @@ def _columns(results: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn(results: dict[str, Any], plot: Path) -> bytes:
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import ConvergenceDisplay
 
-    return picture(ConvergenceDisplay.from_results(results), plot)
+    return plot_content(ConvergenceDisplay.from_results(results), plot)

@@ -34,7 +34,7 @@ Radius = Annotated[
 TableFile = Annotated[
     Path | None, typer.Option("--csv", metavar="OUT", help="Save the table as CSV.", rich_help_panel=OUTPUT)
 ]
-PictureFile = Annotated[
+PlotFile = Annotated[
     Path | None,
     typer.Option("--plot", metavar="OUT", help="Save a plot (.png, .svg, .pdf).", rich_help_panel=OUTPUT),
 ]

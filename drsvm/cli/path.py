@@ -10,7 +10,7 @@ from drsvm.cli.options import (
     BallOptions,
     DataFile,
     DataOptions,
-    PictureFile,
+    PlotFile,
     Positive,
     SplitOptions,
     TableFile,
@@ -40,18 +40,18 @@ def path(
     ] = 1e-3,
     positive: Positive = None,
     csv: TableFile = None,
-    plot: PictureFile = None,
+    plot: PlotFile = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
     from drsvm import Problem
     from drsvm.cli import work
-    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.plots import check_plot
     from drsvm.cli.tables import save_outputs, show_table
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
     work.check_outputs([csv, plot], [file, split.test])
-    check_picture(plot)
+    check_plot(plot)
     settings, limits = ball.problem(), {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
     grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
     parts = work.load_parts(file, data, split, screen)
@@ -100,8 +100,8 @@ def _scores(found, X, y, name: str) -> dict[str, Any]:
 
 
 def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import RadiusPathDisplay
 
     display = RadiusPathDisplay.from_path(found, X=X, y=y, X_test=X_test, y_test=y_test, feature_names=names)
-    return picture(display, plot)
+    return plot_content(display, plot)

@@ -6,7 +6,7 @@ from pathlib import Path
 FORMATS = (".png", ".svg", ".pdf")
 
 
-def check_picture(path: Path | None) -> None:
+def check_plot(path: Path | None) -> None:
     """Raise an error, before any work is done, if a plot cannot be drawn or saved."""
     if path is None:
         return
@@ -19,7 +19,7 @@ def check_picture(path: Path | None) -> None:
     matplotlib.use("Agg")
 
 
-def picture(display, path: Path) -> bytes:
+def plot_content(display, path: Path) -> bytes:
     """Return the figure of a Display as the content of a file, and close it."""
     from matplotlib import pyplot as plt
 

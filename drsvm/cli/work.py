@@ -36,17 +36,17 @@ def load_parts(file: Path, data: DataOptions, split: SplitOptions, screen: Scree
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: read(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
-    tell(dataset, screen)
+    show_notes(dataset, screen)
     labels = _labels(dataset)
     if test is not None:
-        tell(test, screen)
+        show_notes(test, screen)
         return Parts(dataset.X, labels, dataset.rows, test.X, _known_labels(test, labels), dataset)
     if split.test_size is not None:
         return Parts(*_split(dataset, labels, split), data=dataset)
     return Parts(dataset.X, labels, dataset.rows, None, None, dataset)
 
 
-def tell(dataset: Dataset, screen: Screen) -> None:
+def show_notes(dataset: Dataset, screen: Screen) -> None:
     """Print the reader's notes."""
     for text in dataset.notes:
         screen.note(text)
@@ -114,7 +114,7 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen
         if not isinstance(saved.metadata.get("schema"), dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
         dataset = read_for(saved, file, options)
-    tell(dataset, screen)
+    show_notes(dataset, screen)
     return saved, dataset
 
 

@@ -56,5 +56,5 @@ def bars(share: float) -> str:
 def figure(svg: str, description: str, caption: str, wide: bool = False) -> str:
     """Return a plot with its caption; the description is for screen readers."""
     kind = ' class="wide"' if wide else ""
-    picture = f'<div role="img" aria-label="{description}">{svg}</div>'
-    return f"<figure{kind}>{picture}<figcaption>{caption}</figcaption></figure>"
+    image = f'<div role="img" aria-label="{description}">{svg}</div>'
+    return f"<figure{kind}>{image}<figcaption>{caption}</figcaption></figure>"

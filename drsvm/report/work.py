@@ -117,12 +117,12 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
     radii = np.unique(np.append(grid, problem.radius))
     done = []
 
-    def tell(index: int, result: Result) -> bool:
+    def advance(index: int, result: Result) -> bool:
         done.append(index)
         steps.begin("following the radius path", 0.45 * len(done) / len(radii))
         return False
 
-    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=tell)
+    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):

@@ -14,12 +14,12 @@ from drsvm.persistence.model_files import load_model
 def test_audit(drsvm_command, model, table):
     from drsvm import worst_case_risk
 
-    told = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
+    answer = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
     X, y = rows()
     labels, saved = np.array(["cat", "dog"])[y], load_model(model).model
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
-    np.testing.assert_allclose(told["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
-    np.testing.assert_allclose(told["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
+    np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
+    np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
 
 
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):

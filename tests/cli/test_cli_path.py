@@ -19,8 +19,8 @@ def test_path(drsvm_command, table, tmp_path):
     objectives = [float(row["objective"]) for row in read]
     assert objectives == sorted(objectives, reverse=True)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    told = json.loads(drsvm_command("path", table, "--radii", "0.2,0.1", "--json")[1])
-    assert told["path"]["radius"] == [0.2, 0.1] and told["positive"] == "dog"
+    answer = json.loads(drsvm_command("path", table, "--radii", "0.2,0.1", "--json")[1])
+    assert answer["path"]["radius"] == [0.2, 0.1] and answer["positive"] == "dog"
 
 
 def test_the_path_is_seeded(drsvm_command, table, monkeypatch):

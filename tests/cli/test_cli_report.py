@@ -32,6 +32,6 @@ def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, argument
     table.write_text("\n".join([lines[0], *(["1,,2,cat"] * 5), *lines[1:]]) + "\n")
     arguments = ["--missing", "drop", *arguments]
     out = drsvm_command("report", table, *arguments, "--output", tmp_path / "r.html", "--json")[1]
-    told = [int(name) for name in json.loads(out)["summary"]["labels_to_check"]]
-    assert len(told) >= 3 and set(told) <= {int(row) + 5 + 1 for row in wrong}
+    answer = [int(name) for name in json.loads(out)["summary"]["labels_to_check"]]
+    assert len(answer) >= 3 and set(answer) <= {int(row) + 5 + 1 for row in wrong}
     assert "numbered like the rows of the file, from 1" in (tmp_path / "r.html").read_text()

@@ -8,8 +8,8 @@ import pytest
 def test_compare(drsvm_command, table, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = ("compare", table, "--solvers", "interior-point,ippa", "--plot", tmp_path / "c.png")
-    told = json.loads(drsvm_command(*arguments, "--json")[1])
-    columns = told["solvers"]
+    answer = json.loads(drsvm_command(*arguments, "--json")[1])
+    columns = answer["solvers"]
     assert columns["solver"] == ["interior-point", "ippa"]
     assert columns["gap"][0] <= 1e-8 and columns["gap"][1] <= 1e-4
     assert abs(columns["objective"][0] - columns["objective"][1]) <= 1e-4

@@ -26,11 +26,11 @@ def test_fit_as_json(drsvm_command, table, tmp_path):
         "fit", table, "--label", "kind", "--radius", 0.1, "--flip-cost", "inf", "--norm", "inf", "--l2", 0.01,
         "--tol", 1e-6, "--json", "--model", tmp_path / "m.drsvm",
     )  # fmt: skip
-    told = json.loads(out)
+    answer = json.loads(out)
     assert (code, err) == (0, "")
-    assert told["parameters"]["radius"] == 0.1 and told["parameters"]["flip_cost"] == "inf"
-    assert told["classes"] == {"cat": 60, "dog": 60} and told["positive"] == "dog" and told["proven"] is True
-    [certificate] = told["certificates"]
+    assert answer["parameters"]["radius"] == 0.1 and answer["parameters"]["flip_cost"] == "inf"
+    assert answer["classes"] == {"cat": 60, "dog": 60} and answer["positive"] == "dog" and answer["proven"] is True
+    [certificate] = answer["certificates"]
     assert 0 <= certificate["objective"] - certificate["lower_bound"] <= 1e-6
     fitted = load_model(tmp_path / "m.drsvm")
     assert fitted.model[-1].get_params()["norm"] == np.inf
@@ -51,10 +51,10 @@ def test_fit_agrees_with_the_estimator(drsvm_command, table, tmp_path):
 
 def test_fit_of_svmlight_with_a_test_file(drsvm_command, svmlight, tmp_path):
     code, out, _ = drsvm_command("fit", svmlight, "--test", svmlight, "--json", "--model", tmp_path / "m.drsvm")
-    told = json.loads(out)
+    answer = json.loads(out)
     assert code == 0
-    assert told["classes"] == {"0": 60, "1": 60} and told["positive"] == 1
-    assert told["train"] == told["test"]
+    assert answer["classes"] == {"0": 60, "1": 60} and answer["positive"] == 1
+    assert answer["train"] == answer["test"]
     scaler = load_model(tmp_path / "m.drsvm").model[0]
     assert scaler.with_mean is False
     _, out, _ = drsvm_command("fit", svmlight, "--no-standardise", "--json", "--model", tmp_path / "m.drsvm")
@@ -65,9 +65,9 @@ def test_fit_of_three_classes(drsvm_command, tmp_path):
     X, y = rows(90, 3)
     table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
     code, out, _ = drsvm_command("fit", table, "--json", "--class-weight", "balanced")
-    told = json.loads(out)
-    assert code == 0 and told["positive"] is None
-    assert [each["positive"] for each in told["certificates"]] == ["a", "b", "c"]
+    answer = json.loads(out)
+    assert code == 0 and answer["positive"] is None
+    assert [each["positive"] for each in answer["certificates"]] == ["a", "b", "c"]
 
 
 def test_fit_with_cross_validation(drsvm_command, table, tmp_path):
@@ -75,10 +75,10 @@ def test_fit_with_cross_validation(drsvm_command, table, tmp_path):
     out_file = tmp_path / "m.drsvm"
     code, out, err = drsvm_command("fit", table, "--cv", "--folds", 3, "--flip-cost", 5, "--model", out_file, "--json")
     assert code == 0, err
-    told = json.loads(out)
-    assert 0.5 < told["cv"]["score"] <= 1 and told["cv"]["candidates"] > 5
+    answer = json.loads(out)
+    assert 0.5 < answer["cv"]["score"] <= 1 and answer["cv"]["candidates"] > 5
     fitted = load_model(out_file).model[-1]
-    assert fitted.radius == told["parameters"]["radius"] > 0 and fitted.flip_cost == 5
+    assert fitted.radius == answer["parameters"]["radius"] > 0 and fitted.flip_cost == 5
     assert fitted.result_.gap <= fitted.result_.tol
     assert drsvm_command("fit", table, "--cv", "--radius", 1)[0] == 2
 

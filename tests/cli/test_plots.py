@@ -1,4 +1,4 @@
-"""Plots as files."""
+"""Plots as files, and their optional dependency."""
 
 import sys
 

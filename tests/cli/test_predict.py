@@ -21,18 +21,18 @@ def test_predict(drsvm_command, model, table, tmp_path):
     assert [row["label"] for row in read] == np.array(["cat", "dog"])[y].tolist()
     code, shown, _ = drsvm_command("predict", model, table, "--output", tmp_path / "p.csv")
     assert code == 0 and (tmp_path / "p.csv").read_text() == out and "predictions in" in shown
-    told = json.loads(drsvm_command("predict", model, table, "--json")[1])
-    assert told["scores"]["accuracy"] == pytest.approx(saved.score(X, np.array(["cat", "dog"])[y]))
-    assert told["predictions"]["prediction"] == saved.predict(X).tolist()
+    answer = json.loads(drsvm_command("predict", model, table, "--json")[1])
+    assert answer["scores"]["accuracy"] == pytest.approx(saved.score(X, np.array(["cat", "dog"])[y]))
+    assert answer["predictions"]["prediction"] == saved.predict(X).tolist()
 
 
 def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, table, tmp_path):
     X, _ = rows(4)
     (tmp_path / "new.csv").write_text("depth,height,width\n" + "".join(f"{c},{a},{b}\n" for a, b, c in X.tolist()))
     code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
-    told = json.loads(out)
-    assert code == 0 and told["scores"] is None
-    np.testing.assert_allclose(told["predictions"]["decision"], load_model(model).model.decision_function(X))
+    answer = json.loads(out)
+    assert code == 0 and answer["scores"] is None
+    np.testing.assert_allclose(answer["predictions"]["decision"], load_model(model).model.decision_function(X))
     other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
     code, _, err = drsvm_command("predict", model, other)
     assert code == 0 and "no scores: the file has the label 'cow', which the model was not trained on" in err
@@ -95,7 +95,7 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     new.write_text("a;b;town\n1;;Rome\n2;3;Bonn\n")
     code, out, err = drsvm_command("predict", model, new, "--json")
     assert code == 0, err
-    told = json.loads(out)
-    assert told["rows"] == 2 and "'Bonn'" in told["notes"][0]
+    answer = json.loads(out)
+    assert answer["rows"] == 2 and "'Bonn'" in answer["notes"][0]
     code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
     assert json.loads(out)["predictions"]["row"] == [2]

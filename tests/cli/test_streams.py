@@ -25,9 +25,9 @@ def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, pac
     expected = json.loads(drsvm_command("fit", table, "--label", "kind", "--test-size", 0.25, "--json")[1])
     pipe_in(content)
     code, out, err = drsvm_command("fit", "-", "--label", "kind", "--test-size", 0.25, "--json")
-    told = json.loads(out)
-    assert (code, err, told["file"]) == (0, "", "-")
-    assert told["weights"] == expected["weights"] and told["test"] == expected["test"]
+    answer = json.loads(out)
+    assert (code, err, answer["file"]) == (0, "", "-")
+    assert answer["weights"] == expected["weights"] and answer["test"] == expected["test"]
     printed = drsvm_command("predict", model, table)[1]
     for arguments in ([], ["--output", "-"]):
         pipe_in(content)
@@ -38,8 +38,8 @@ def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, pac
 def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
     pipe_in(table.read_bytes())
     out = tmp_path / "m.drsvm"
-    told = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
-    assert told["test"] == told["train"]
+    answer = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
+    assert answer["test"] == answer["train"]
     pipe_in(table.read_bytes())
     drsvm_command("fit", "-", "--model", out)
     assert load_model(out).metadata["training"]["file"] == "standard input"

@@ -44,8 +44,8 @@ def test_more_than_two_classes_need_a_choice(drsvm_command, tmp_path):
     for command in ("path", "compare"):
         code, _, err = drsvm_command(command, table)
         assert code == 2 and "--positive a" in err
-    told = json.loads(drsvm_command("path", table, "--positive", "b", "--n-radii", 2, "--json")[1])
-    assert told["positive"] == "b"
+    answer = json.loads(drsvm_command("path", table, "--positive", "b", "--n-radii", 2, "--json")[1])
+    assert answer["positive"] == "b"
     assert drsvm_command("path", table, "--positive", "z")[0] == 2
 
 

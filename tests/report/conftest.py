@@ -31,7 +31,7 @@ def noisy():
 @pytest.fixture(scope="session")
 def report(noisy):
     X, y, X_test, y_test, _, names = noisy
-    told = []
+    reported = []
     made = make_report(
         X,
         y,
@@ -39,9 +39,9 @@ def report(noisy):
         y_test=y_test,
         feature_names=names,
         title="Tumours",
-        progress=lambda share, text: told.append((share, text)),
+        progress=lambda share, text: reported.append((share, text)),
     )
-    return made, told
+    return made, reported
 
 
 @pytest.fixture(scope="session")
