@@ -1,4 +1,4 @@
-"""What all benchmarks share: data, timing, a description of the machine, and a report."""
+"""Shared by all benchmarks: data, timing, a description of the machine, and a report."""
 
 import csv
 import gc
@@ -27,7 +27,7 @@ NORM_OF_Q = {1: np.inf, 2: 2, np.inf: 1}
 """The norm p of the shifts for each norm q of the weights."""
 
 ENOUGH = 20.0
-"""A call that has had this many seconds is not repeated further."""
+"""A call that has used this many seconds is not repeated."""
 
 
 # --- data ---------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def _folder(variable: str, default: str) -> Path | None:
 
 
 def data_file(name: str) -> Path | None:
-    """Return the file of a data set, None where it is missing."""
+    """Return the file of a data set, or None if it is missing."""
     folder = _folder("DRSVM_DATA", "data")
     file = folder / f"{name}.svm.xz" if folder else None
     return file if file is not None and file.exists() else None
@@ -54,7 +54,7 @@ def load(name: str):
     file = data_file(name)
     if file is None:
         sys.exit(
-            f"There is no {name}.svm.xz: set DRSVM_DATA to a folder with LIBSVM data sets in svmlight text, "
+            f"{name}.svm.xz not found: set DRSVM_DATA to a folder with LIBSVM data sets in svmlight text, "
             f"compressed with xz (NAME.svm.xz). DRSVM_DATA is {os.environ.get('DRSVM_DATA', 'not set')}."
         )
     with lzma.open(file) as stream:
@@ -66,7 +66,7 @@ def load(name: str):
 
 @lru_cache
 def reference(name: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file with figures of reference; none where it is missing."""
+    """Return the rows of a CSV file with reference figures; an empty list if it is missing."""
     folder = _folder("DRSVM_REFERENCE", "reference")
     if folder is None or not (folder / name).exists():
         return []
@@ -84,7 +84,7 @@ def _optima() -> dict[tuple[str, float, float], float]:
 
 
 def optimum(problem, name: str) -> tuple[float, str]:
-    """Return the optimum of radius 0.1 and flip cost 1 from the reference; else what drsvm proves; and which it is."""
+    """Return the optimum for radius 0.1 and flip cost 1, from the reference or else proven by drsvm, and its source."""
     known = _optima().get((name, float(problem.norm.q), float(problem.l2)))
     if known is not None:
         return known, "reference"
@@ -98,7 +98,7 @@ def optimum(problem, name: str) -> tuple[float, str]:
 
 
 def use_threads(n_threads: int) -> None:
-    """Limit every thread pool, also those of libraries that are loaded later."""
+    """Limit every thread pool, including those of libraries that are loaded later."""
     from threadpoolctl import threadpool_limits
 
     for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"):
@@ -112,34 +112,34 @@ def usable_cores() -> int:
 
 
 def seconds(call: Callable[[], object]) -> tuple[float, object]:
-    """Return how long a call takes, without garbage collection, and its answer."""
+    """Return how long a call takes, without garbage collection, and its return value."""
     gc.collect()
     gc.disable()
     try:
-        began = time.perf_counter()
+        start = time.perf_counter()
         answer = call()
-        return time.perf_counter() - began, answer
+        return time.perf_counter() - start, answer
     finally:
         gc.enable()
 
 
 @dataclass(frozen=True)
 class Timing:
-    """The median time of a call and what it returned last."""
+    """The median time of a call and its last return value."""
 
     seconds: float
     answer: Any
 
 
 def median_seconds(call: Callable[[], object], repeats: int) -> float:
-    """Return the median time of several calls after one that does not count."""
+    """Return the median time of several calls after one untimed call."""
     return interleaved({"": call}, repeats)[""].seconds
 
 
 def interleaved(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, Timing]:
-    """Time several calls; they take turns, so that a busy machine hits all of them alike.
+    """Time several calls; they take turns, so that a busy machine affects all of them equally.
 
-    A first round does not count.
+    The first round is not timed.
     """
     answers = {name: call() for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
@@ -168,7 +168,7 @@ def machine(packages: Iterable[str] = ()) -> str:
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of an installed package, None where it is missing."""
+    """Return the version of an installed package, or None if it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -189,7 +189,7 @@ def _load() -> str:
     if not hasattr(os, "getloadavg"):
         return "unknown"
     minute, _, quarter = os.getloadavg()
-    return f"{minute:.1f}, {quarter:.1f} (the benchmark itself included)"
+    return f"{minute:.1f}, {quarter:.1f} (including the benchmark itself)"
 
 
 def table(header: list[str], rows: list[list[object]]) -> str:
@@ -205,7 +205,7 @@ def report(name: str, title: str, sections: list[str], packages: Iterable[str] =
         f"- date: {datetime.now().astimezone():%Y-%m-%d %H:%M %z}\n"
         f"- command: `python {' '.join([f'benchmarks/{Path(sys.argv[0]).name}', *sys.argv[1:]])}`\n"
         f"- machine: {machine(packages)}\n"
-        f"- load of the machine in the last minute and quarter of an hour: {_load()}",
+        f"- load average over the last minute and the last 15 minutes: {_load()}",
     ]
     text = "\n\n".join([*head, *sections]) + "\n"
     RESULTS.mkdir(exist_ok=True)
@@ -214,7 +214,7 @@ def report(name: str, title: str, sections: list[str], packages: Iterable[str] =
 
 
 def short(value: float) -> str:
-    """Return seconds or ratios with three significant digits, without exponents where these are not needed."""
+    """Return seconds or ratios with three significant digits, without an exponent unless it is needed."""
     if value == 0 or not np.isfinite(value):
         return str(value)
     digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))

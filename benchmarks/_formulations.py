@@ -1,9 +1,9 @@
-"""The training problem as matrices, in several ways, for solvers that know nothing of it.
+"""The training problem as matrices, in several formulations, for general-purpose solvers.
 
     minimise over w, λ    ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
     subject to            ‖w‖_q ≤ λ,   m_i = y_i w·x_i
 
-They have the same answer, but a solver may be several times quicker on one than on another.
+They have the same solution, but a solver may be several times faster on one than on another.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scipy import sparse
 
 @dataclass(frozen=True)
 class Program:
-    """minimise ½ xᵀ diag(curvature) x + costᵀx over x, under linear constraints and at most one cone.
+    """Minimise ½ xᵀ diag(curvature) x + costᵀx over x, subject to linear constraints and at most one cone.
 
     equal·x = equal_to,   below·x ≤ below_at,   lower ≤ x ≤ upper,   x[cone[0]] ≥ ‖x[cone[1:]]‖₂
     """
@@ -37,7 +37,7 @@ class Program:
 
 
 class _Builder:
-    """Collects a program block by block: variables have names, constraints are dicts from name to matrix."""
+    """Builds a program block by block: variables have names, constraints are dicts from name to matrix."""
 
     def __init__(self, **sizes: int):
         ends = np.cumsum(list(sizes.values()))
@@ -73,7 +73,7 @@ class _Builder:
             self.add("below", {w: -eye, level: -ones}, 0.0)
 
     def program(self, **answer) -> Program:
-        """Return what has been collected; `answer` says where the weights are."""
+        """Return the program; `answer` gives the position of the weights."""
         return Program(
             self.curvature, self.cost, *self._stack("equal"), *self._stack("below"), self.lower, self.upper, self.cone,
             **answer,
@@ -94,7 +94,7 @@ def signed_rows(problem) -> sparse.csr_array:
 
 
 def _primal(problem, **more: int) -> _Builder:
-    """Return a builder with w, λ, one loss per row and what else a formulation needs; objective and norm are in."""
+    """Return a builder with w, λ, one loss per row and `more` variables; objective and norm are included."""
     n, d = problem.n_rows, problem.n_features
     build = _Builder(w=d, level=1, loss=n, **more, absolute=d if problem.norm.q == 1 else 0)
     build.curvature[build.at["w"]] = problem.l2
@@ -106,7 +106,7 @@ def _primal(problem, **more: int) -> _Builder:
 
 
 def pieces(problem) -> Program:
-    """Each loss lies above its two linear pieces: the textbook way, which holds the data twice."""
+    """Bound each loss below by its two linear pieces: the textbook formulation, which contains the data twice."""
     n = problem.n_rows
     build, Z, eye = _primal(problem), signed_rows(problem), sparse.eye_array(n)
     build.add("below", {"w": -Z, "loss": -eye}, -1.0)
@@ -115,7 +115,7 @@ def pieces(problem) -> Program:
 
 
 def margins(problem) -> Program:
-    """The margins are variables of their own, m = Zw: the data appear once."""
+    """Make the margins separate variables, m = Zw: the data appear once."""
     n = problem.n_rows
     build, Z, eye = _primal(problem, margin=n), signed_rows(problem), sparse.eye_array(n)
     build.add("equal", {"w": Z, "margin": -eye}, 0.0)
@@ -125,7 +125,7 @@ def margins(problem) -> Program:
 
 
 def excess(problem) -> Program:
-    """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, two of three pieces are simple bounds."""
+    """Zw = 1 − loss + excess with excess ≥ 0: the data appear once, and two of the three pieces are simple bounds."""
     n = problem.n_rows
     build, Z, eye = _primal(problem, excess=n), signed_rows(problem), sparse.eye_array(n)
     build.lower[build.at["excess"]] = 0.0
@@ -156,7 +156,7 @@ FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": 
 
 
 def cvxpy_margins(problem):
-    """Return the CVXPY model in which the margins are variables of their own, and its variables by name."""
+    """Return the CVXPY model in which the margins are separate variables, and its variables by name."""
     import cvxpy as cp
 
     w, level, margin = cp.Variable(problem.n_features), cp.Variable(), cp.Variable(problem.n_rows)

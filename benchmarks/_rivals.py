@@ -1,8 +1,8 @@
-"""General-purpose solvers, called as quickly as they can be called.
+"""General-purpose solvers, called with as little overhead as possible.
 
 A rival has variants: a formulation (see `_formulations`) and settings of its own. `prepare` does everything that may be
-done in advance and returns a Run, whose `solve` is what gets timed: from matrices in the solver's own format to its
-answer, ordering and factorisation included, modelling left out.
+done in advance and returns a Run. Its `solve` is timed: from matrices in the solver's own format to its answer,
+including ordering and factorisation, excluding modelling.
 """
 
 import warnings
@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True)
 class Variant:
-    """A formulation with settings; formulations called "cvxpy…" go through CVXPY."""
+    """A formulation with settings; formulations called "cvxpy…" use CVXPY."""
 
     formulation: str
     settings: dict[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Rival:
-    """A solver, the cases it takes and the variants that are worth trying, the most promising first."""
+    """A solver, the cases it supports and the variants that are worth trying, the most promising first."""
 
     name: str
     package: str
@@ -49,7 +49,7 @@ class Rival:
     cvxpy_name: str = ""
 
     def version(self) -> str | None:
-        """Return the version of the package, None where it is missing."""
+        """Return the version of the package, or None if it is missing."""
         return version_of(self.package)
 
     def prepare(self, problem, variant: Variant, tolerance: float, n_threads: int) -> Run:
@@ -170,7 +170,7 @@ def _ecos(program: Program, settings) -> Run:
     cost, G, h, A, cones = program.cost, rows.A[rows.n_zero :], rows.b[rows.n_zero :], rows.A[: rows.n_zero], []
     cones = [rows.n_cone] if rows.n_cone else []
     if program.curvature.any():
-        # ECOS knows no quadratic objective: ½ Σ curvature x² ≤ τ is the cone ‖(√(2·curvature) x, 1 − τ)‖ ≤ 1 + τ.
+        # ECOS has no quadratic objectives: ½ Σ curvature x² ≤ τ is the cone ‖(√(2·curvature) x, 1 − τ)‖ ≤ 1 + τ.
         square, side = _rotated_cone(program.curvature)
         G = sparse.vstack([sparse.hstack([G, sparse.csc_array((len(h), 1))]), square])
         A = sparse.hstack([A, sparse.csc_array((rows.n_zero, 1))])
@@ -195,7 +195,7 @@ def _rotated_cone(curvature):
 
 
 def _highs_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
-    # kkt_tolerance replaces all the separate tolerances. A vertex is not needed, so there is no crossover.
+    # kkt_tolerance replaces all separate tolerances. A vertex is not needed, so crossover is off.
     return {"kkt_tolerance": tolerance, "threads": n_threads, "time_limit": TIME_LIMIT, "run_crossover": "off"}
 
 
@@ -255,7 +255,7 @@ def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
     return Run(lambda: chain.solve_via_data(model, data, solver_opts=dict(settings)), weights)
 
 
-# --- who takes part -----------------------------------------------------------------------------------------------
+# --- the rivals ---------------------------------------------------------------------------------------------------
 
 
 def _anything(q: float, c: float) -> bool:
@@ -280,16 +280,16 @@ def _all(formulations: str, **settings) -> list[Variant]:
 
 EVERY = "margins excess dual pieces cvxpy cvxpy-margins"
 
-# PIQP's other ways to condense the system (…_eq_cond, …_cond) were hopeless: minutes, or no convergence.
+# PIQP's other ways to condense the system (…_eq_cond, …_cond) took minutes or did not converge.
 PIQP_VARIANTS = _all(EVERY) + _all("excess dual margins", kkt_solver="sparse_ldlt_ineq_cond")
 # Two factorisations: one thread, several threads.
 CLARABEL_VARIANTS = [
     variant for method in ("qdldl", "faer") for variant in _all(EVERY, direct_solve_method=method)
 ]  # fmt: skip
-# Where SCS comes with MKL it takes that by default, which is slower here; both are tried.
+# An SCS built with MKL uses it by default, which is slower here; both are tried.
 SCS_VARIANTS = _all(EVERY, linear_solver="qdldl") + _all("margins excess dual pieces")
 HIGHS_VARIANTS = _all("excess dual pieces", solver="ipm") + _all("excess dual pieces", solver="simplex")
-# The dual is convex too, but HiGHS calls it unbounded.
+# The dual is convex too, but HiGHS reports it as unbounded.
 HIGHS_QP_VARIANTS = _all("pieces excess margins")
 PDLP_VARIANTS = _all("excess dual margins pieces", solver="pdlp")
 

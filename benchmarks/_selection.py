@@ -1,4 +1,4 @@
-"""Rules of choosing a candidate of `WassersteinSVCCV`, all from the same solutions in the folds."""
+"""Rules for selecting a candidate of `WassersteinSVCCV`, all applied to the same solutions in the folds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ CRITERIA: dict[str, Callable[..., float]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What is scored, how a candidate is chosen, and whether class weights are a part of the choice."""
+    """What is scored, how a candidate is chosen, and whether class weights are part of the search."""
 
     criterion: str
     selection: str

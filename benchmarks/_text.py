@@ -4,17 +4,17 @@ import numpy as np
 from scipy import sparse
 
 EXPONENT, OFFSET = 1.07, 2.7
-"""Zipf–Mandelbrot: the word of rank r has a frequency in proportion to (r + OFFSET)^−EXPONENT."""
+"""Zipf–Mandelbrot: the frequency of the word of rank r is proportional to (r + OFFSET)^−EXPONENT."""
 
 TOPIC_WORDS, TILT = 0.05, 1.0
-"""Share of the words that belong to a topic, and how much more often (e^TILT) its documents use them."""
+"""Share of the words that belong to a topic, and the factor (e^TILT) by which its documents use them more often."""
 
 
 def text_like(n: int, d: int, words: float = 80.0, noise: float = 0.05, seed: int = 0):
-    """Return n unit-norm TF-IDF rows over d words, about `words` of them not 0 in each, and labels in {−1, 1}.
+    """Return n unit-norm TF-IDF rows over d words, about `words` of them nonzero in each, and labels in {−1, 1}.
 
-    Every document belongs to one of two topics. A topic prefers some words to all others; most words are common to
-    both. A share `noise` of the labels is wrong.
+    Every document belongs to one of two topics. A topic prefers some words; most words are common to both. A share
+    `noise` of the labels is wrong.
     """
     rng = np.random.default_rng(seed)
     frequency = (np.arange(d) + OFFSET) ** -EXPONENT
@@ -34,7 +34,7 @@ def _tilted(frequency, rng) -> np.ndarray:
 
 
 def _counts(cumulated, n: int, words: float, rng) -> sparse.csr_array:
-    """Draw documents of about log-normal length; frequent words come more than once, so more than `words` are drawn."""
+    """Draw documents of roughly log-normal length; frequent words repeat, so more than `words` are drawn."""
     d = cumulated.size
     lengths = np.maximum(rng.lognormal(np.log(1.22 * words), 0.4, n).astype(np.int64), 3)
     drawn = np.minimum(np.searchsorted(cumulated, rng.random(lengths.sum())), d - 1).astype(np.int32)

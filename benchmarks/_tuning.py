@@ -1,7 +1,7 @@
-"""The best a rival can do: for every case the quickest variant and the loosest tolerance that is accurate enough.
+"""The best a rival can do: for every case the fastest variant and the loosest tolerance that is accurate enough.
 
-Accurate enough means: the objective of its classifier, with the best λ, lies within ACCURACY of the optimum.
-What is found is kept in results/tuning.json, because trying everything takes long: delete the file to try again.
+Accurate enough means that the objective of its classifier, with the best λ, is within ACCURACY of the optimum.
+The search is slow, so its results are stored in results/tuning.json; delete the file to repeat the search.
 """
 
 import json
@@ -16,11 +16,11 @@ CACHE = RESULTS / "tuning.json"
 ACCURACY = 1e-6
 TOLERANCES = [10.0**-k for k in range(2, 12)]
 SLOWER = 1.5
-"""A variant is given up where it is slower than the best one so far by this factor."""
+"""A variant is dropped if it is slower than the best one so far by this factor."""
 CLOSE = 1.3
-"""Variants within this factor of the best one are all timed in the end: one run does not tell them apart."""
+"""Variants within this factor of the best one are all timed at the end: one run cannot tell them apart."""
 REPEATED_BELOW = 5.0
-"""Runs shorter than this many seconds are repeated, and the quickest counts."""
+"""Runs shorter than this many seconds are repeated, and the fastest counts."""
 FAILED = (0.0, np.inf)
 
 
@@ -61,7 +61,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The contenders of a rival in a case, quickest first, or why there are none."""
+    """The contenders of a rival in a case, fastest first, or the reason why there are none."""
 
     contenders: list[Contender]
     note: str = ""
@@ -74,7 +74,7 @@ def distance_of(problem, weights, best: float) -> float:
     return abs(problem.objective(np.asarray(weights, dtype=float)) - best)
 
 
-# --- a process that can be stopped: not every solver knows a time limit -------------------------------------------
+# --- a process that can be stopped: not every solver has a time limit ---------------------------------------------
 
 
 def _serve(pipe, n_threads: int) -> None:
@@ -85,7 +85,7 @@ def _serve(pipe, n_threads: int) -> None:
         try:
             _solve_once(pipe, case, rivals[name], variant, tolerance, n_threads)
         except Exception as error:
-            print(f"    {name} {variant} fails: {error}", flush=True)
+            print(f"    {name} {variant} failed: {error}", flush=True)
             pipe.send(FAILED)
 
 
@@ -99,7 +99,7 @@ def _solve_once(pipe, case: "Case", rival: Rival, variant: Variant, tolerance: f
 
 
 class Worker:
-    """Runs one attempt after the other in another process, which is killed when an attempt takes too long."""
+    """Runs attempts one by one in another process, which is killed if an attempt takes too long."""
 
     def __init__(self, n_threads: int):
         self.n_threads = n_threads
@@ -112,9 +112,9 @@ class Worker:
         self._pipe.send((case, rival.name, variant, tolerance))
         try:
             answer = self._pipe.recv()
-            if answer == "ready":  # from here on time counts
+            if answer == "ready":  # timing starts here
                 answer = self._pipe.recv() if self._pipe.poll(limit) else None
-        except EOFError:  # the solver took the process with it
+        except EOFError:  # the solver crashed the process
             answer = FAILED
             self.close()
         if answer is None:
@@ -139,7 +139,7 @@ class Worker:
 
 
 def tune(case: Case, rival: Rival, worker: Worker) -> Tuned:
-    """Return the contenders of a rival, from the cache where they are known."""
+    """Return the contenders of a rival, from the cache if available."""
     variants = ", ".join(str(variant) for variant in rival.variants)
     key = f"{case} | {rival.name} {rival.version()} | {worker.n_threads} threads | {variants}"
     cache = json.loads(CACHE.read_text(encoding="utf-8")) if CACHE.exists() else {}
@@ -168,7 +168,7 @@ def _search(case: Case, rival: Rival, worker: Worker) -> Tuned:
 
 
 def _loosest(case, rival, variant, worker, limit: float) -> tuple[Contender | None, bool]:
-    """Return the contender with the loosest tolerance that will do, and whether the search ended for lack of time."""
+    """Return the contender with the loosest sufficient tolerance, and whether the search ran out of time."""
     for tolerance in TOLERANCES:
         outcome = worker.attempt(case, rival, variant, tolerance, limit)
         if outcome is None or outcome[0] > limit:
@@ -177,6 +177,6 @@ def _loosest(case, rival, variant, worker, limit: float) -> tuple[Contender | No
         if distance <= ACCURACY:
             again = range(2 if duration < REPEATED_BELOW else 0)
             more = [worker.attempt(case, rival, variant, tolerance, TIME_LIMIT) for _ in again]
-            quickest = min([duration, *(outcome[0] for outcome in more if outcome is not None)])
-            return Contender(variant.formulation, variant.settings, tolerance, quickest, distance), False
+            fastest = min([duration, *(outcome[0] for outcome in more if outcome is not None)])
+            return Contender(variant.formulation, variant.settings, tolerance, fastest, distance), False
     return None, False

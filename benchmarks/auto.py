@@ -1,8 +1,9 @@
 """Is `auto` ever a bad choice? `solve(problem, "auto")` against every solver it could have picked.
 
-For each case: seconds to a proven gap of 1e-6 of `auto` itself, of the interior point and of the method for many
-features (working sets for q = 1, dual coordinate ascent otherwise), and how much longer `auto` takes than the quickest.
-A run that does not prove the gap counts as the limit. The others are stopped as soon as they are slower than `auto`.
+For each case: seconds to a proven gap of 1e-6 for `auto` itself, for the interior-point solver and for the method for
+many features (working sets for q = 1, dual coordinate ascent otherwise), and how much longer `auto` takes than the
+fastest. A run that does not prove the gap counts as the time limit. The others are stopped once they are slower than
+`auto`.
 """
 
 import argparse
@@ -21,11 +22,11 @@ MORE_DENSE = ((500, 20_000), (50, 100_000), (300_000, 30))
 QUICK = SIZES[:3]
 LARGEST_DENSE = 12_000_000
 NOISE, DISPUTED = 0.3, 1.2
-"""Shorter runs are repeated, and so are those that take so many times as long as the quickest; medians count."""
+"""Runs below NOISE seconds, or above DISPUTED times those of the fastest, are repeated; medians count."""
 
 
 def gaussian(n: int, d: int):
-    """Return dense rows with a linear rule and 10 % wrong labels."""
+    """Return dense rows with linearly separable labels, 10 % of them flipped."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d))
     y = np.where(X @ rng.normal(size=d) > 0, 1, -1)
@@ -34,7 +35,7 @@ def gaussian(n: int, d: int):
 
 
 def binary(n: int, d: int, density: float = 0.04):
-    """Return sparse rows of zeros and ones, few of them positive."""
+    """Return sparse rows of zeros and ones with few positive labels."""
     rng = np.random.default_rng(0)
     X = sparse.random_array((n, d), density=density, rng=rng, format="csr", data_sampler=lambda size: np.ones(size))
     scores = X @ rng.normal(size=d) + rng.normal(size=n)
@@ -52,7 +53,7 @@ def cases(quick: bool):
 
 
 def timed(problem, others: list[str], limit: float) -> tuple[float, str, list[float]]:
-    """Return the seconds of `auto` to the proven gap, the solver that got there, and the seconds of the others.
+    """Return the seconds `auto` needs to prove the gap, the solver that finished, and the seconds of the others.
 
     Short runs are repeated, taking turns.
     """
@@ -75,7 +76,7 @@ def timed(problem, others: list[str], limit: float) -> tuple[float, str, list[fl
 
 
 def rows(options):
-    """Yield a line of the table for every case, and the loss of `auto`."""
+    """Yield a line of the table for every case, and the slowdown of `auto`."""
     from drsvm import Problem, radius_max, solve
 
     grid = list(itertools.product((1, 2, math.inf), (0.01, 0.3), (1.0, math.inf), (False, True)))
@@ -100,7 +101,7 @@ def rows(options):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes only")
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds a case may take (default: 60)")
+    parser.add_argument("--limit", type=float, default=60.0, help="time limit per case in seconds (default: 60)")
     parser.add_argument("--only", help="cases whose name contains this")
     options = parser.parse_args()
     lines, times, losses = zip(*rows(options), strict=True)
@@ -111,19 +112,19 @@ def main() -> None:
         "κ",
         "intercept",
         "auto",
-        "solver that ended it",
+        "final solver",
         "interior point",
         "other",
-        "auto / quickest",
+        "auto / fastest",
     ]
     unsolved = sum(time >= options.limit for time in times)
     summary = (
-        f"`auto` takes {statistics.geometric_mean(losses):.2f} times as long as the quickest in the geometric mean, at "
-        f"most {max(losses):.1f} times, over {len(losses)} cases; it does not prove the gap within {options.limit:g} s "
+        f"`auto` takes {statistics.geometric_mean(losses):.2f} times as long as the fastest solver (geometric mean of "
+        f"{len(losses)} cases; at most {max(losses):.1f} times); it does not prove the gap within {options.limit:g} s "
         f"in {unsolved} of them."
     )
     name = "auto-quick" if options.quick else "auto"
-    report(name, f"What auto stands for: seconds to a proven gap of {TOL:g}", [table(header, list(lines)), summary])
+    report(name, f"The choice of auto: seconds to a proven gap of {TOL:g}", [table(header, list(lines)), summary])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What a user of the command line waits for: ``drsvm fit`` on a9a, with proof and saved model, in a fresh process.
+"""How long a user of the command line waits: ``drsvm fit`` on a9a, with proof and saved model, in a fresh process.
 
-Beside it ``import sklearn, numba`` in a fresh process, which nobody can avoid. Byte code and kernels are cached.
+The baseline is ``import sklearn, numba`` in a fresh process, which is unavoidable. Byte code and kernels are cached.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def main() -> None:
     options.repeats = options.repeats or (2 if options.quick else 5)
     file = data_file("a9a")
     if file is None:
-        sys.exit("There is no a9a.svm.xz: set DRSVM_DATA to a folder that holds it.")
+        sys.exit("a9a.svm.xz not found: set DRSVM_DATA to the folder that contains it.")
     with tempfile.TemporaryDirectory() as folder:
         times, compiled = measure(file, Path(folder), options.repeats)
     medians = {name: [statistics.median(kind) for kind in zip(*runs, strict=True)] for name, runs in times.items()}
@@ -57,15 +57,15 @@ def measure(file: Path, folder: Path, repeats: int) -> tuple[dict[str, list[tupl
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            began, used = time.perf_counter(), processor_seconds()
+            start, used = time.perf_counter(), processor_seconds()
             printed = run(command, environment)
-            times[name].append((time.perf_counter() - began, processor_seconds() - used))
+            times[name].append((time.perf_counter() - start, processor_seconds() - used))
             assert name != "fit" or json.loads(printed)["proven"], printed
     return times, len(set((folder / "kernels").rglob("*.nb?")) - kernels)
 
 
 def processor_seconds() -> float:
-    """Return the processor time of all processes that have ended; a busy machine does not lengthen it much."""
+    """Return the processor time of all finished processes; a busy machine hardly affects it."""
     spent = os.times()
     return spent.children_user + spent.children_system
 

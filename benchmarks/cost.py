@@ -1,7 +1,7 @@
-"""Seconds and memory per row, for more and more rows: both should grow in proportion and no faster.
+"""Time and memory for growing numbers of rows: both should grow linearly.
 
-Dense synthetic data with 20 features: two overlapping Gaussians, 5 % of the labels wrong. Every size runs in a process
-of its own, because the peak of a process's memory never falls.
+Dense synthetic data with 20 features: two overlapping Gaussians, 5 % of the labels wrong. Every size runs in a separate
+process, because the peak memory of a process never decreases.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main() -> None:
     sections = [
         f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm}, l2 0, proven gap 1e-8, all cores) "
         f"on n × {N_FEATURES} dense float64 data; medians of {options.repeats} runs, only one above 2 million rows. "
-        "Memory: peak of the process during `solve` over that before it, against 160 n + 40 d² bytes + 50 MB.",
+        "Memory: increase of the process's peak during `solve`, compared with 160 n + 40 d² bytes + 50 MB.",
         cost_table(outcomes),
     ]
     report("cost-quick" if options.quick else "cost", "Cost per row", sections)
@@ -37,7 +37,9 @@ def main() -> None:
 
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--largest", type=lambda text: int(float(text)), default=10**7, help="most rows (default: 1e7)")
+    parser.add_argument(
+        "--largest", type=lambda text: int(float(text)), default=10**7, help="largest number of rows (default: 1e7)"
+    )
     parser.add_argument("--repeats", type=int, default=3, help="runs of each size; the median counts")
     parser.add_argument("--norm", default="2", choices=["1", "2", "inf"], help="norm of the shifts")
     parser.add_argument("--quick", action="store_true", help="1e4 and 1e5 rows only")
@@ -46,7 +48,7 @@ def parse_options():
 
 
 def in_own_process(n: int, options) -> dict:
-    """Return what `measure` finds in a fresh process."""
+    """Return the result of `measure` in a fresh process."""
     command = [sys.executable, __file__, "--measure", str(n), "--repeats", str(options.repeats), "--norm", options.norm]
     print(f"{n} rows …", flush=True)
     finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -54,11 +56,11 @@ def in_own_process(n: int, options) -> dict:
 
 
 def measure(n: int, repeats: int, norm: str) -> dict:
-    """Solve once under observation of the memory, then for the time."""
+    """Solve once to measure the memory, then to measure the time."""
     from drsvm import Problem, solve
 
     parameters = {"norm": float(norm)}
-    solve(Problem(*two_gaussians(12_000), **parameters))  # compiles; few rows, so that little memory stays reserved
+    solve(Problem(*two_gaussians(12_000), **parameters))  # compiles; few rows keep the reserved memory small
     problem = Problem(*two_gaussians(n), **parameters)
     before = forget_peak()
     duration, result = seconds(lambda: solve(problem))
@@ -75,7 +77,7 @@ def measure(n: int, repeats: int, norm: str) -> dict:
 
 
 def two_gaussians(n: int, seed: int = 0):
-    """Return X and y, made piece by piece so that no temporary array is as large as X."""
+    """Return X and y, generated in pieces so that no temporary array is as large as X."""
     random = np.random.default_rng(seed)
     direction = np.ones(N_FEATURES) / np.sqrt(N_FEATURES)
     X, y = np.empty((n, N_FEATURES)), np.where(random.random(n) < 0.5, 1.0, -1.0)
@@ -90,7 +92,7 @@ def two_gaussians(n: int, seed: int = 0):
 
 
 def forget_peak() -> float:
-    """Return the resident memory in bytes; where the system allows it, the peak starts anew from here."""
+    """Reset the peak where the system allows it, and return the resident memory in bytes."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
@@ -99,7 +101,7 @@ def forget_peak() -> float:
 
 
 def peak() -> float:
-    """Return the peak of the resident memory in bytes."""
+    """Return the peak resident memory in bytes."""
     if os.path.exists("/proc/self/status"):
         return _status("VmHWM")
     import resource
@@ -116,7 +118,7 @@ def _status(field: str) -> float:
 
 
 def limit(n: int) -> float:
-    """Return what `solve` may use beyond the data, in bytes."""
+    """Return the memory that `solve` may use beyond the data, in bytes."""
     return 160.0 * n + 40.0 * N_FEATURES**2 + 50 * MEGABYTE
 
 
@@ -124,7 +126,7 @@ def limit(n: int) -> float:
 
 
 def cost_table(outcomes: list[dict]) -> str:
-    header = ["rows", "seconds", "iterations", "proven gap", "status", "µs per row", "× per row of the size before"]
+    header = ["rows", "seconds", "iterations", "proven gap", "status", "µs per row", "× per row of the previous size"]
     header += ["memory MB", "limit MB", "within", "bytes per row"]
     rows, previous = [], None
     for outcome in outcomes:

@@ -1,8 +1,8 @@
-"""Accuracy without tuning and with cross-validation, beside LinearSVC, with right and with wrong training labels.
+"""Accuracy without tuning and with cross-validation, compared with LinearSVC, with correct and wrong training labels.
 
-Means over stratified splits, in points of accuracy on a test part whose labels are right. The features are standardised
-on the training part. A wrong label is drawn uniformly among the other classes; the folds of the cross-validations are
-parts of the training part, so their labels are wrong too.
+Means over stratified splits, in percentage points of accuracy on a test set with correct labels. The features are
+standardised on the training set. A wrong label is drawn uniformly from the other classes; the cross-validation folds
+come from the training set, so their labels are wrong too.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from drsvm import WassersteinSVC
 WRONG = 0.35
 TUNED_ROWS = 400
 FRESH = 200
-"""First seed of splits that were not looked at when the rules of selection were made."""
+"""First seed of the splits that were not used to design the selection rules."""
 BUILT_IN = {"breast_cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine, "iris": load_iris}
 FILES = ("a1a", "a9a", "ijcnn1")
 SCAN_RADII, SCAN_FLIP_COSTS = (0.02, 0.05, 0.1, 0.2), (2.0, 5.0, np.inf)
@@ -63,7 +63,7 @@ def parse_options():
 
 
 def rows_of(name: str):
-    """Return X (dense) and y; of the large files a part that leaves enough rows to test on."""
+    """Return X (dense) and y; for large files, a part that leaves enough rows for testing."""
     if name in BUILT_IN:
         return BUILT_IN[name](return_X_y=True)
     X, y = load(name)
@@ -72,7 +72,7 @@ def rows_of(name: str):
 
 
 def splits(name: str, wrong: float, n_splits: int, most: int | None = None, first: int = 0):
-    """Yield training and test parts: 70 % of the rows, at most `most`, and the rest; `first` is the first seed."""
+    """Yield training sets of 70 % of the rows, at most `most`, and test sets of the rest; `first` is the first seed."""
     X, y = rows_of(name)
     size = int(0.7 * len(y))
     size = min(size, TUNED_ROWS if name in FILES else size, most or size)
@@ -112,7 +112,7 @@ def untuned(n_splits: int) -> list[str]:
 
 
 def scan(n_splits: int) -> str:
-    """Return what other radii and flip costs would have given."""
+    """Return the results for other radii and flip costs."""
     rows = []
     for name in (*BUILT_IN, *FILES):
         for wrong in (0.0, WRONG):
@@ -135,7 +135,7 @@ def tuned(n_splits: int) -> list[str]:
         "## With cross-validation",
         f"{n_splits} splits with at most {TUNED_ROWS} training rows; five stratified folds, the same for all. "
         "LinearSVC with the best of 15 values of C from 1e-5 to 100, in percent; constant: the share of the largest "
-        "class; the others: WassersteinSVCCV in points above LinearSVC, by what is scored and by how it is chosen.",
+        "class; the others: WassersteinSVCCV in points above LinearSVC, by score and selection rule.",
     ]
     for wrong in (0.0, WRONG):
         rows = []
@@ -154,7 +154,7 @@ def tuned(n_splits: int) -> list[str]:
 
 
 def tuned_scores(part) -> list[float]:
-    """Return the accuracy of the tuned LinearSVC, of a constant, and what each rule gains."""
+    """Return the accuracies of the tuned LinearSVC and of a constant, and the gain of each rule."""
     X, y, _, y_test = part
     folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
     search = GridSearchCV(LinearSVC(random_state=0, dual=False), {"C": np.logspace(-5, 2, 15)}, cv=folds)

@@ -1,4 +1,4 @@
-"""What a user waits for the first time: a small fit in a fresh process, beyond the import of scikit-learn and numba.
+"""How long the first fit takes: a small fit in a fresh process, beyond the import of scikit-learn and numba.
 
 Once with compiled kernels in numba's cache, once with an empty cache, as after an installation.
 """
@@ -19,7 +19,7 @@ from scipy import sparse
 
 SOLVE = """
 import time
-began = time.perf_counter()
+start = time.perf_counter()
 import json, resource, sys
 from drsvm import Problem, solve
 imported = time.perf_counter()
@@ -32,13 +32,13 @@ built = time.perf_counter()
 result = solve(problem)
 ended = time.perf_counter()
 assert result.gap <= 1e-6, result
-print(json.dumps({"total": ended - began, "import": imported - began, "data": built - imported,
+print(json.dumps({"total": ended - start, "import": imported - start, "data": built - imported,
                   "solve": ended - built, "cpu": resource.getrusage(resource.RUSAGE_SELF).ru_utime}))
 """
 
 FIT = """
 import time
-began = time.perf_counter()
+start = time.perf_counter()
 import json, resource, sys
 from drsvm import WassersteinSVC
 WassersteinSVC  # names are looked up on first use
@@ -52,16 +52,16 @@ built = time.perf_counter()
 model = WassersteinSVC().fit(X, parts["y"])
 ended = time.perf_counter()
 assert model.gap_ <= 1e-6, model.result_
-print(json.dumps({"total": ended - began, "import": imported - began, "data": built - imported,
+print(json.dumps({"total": ended - start, "import": imported - start, "data": built - imported,
                   "solve": ended - built, "cpu": resource.getrusage(resource.RUSAGE_SELF).ru_utime}))
 """
 
 IMPORTS = """
 import time
-began = time.perf_counter()
+start = time.perf_counter()
 import json, resource
 import sklearn, numba
-total = time.perf_counter() - began
+total = time.perf_counter() - start
 print(json.dumps({"total": total, "cpu": resource.getrusage(resource.RUSAGE_SELF).ru_utime}))
 """
 
@@ -71,7 +71,7 @@ KINDS = {
     "WassersteinSVC, 500 × 20, sparse": (FIT, "small", "sparse"),
     "WassersteinSVC, a1a, sparse": (FIT, "a1a", "sparse"),
 }
-"""What is run: a program, its data, and how it takes them."""
+"""What is run: a program, its data, and the type of their container."""
 
 
 def main() -> None:
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def measure(folder: Path, repeats: int) -> dict[str, list[dict[str, float]]]:
-    """Run all kinds of process in turns."""
+    """Run all kinds of processes in turn."""
     data = {"a1a": save_data(folder / "a1a.npz", *load("a1a")), "small": save_data(folder / "small.npz", *small_data())}
     warm = folder / "warm"
     for program, name, container in KINDS.values():
@@ -113,7 +113,7 @@ def save_data(file: Path, X, y) -> Path:
 
 
 def fresh_process(program: str, *arguments, cache: Path) -> dict[str, float]:
-    """Return the times that a program prints, in a process with its own cache of compiled kernels."""
+    """Return the times that a program prints, in a process with a separate cache of compiled kernels."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", program, *map(str, arguments)]
     finished = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -133,9 +133,9 @@ def write_report(options, times: dict[str, dict[str, float]]) -> None:
         rows.append([name, *parts, *beyond])
     sections = [
         "Data are read from an npz file, norm 2, proven gap 1e-6; seconds from the first line of a fresh process, "
-        f"medians of {options.repeats} processes of each kind, taking turns. The last column is user time of the "
-        "processor, which other work on the machine disturbs less.",
-        table(["process", "import", "data", "solve or fit", "all", "beyond the imports", "of the processor"], rows),
+        f"medians of {options.repeats} processes of each kind, taking turns. The last column is processor time in "
+        "user mode, which other work on the machine affects less.",
+        table(["process", "import", "data", "solve or fit", "total", "beyond the imports", "processor time"], rows),
     ]
     report("first_fit-quick" if options.quick else "first_fit", "The first fit", sections)
 

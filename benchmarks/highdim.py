@@ -1,10 +1,10 @@
-"""Many features: what does a proven robust classifier for text cost, in units of LinearSVC?
+"""Many features: what does a proven robust classifier for text cost, as a multiple of LinearSVC?
 
 Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, two overlapping topics, 5 % wrong
 labels), or any svmlight file. For every radius (as a fraction of `radius_max`), flip cost and intercept: time to a
-proven gap of 1e-3 and of 1e-5, over the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the same
-intercept setting, which neither is robust nor proves anything. Both times begin with X and y. LinearSVC and dual
-coordinate ascent have one thread by nature; the rounds of feature working sets (q = 1) use all cores.
+proven gap of 1e-3 and of 1e-5, relative to the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the
+same intercept setting, which is not robust and proves nothing. Both times start from X and y. LinearSVC and dual
+coordinate ascent are single-threaded; the rounds of feature working sets (q = 1) use all cores.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from scipy import sparse
 SIZES = {"small": (20_000, 60_000), "large": (100_000, 1_000_000)}
 TOLERANCES = (1e-3, 1e-5)
 LIMITS = {2: (1.0, 3.0), 1: (1.0, 5.0)}
-"""The figures to reach, by q: multiples of LinearSVC's time for each tolerance."""
+"""The targets, by q: multiples of LinearSVC's time for each tolerance."""
 
 FRACTIONS = (1e-3, 1e-2, 0.1, 0.5)
 FLIP_COSTS = (0.5, 1.0, 4.0, math.inf)
@@ -86,7 +86,7 @@ def measure(X, y, q: float, intercept: bool, options):
 
 
 def memory_section(X, y, q: float) -> str:
-    """Return a sentence on the memory that a solve needs, beside the data."""
+    """Return a sentence about the memory that a solve needs beyond the data."""
     from drsvm import Problem, solve
 
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
@@ -99,16 +99,16 @@ def memory_section(X, y, q: float) -> str:
     tracemalloc.stop()
     numbers = 8 * sum(X.shape)
     return (
-        f"Memory at its peak, beyond the data ({size / 1e6:.0f} MB as CSR), at a tenth of the largest radius: "
-        f"{peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or {peak / numbers:.1f} numbers of 8 bytes for "
-        "every row and feature."
+        f"Peak memory beyond the data ({size / 1e6:.0f} MB as CSR), at a tenth of the largest radius: "
+        f"{peak / 1e6:.1f} MB, {peak / size:.2f} times the data, or {peak / numbers:.1f} 8-byte numbers per row and "
+        "feature."
     )
 
 
 def verdict(q: float, ratios) -> str:
-    """Say how many settings are within the figures, and by how much the others miss them."""
+    """Summarise how many settings are within the targets, and by how much the others miss them."""
     if q not in LIMITS:
-        return "There is no limit to reach for this norm."
+        return "There is no target for this norm."
     lines = []
     for tol, limit, column in zip(TOLERANCES, LIMITS[q], zip(*ratios, strict=True), strict=True):
         within = sum(ratio <= limit for ratio in column)
@@ -128,7 +128,7 @@ def main() -> None:
     parser.add_argument("data", nargs="*", default=["small"], help="small, large, or a file in svmlight text")
     parser.add_argument("--q", type=float, nargs="+", default=[2.0, 1.0], help="norms of the weights")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds for one solution")
+    parser.add_argument("--limit", type=float, default=60.0, help="time limit per solve in seconds")
     parser.add_argument("--fractions", type=float, nargs="+", default=FRACTIONS)
     parser.add_argument("--flip-costs", type=float, nargs="+", default=FLIP_COSTS)
     parser.add_argument("--quick", action="store_true", help="two radii, one flip cost, one repetition")
@@ -142,11 +142,11 @@ def main() -> None:
         header = ["κ", "intercept", "radius / max", "objective", "weights", "LinearSVC s"]
         header += [f"{what} {tol:g}" for tol in TOLERANCES for what in ("s to gap", "ratio")]
         data = (
-            f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros a row ({short(generation)} s to load)"
+            f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros/row (loaded in {short(generation)} s)"
         )
         label = "-".join(["highdim", Path(name).stem, f"q{q:g}", *(["quick"] if options.quick else [])])
         sections = [data, table(header, list(cells)), verdict(q, ratios), memory_section(X, y, q)]
-        report(label, f"Many features, q = {q:g}: time in units of LinearSVC", sections)
+        report(label, f"Many features, q = {q:g}: time as a multiple of LinearSVC", sections)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A path of 30 radii, each solved from where the one before has led, in units of one solution from scratch."""
+"""The time for a path of 30 radii, each warm-started from the previous one, in units of one solve from scratch."""
 
 import argparse
 import statistics
@@ -43,7 +43,7 @@ def write_report(options, radii, path, cold) -> None:
     sections = [
         f"{options.data}, q = {options.q:g}, {len(radii)} radii from radius_max to a thousandth of it, flip cost 1, "
         f"proven gap {TOLERANCE:.0e}, {options.threads} threads, medians of {options.repeats} runs.",
-        f"**The path takes {short(path.seconds)} s: {short(path.seconds / typical)} times the median solution from "
+        f"**The path takes {short(path.seconds)} s: {short(path.seconds / typical)} times the median solve from "
         f"scratch ({short(typical)} s), {short(path.seconds / total)} times all {len(radii)} of them "
         f"({short(total)} s).**",
         path_table(radii, path.answer.results, cold),
@@ -52,7 +52,8 @@ def write_report(options, radii, path, cold) -> None:
 
 
 def path_table(radii, chained, cold) -> str:
-    header = ["radius", "iterations from scratch", "chained", "seconds from scratch", "chained s", "gap", "chained gap"]
+    header = ["radius", "iterations from scratch", "warm-started"]
+    header += ["seconds from scratch", "warm-started s", "gap", "warm-started gap"]
     rows = []
     for radius, result, one in zip(radii, chained, cold, strict=True):
         times, gaps = [short(one.seconds), short(result.time)], [f"{one.answer.gap:.1e}", f"{result.gap:.1e}"]

@@ -1,7 +1,7 @@
 """Seconds to the optimum, against general-purpose solvers in the formulation and at the tolerance that suit them best.
 
-drsvm goes on until it has proven a gap of 1e-8; a rival may stop as soon as its objective is within 1e-6 of the
-optimum, which only the benchmark knows. Modelling time counts for nobody.
+drsvm runs until it has proven a gap of 1e-8; a rival may stop as soon as its objective is within 1e-6 of the
+optimum, which only the benchmark knows. Modelling time is excluded for all.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def main() -> None:
         for case in cases:
             print(f"{case} …", flush=True)
             tuned = {rival.name: tuned_rival(case, rival, worker, options.like) for rival in options.rivals}
-            worker.close()  # nothing else runs while times are taken
+            worker.close()  # nothing else runs during the timing
             outcomes.append(measure(case, tuned, options.repeats, options.threads))
     finally:
         worker.close()
@@ -48,7 +48,7 @@ def parse_options():
     )
     parser.add_argument("--rivals", type=lambda text: text.split(","), help="only these, by name")
     parser.add_argument("--norms", type=lambda text: [float(q) for q in text.split(",")], help="only these q")
-    parser.add_argument("--like", help="try only what was best on this data set: quick, but no fair ratio (see README)")
+    parser.add_argument("--like", help="try only what was best on this data set: quick, but not fair (see README)")
     parser.add_argument("--name", help="name of the file with the results (default: speed)")
     parser.add_argument("--quick", action="store_true", help="a1a with 3 repeats")
     options = parser.parse_args()
@@ -60,7 +60,7 @@ def parse_options():
 
 
 def tuned_rival(case: Case, rival, worker: Worker, like: str | None) -> Tuned:
-    """Return the contenders of a rival; none where it cannot take part."""
+    """Return the contenders of a rival; none if it cannot take part."""
     if not rival.takes(case.q, case.c):
         return Tuned([], "–")
     if rival.version() is None:
@@ -76,7 +76,7 @@ def tuned_rival(case: Case, rival, worker: Worker, like: str | None) -> Tuned:
 
 @dataclass(frozen=True)
 class Time:
-    """What a rival took, in its quickest variant."""
+    """The time of a rival in its fastest variant."""
 
     seconds: float
     contender: Contender
@@ -100,18 +100,18 @@ class Outcome:
 
     @property
     def fastest(self) -> tuple[str, float]:
-        """The quickest rival and its time."""
+        """The fastest rival and its time."""
         times = {name: time.seconds for name, time in self.rivals.items() if isinstance(time, Time)}
         return min(times.items(), key=lambda item: item[1]) if times else ("none", math.nan)
 
     @property
     def ratio(self) -> float:
-        """How many times longer than drsvm the quickest rival takes."""
+        """Time of the fastest rival as a multiple of drsvm's."""
         return self.fastest[1] / self.seconds
 
 
 def measure(case: Case, tuned: dict[str, Tuned], repeats: int, n_threads: int) -> Outcome:
-    """Time drsvm, the contenders and LinearSVC in turns."""
+    """Time drsvm, the contenders and LinearSVC in turn."""
     X, y = load(case.data)
     problem = case.problem()
     best, _ = optimum(problem, case.data)
@@ -151,7 +151,7 @@ def prepare(problem: Problem, tuned: dict[str, Tuned], n_threads: int) -> dict[s
 
 
 def linear_svc(X, y) -> dict[str, Any]:
-    """Return calls of scikit-learn's SVM, which solves an easier problem: no adversary, no proof."""
+    """Return calls of scikit-learn's SVM, which solves an easier problem, without adversary and proof."""
 
     def fit(**settings):
         with warnings.catch_warnings():
@@ -177,10 +177,10 @@ def write_report(options, outcomes: list[Outcome]) -> None:
         f"Medians of {options.repeats} runs, {options.threads} threads, radius 0.1, flip cost 1, no intercept. "
         f"drsvm: to a proven gap of {TOLERANCE:.0e}, on an existing Problem (building one takes at most "
         f"{short(1000 * building)} ms). Rivals: loosest tolerance with an objective within {ACCURACY:.0e} of the "
-        "optimum, best formulation, modelling not counted. LinearSVC: defaults, not robust.",
+        "optimum, best formulation, without modelling. LinearSVC: defaults, not robust.",
         main_table(outcomes),
         summary,
-        "## What the rivals were given",
+        "## Settings of the rivals",
         detail_table(outcomes),
     ]
     name = options.name or ("speed-quick" if options.quick else "speed")

@@ -1,8 +1,8 @@
-"""The time of an epoch of the incremental methods, in epochs of scikit-learn's SGDClassifier on the same matrix.
+"""The time of an epoch of the incremental methods, as a multiple of an epoch of SGDClassifier on the same matrix.
 
 An epoch is one `step` of a run, as `solve` takes them: all steps over the rows, the shuffling and the averages; the
-certificates, which come after fewer and fewer epochs, are timed separately. SGDClassifier: the difference between a fit
-of many epochs and one of few, over the epochs between them, so that its preparations do not count.
+certificates, which become less frequent, are timed separately. SGDClassifier: the difference between a fit of many
+epochs and one of few, divided by the difference in epochs, so that its setup time cancels.
 """
 
 import argparse
@@ -25,10 +25,10 @@ from drsvm.solvers.base import Limits
 ROWS, PER_ROW = 20_000, 80
 NARROW, WIDE = 50_000, 1_000_000
 SETTLED = 10
-"""Epochs of a run before those that are timed: by then memory has taken over where it is wanted."""
+"""Epochs of a run before timing starts: by then the methods with memory use it."""
 
 LONG = 2.0
-"""Seconds: a method whose epochs have taken longer together is not timed again, and epochs are timed one by one."""
+"""Seconds: a method whose epochs take longer in total is not timed again, and its epochs are timed one by one."""
 
 AUTOMATIC = {}
 FEW = 2
@@ -37,7 +37,7 @@ FEW = 2
 
 @dataclass(frozen=True)
 class Method:
-    """A method whose epochs are timed, and the multiple of SGDClassifier's that it should keep to (None: no limit)."""
+    """A method whose epochs are timed, and its limit as a multiple of SGDClassifier's (None: no limit)."""
 
     label: str
     solver: str
@@ -50,7 +50,7 @@ class Method:
         return f"{self.label}, q = {'∞' if math.isinf(self.q) else f'{self.q:g}'}"
 
     def steps_alone(self, run) -> None:
-        """Take the steps of an epoch without what else belongs to it, on a copy of the point of a run."""
+        """Take only the steps of an epoch, on a copy of the point of a run."""
         point, step = run.point.copy(), 0.1 * run.epochs.natural_step
         if self.settings == AUTOMATIC:
             run.epochs.memory(run.problem, point, step)
@@ -61,7 +61,7 @@ class Method:
 
 
 def methods(n_features: int) -> list[Method]:
-    """Return the methods; with very many features without q = ∞, whose steps may cost as much as there are features."""
+    """Return the methods; with very many features without q = ∞, where a step may cost O(features)."""
     plain = {"steps": "geometric"}
     batch = plain | {"batch_size": 32}
     found = [Method("ISG, batch 32", "isg", q, batch, limit) for q, limit in ((1, 1.5), (2, 1.5), (math.inf, None))]
@@ -88,7 +88,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="data set (default: a9a)")
     parser.add_argument("--repeats", type=int, default=5, help="rounds; the median counts")
-    parser.add_argument("--epochs", type=int, default=10, help="epochs that are timed together")
+    parser.add_argument("--epochs", type=int, default=10, help="epochs per timing")
     parser.add_argument("--quick", action="store_true", help="a1a alone")
     options = parser.parse_args()
     options.data = options.data or ("a1a" if options.quick else "a9a")
@@ -133,7 +133,7 @@ class Epoch:
 
 
 def measure(name: str, X, y, options) -> dict[str, Epoch]:
-    """Return the median times of all methods, which take turns; one that takes long gets fewer turns."""
+    """Return the median times of all methods, which take turns; slow methods get fewer turns."""
     print(f"{name} …", flush=True)
     clocks: dict[str, Callable[[], Epoch]] = {"SGDClassifier": sgd_clock(X, y, options.epochs)}
     for method in methods(X.shape[1]):
@@ -168,7 +168,7 @@ def sgd_clock(X, y, epochs: int) -> Callable[[], Epoch]:
 
 
 def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epoch]:
-    """Return a call that times an epoch of a method; the run goes on from round to round."""
+    """Return a call that times an epoch of a method; the run continues from round to round."""
     solver = make_solver(method.solver, problem, **method.settings)
     limits = Limits(tol=0.0, max_iter=500, time=TimeLimit(), n_threads=1, random_state=0, start=None)
     run = solver.start(problem, limits)
@@ -205,21 +205,21 @@ def write_report(options, times: dict[str, dict[str, Epoch]]) -> None:
         "radius 0.1, flip cost 1, no intercept, shuffled rows. An epoch is what `solve` does between two certificates: "
         "the steps over all rows, the shuffling and the averages. "
         '“IPPA” takes plain proximal steps (`steps="geometric"`), “IPPA with memory” those that '
-        '`steps="auto"` goes on with. “× SGD” is in epochs of `SGDClassifier(loss="hinge")` on the same '
-        "matrix, “the steps alone” leaves out the averages. "
-        "A certificate comes after every epoch at first, later once in a tenth of the epochs so far.",
+        '`steps="auto"` switches to. “× SGD” means multiples of an epoch of `SGDClassifier(loss="hinge")` on the same '
+        "matrix; “steps only” excludes the averages. "
+        "A certificate follows every epoch at first; later, the interval is a tenth of the epochs so far.",
         summary(times),
     ]
     for name, found in times.items():
         sections += [f"## {name}", epoch_table(found, f"{WIDE:,}" not in name)]
     names = [name for name in times if name.startswith(f"{ROWS:,}")]
     if len(names) == 2:
-        sections += ["## Twenty times as many features", growth_table(*(times[name] for name in names))]
+        sections += ["## Twenty times the features", growth_table(*(times[name] for name in names))]
     report("throughput-quick" if options.quick else "throughput", "Throughput of the incremental methods", sections)
 
 
 def summary(times: dict[str, dict[str, Epoch]]) -> str:
-    """Return how many of the limits are kept."""
+    """Return how many of the limits are met."""
     judged = [
         (method, name, found[method.key].seconds / found["SGDClassifier"].seconds)
         for name, found in times.items()
@@ -227,8 +227,8 @@ def summary(times: dict[str, dict[str, Epoch]]) -> str:
         if method.limit is not None and f"{WIDE:,}" not in name
     ]
     missed = [f"{method.key} on {name} ({short(ratio)}×)" for method, name, ratio in judged if ratio > method.limit]
-    kept = f"**{len(judged) - len(missed)} of {len(judged)} limits are kept.**"
-    return f"{kept} Missed: {'; '.join(missed)}." if missed else kept
+    met = f"**{len(judged) - len(missed)} of {len(judged)} limits are met.**"
+    return f"{met} Missed: {'; '.join(missed)}." if missed else met
 
 
 def epoch_table(found: dict[str, Epoch], limited: bool) -> str:
@@ -240,11 +240,11 @@ def epoch_table(found: dict[str, Epoch], limited: bool) -> str:
         limit = f"{method.limit:g}" if limited and method.limit is not None else "–"
         cells = [f"**{short(epoch.seconds / sgd)}**", limit, short(epoch.steps / sgd), short(epoch.certificate / sgd)]
         rows.append([method.key, short(1000 * epoch.seconds), *cells])
-    return table(["method", "ms an epoch", "× SGD", "limit", "the steps alone, × SGD", "a certificate, × SGD"], rows)
+    return table(["method", "ms per epoch", "× SGD", "limit", "steps only, × SGD", "certificate, × SGD"], rows)
 
 
 def growth_table(narrow: dict[str, Epoch], wide: dict[str, Epoch]) -> str:
-    """Return how much longer an epoch takes with many more features, and that over the growth of SGDClassifier's."""
+    """Return the growth of an epoch's time with many more features, also relative to that of SGDClassifier."""
     sgd = wide["SGDClassifier"].seconds / narrow["SGDClassifier"].seconds
     rows: list[list[object]] = [["SGDClassifier", short(sgd), "1", "", ""]]
     for method in methods(WIDE):
@@ -253,7 +253,7 @@ def growth_table(narrow: dict[str, Epoch], wide: dict[str, Epoch]) -> str:
         limit = "–" if method.settings == AUTOMATIC else "1.5"
         alone = after.steps / before.steps / sgd
         rows.append([method.key, short(growth), f"**{short(growth / sgd)}**", limit, short(alone)])
-    return table(["method", "growth of the epoch", "over SGD's growth", "limit", "the steps alone, over SGD's"], rows)
+    return table(["method", "growth per epoch", "relative to SGD", "limit", "steps only, relative to SGD"], rows)
 
 
 if __name__ == "__main__":

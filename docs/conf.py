@@ -1,4 +1,4 @@
-"""Configuration of the documentation."""
+"""Sphinx configuration."""
 
 from pathlib import Path
 
@@ -36,10 +36,10 @@ sphinx_gallery_conf = {
 
 
 def skip_member(app, what, name, obj, skip, options):
-    """Leave out the ``set_…_request`` methods: scikit-learn writes them, with links into its own documentation."""
+    """Omit the ``set_…_request`` methods, which scikit-learn generates with links into its documentation."""
     return True if name.startswith("set_") and name.endswith("_request") else None
 
 
 def setup(app):
-    """Connect the above."""
+    """Connect the event handler."""
     app.connect("autodoc-skip-member", skip_member)

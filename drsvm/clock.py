@@ -1,4 +1,4 @@
-"""Time limits, on a clock that stands still while numba compiles or loads kernels: that is no time spent on solving."""
+"""Time limits, measured by a clock that is paused while numba compiles or loads kernels."""
 
 import math
 import numbers
@@ -8,18 +8,18 @@ from bisect import bisect_right
 from contextlib import contextmanager
 
 GRACE, RELATIVE_GRACE = 0.3, 0.1
-"""A limit may be overrun by so many seconds or by this share of it, whichever is more."""
+"""A limit may be exceeded by this many seconds or by this share of it, whichever is more."""
 
 
 class Pauses:
-    """When the clock of this process stood still; pauses that overlap, in whichever threads, count once."""
+    """The pauses of this process's clock; overlapping pauses, in any threads, count once."""
 
     def __init__(self):
         self._lock = threading.Lock()
         self._open = 0
         self._starts: list[float] = []
-        self._ends: list[float] = []  # of the pauses that are over
-        self._totals = [0.0]  # length of the first k of them
+        self._ends: list[float] = []  # of the finished pauses
+        self._totals = [0.0]  # total length of the first k finished pauses
 
     def begin(self) -> None:
         with self._lock:
@@ -35,12 +35,12 @@ class Pauses:
                 self._totals.append(self._totals[-1] + self._ends[-1] - self._starts[-1])
 
     def total_until(self, moment: float) -> float:
-        """Return for how long the clock has stood still up to a moment."""
-        begun = bisect_right(self._starts, moment)
-        if begun == 0:
+        """Return the total length of the pauses up to a moment."""
+        started = bisect_right(self._starts, moment)
+        if started == 0:
             return 0.0
-        over = begun <= len(self._ends) and self._ends[begun - 1] <= moment
-        return self._totals[begun] if over else self._totals[begun - 1] + moment - self._starts[begun - 1]
+        over = started <= len(self._ends) and self._ends[started - 1] <= moment
+        return self._totals[started] if over else self._totals[started - 1] + moment - self._starts[started - 1]
 
 
 pauses = Pauses()
@@ -48,7 +48,7 @@ pauses = Pauses()
 
 @contextmanager
 def paused():
-    """Let the clock stand still while the block runs."""
+    """Pause the clock while the block runs."""
     pauses.begin()
     try:
         yield
@@ -57,23 +57,23 @@ def paused():
 
 
 class Stopwatch:
-    """Seconds since it was made, without pauses. It may go to another process, whose own pauses count there."""
+    """Seconds since creation, without pauses. In another process, the pauses of that process count."""
 
     def __init__(self):
-        self.began = time.perf_counter()
+        self.start = time.perf_counter()
 
     def elapsed(self) -> float:
         """Return the seconds so far."""
         now = time.perf_counter()
-        return now - self.began - (pauses.total_until(now) - pauses.total_until(self.began))
+        return now - self.start - (pauses.total_until(now) - pauses.total_until(self.start))
 
 
 class TimeLimit:
-    """A number of seconds from now on, for a call and for all that it calls.
+    """A number of seconds, starting now, for a call and everything that it calls.
 
-    `max_time` may be one of these wherever it may be a number: then the time has begun already. The limit of one
-    problem always allows a first step; where many share a limit, those whose turn comes when the time is over do
-    nothing: their limit is `spent`.
+    `max_time` may be a TimeLimit wherever it may be a number; its time is already running. The limit of one problem
+    always allows a first step. If several problems share a limit, those that start after the time is up do nothing:
+    their limit is `spent`.
     """
 
     def __init__(self, seconds: float = math.inf, *, within: "TimeLimit | None" = None, spent: bool = False):
@@ -82,7 +82,7 @@ class TimeLimit:
 
     @classmethod
     def of(cls, max_time) -> "TimeLimit":
-        """Return the limit that a user has given: a number of seconds, None, or a limit that runs already."""
+        """Return the limit given by a user: a number of seconds, None, or a limit that is already running."""
         if isinstance(max_time, TimeLimit):
             return max_time
         if max_time is None:
@@ -93,22 +93,22 @@ class TimeLimit:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit at all."""
+        """Whether there is a limit."""
         return self.seconds < math.inf
 
     def left(self) -> float:
-        """Return the seconds left; negative where time is over."""
+        """Return the remaining seconds; negative if the time is up."""
         own = self.seconds if math.isinf(self.seconds) else self.seconds - self.watch.elapsed()
         return own if self.within is None else min(own, self.within.left())
 
     @property
     def over(self) -> bool:
-        """Whether there is no time left."""
+        """Whether the time is up."""
         return self.left() <= 0.0
 
     @property
     def long_over(self) -> bool:
-        """Whether half of the grace is gone, too: from here on only what costs nothing is done."""
+        """Whether half of the grace period is used up too: from here on only free operations are done."""
         return self.left() < -0.5 * self._grace
 
     @property
@@ -116,11 +116,11 @@ class TimeLimit:
         return max(GRACE, RELATIVE_GRACE * self.seconds)
 
     def allows(self, seconds: float) -> bool:
-        """Say whether something may be begun that takes so many seconds."""
+        """Return whether something that takes this many seconds may be started."""
         return seconds <= self.left() + self._grace
 
     def share(self, parts: float) -> "TimeLimit":
-        """Return a limit, from now on, for the next one of so many parts that are still to be done."""
+        """Return a limit, starting now, for the next of `parts` remaining parts."""
         if not self.limited:
             return self
         left = self.left()
@@ -129,5 +129,5 @@ class TimeLimit:
         return TimeLimit(left / max(parts, 1.0), within=self, spent=spent)
 
     def stop(self) -> None:
-        """Let the time be over at once, for everyone who shares this limit."""
+        """End the time at once, for all that share this limit."""
         self.seconds, self.spent = -math.inf, True

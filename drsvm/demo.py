@@ -1,7 +1,7 @@
 """The demonstration behind ``make demo``: a robust classifier, its proof, and what an adversary can do to it.
 
-The breast-cancer data of scikit-learn; a part of the training labels is wrong, the test labels are not. It writes a
-page and a picture into the current folder.
+It uses scikit-learn's breast-cancer data with some wrong training labels and correct test labels, and writes a report
+and a plot into the current folder.
 """
 
 import io
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 WRONG_LABELS = 0.2
-PAGE, PICTURE = "drsvm-demo.html", "drsvm-demo.png"
+REPORT, PLOT = "drsvm-demo.html", "drsvm-demo.png"
 
 
 class Data(NamedTuple):
-    """Training data with wrong labels, test data with right ones."""
+    """Training data with some wrong labels, test data with correct ones."""
 
     X: np.ndarray
     y: np.ndarray
@@ -26,20 +26,20 @@ class Data(NamedTuple):
 
 
 def load() -> Data:
-    """Return the data, with the training rows whose labels were made wrong."""
+    """Return the data; `wrong` marks the training rows whose labels were changed."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 
     bunch: Any = load_breast_cancer()
     names, others = bunch.target_names[bunch.target], bunch.target_names[1 - bunch.target]
     parts = train_test_split(bunch.data, names, others, test_size=0.3, random_state=0, stratify=names)
-    X, X_test, right, y_test, other, _ = parts
-    wrong = np.random.default_rng(0).random(len(right)) < WRONG_LABELS
-    return Data(X, np.where(wrong, other, right), X_test, y_test, wrong, bunch.feature_names.tolist())
+    X, X_test, correct, y_test, other, _ = parts
+    wrong = np.random.default_rng(0).random(len(correct)) < WRONG_LABELS
+    return Data(X, np.where(wrong, other, correct), X_test, y_test, wrong, bunch.feature_names.tolist())
 
 
 def main() -> None:
-    """Fit, judge, print, and write the page and the picture."""
+    """Fit, evaluate, print, and write the report and the plot."""
     from drsvm.report import make_report
 
     data = load()
@@ -52,16 +52,15 @@ def main() -> None:
         title=f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong",
     )
     print_essentials(data, report.summary)
-    page = report.save(PAGE).resolve()
-    print(f"\nPage:    {page}\nPicture: {draw(data)}")
+    print(f"\nReport: {report.save(REPORT).resolve()}\nPlot:   {draw(data)}")
 
 
 def print_essentials(data: Data, summary: dict[str, Any]) -> None:
-    """Print what the page says in many words."""
+    """Print the main results of the report."""
     radius, flip_cost = summary["radius"], summary["flip_cost"]
     print(f"Breast-cancer data: {len(data.y)} training rows, {data.wrong.sum()} of them with wrong labels, and")
-    print(f"{len(data.y_test)} test rows with right ones. The adversary may shift the features by {radius:g}")
-    print(f"standard deviations on average, or flip labels at the price {flip_cost:g} each.\n")
+    print(f"{len(data.y_test)} test rows with correct ones. The adversary may shift the features by {radius:g}")
+    print(f"standard deviations on average, or flip labels at a cost of {flip_cost:g} each.\n")
     print(f"status         {summary['status']}, {summary['solver']}, {summary['n_iter']} iterations")
     print(f"objective      {summary['objective']:.10f}")
     print(f"lower bound    {summary['lower_bound']:.10f}  no linear classifier has a smaller worst-case risk")
@@ -74,15 +73,15 @@ def print_essentials(data: Data, summary: dict[str, Any]) -> None:
         ("worst-case error rate", "worst_case_error"),
     ):
         print(f"{text:26}" + "".join(f"{figures[name]:20.4f}" for figures in models.values()))
-    doubtful = [int(row) for row in summary["labels_to_check"]]
+    suspect = [int(row) for row in summary["labels_to_check"]]
     print(
-        f"\nOf the {len(doubtful)} training labels that the classifier doubts most, {data.wrong[doubtful].sum()} are "
-        "indeed wrong."
+        f"\nOf the {len(suspect)} training labels that the classifier contradicts most, {data.wrong[suspect].sum()} "
+        "are indeed wrong."
     )
 
 
 def draw(data: Data) -> Path:
-    """Save the risk curves of two classifiers and the radius path of the robust one."""
+    """Save a plot of the risk curves of two classifiers and the radius path of the robust one."""
     from drsvm.plotting.style import need_matplotlib
 
     need_matplotlib("the demonstration")
@@ -109,7 +108,7 @@ def draw(data: Data) -> Path:
     )
     left.set_title("What an adversary can do")
     right.set_title("Accuracy along the radius path")
-    target = Path(PICTURE).resolve()
+    target = Path(PLOT).resolve()
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=120)
     write_whole(target, content.getvalue())

@@ -1,4 +1,4 @@
-"""What somebody who waits should know: once per process, as a record of the logger ``drsvm`` and to all listeners."""
+"""One-time notices for a waiting user: sent once per process to the logger ``drsvm`` and to all listeners."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ _told: set[str] = set()
 
 
 def tell_once(text: str, level: int = logging.INFO) -> None:
-    """Tell something, unless it has been told before."""
+    """Send a notice, unless it has been sent before."""
     if text in _told:
         return
     _told.add(text)
@@ -22,7 +22,7 @@ def tell_once(text: str, level: int = logging.INFO) -> None:
 
 @contextmanager
 def listening(tell: Callable[[str], None]):
-    """Pass on to a function what is told while the block runs."""
+    """Pass all notices to a function while the block runs."""
     _listeners.append(tell)
     try:
         yield

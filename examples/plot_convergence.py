@@ -1,9 +1,9 @@
 """
-How solvers get there
-=====================
+How solvers converge
+====================
 
-All solvers offer classifiers and multipliers, and one strict function turns them into an objective and a proven lower
-bound on the optimum. Their difference, the gap, is what a run is stopped by, and what can be compared.
+Every solver produces classifiers and multipliers, and one strict function turns them into an objective and a proven
+lower bound on the optimum. Their difference, the gap, is the stopping criterion and makes solvers comparable.
 """
 
 from matplotlib import pyplot as plt
@@ -20,6 +20,7 @@ solvers = ["interior-point", "hybrid", "ippa", "isg"]
 display = ConvergenceDisplay.from_problem(problem, solvers, max_iter=300, random_state=0)
 
 # %%
-# A display keeps its numbers and can draw them again: the two bounds that close in on the optimum, over iterations.
+# A display stores its data and can be plotted again: here the two bounds that close in on the optimum, over iterations.
+
 figure, ax = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 display.plot(ax, x="iteration", y="bounds")

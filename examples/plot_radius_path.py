@@ -1,10 +1,10 @@
 """
-What the radius does
-====================
+The effect of the radius
+========================
 
-The radius says how much the adversary may do. At 0 the classifier is an ordinary SVM; at the radius that
-`radius_max` returns, all weights are 0. In between, weights shrink, and with wrong labels in the training data the
-accuracy on clean held-out data often grows for a long while before it falls.
+The radius limits what the adversary may do. At 0 the classifier is an ordinary SVM; at the radius that
+`radius_max` returns, all weights are 0. In between, the weights shrink. With wrong labels in the training data, the
+accuracy on clean held-out data often rises over much of the path before it falls.
 """
 
 import numpy as np
@@ -24,6 +24,7 @@ y_noisy = np.where(wrong, 1 - y_train, y_train)
 RadiusPathDisplay.from_data(X_train, y_noisy, X_test=X_test, y_test=y_test, flip_cost=5.0)
 
 # %%
-# With ``norm="inf"`` a shift is measured by its largest entry, and the weights become sparse: features leave one by one
-# as the radius grows.
+# With ``norm="inf"`` a shift is measured by its largest entry, and the weights become sparse: features drop out one by
+# one as the radius grows.
+
 RadiusPathDisplay.from_data(X_train, y_noisy, norm="inf", flip_cost=5.0, kind="weights")

@@ -1,11 +1,11 @@
 """
-Judging classifiers of any origin
-=================================
+Evaluating any linear classifier
+================================
 
-The worst-case risk is exact for every linear classifier, also for one that was trained elsewhere. At the radius that it
-was trained for, a `WassersteinSVC` has the lowest worst-case hinge risk of all linear classifiers; that is proven.
-The worst-case error rate is another yardstick, for which none of them was trained: it does not depend on the
-scale of the weights, and so compares classifiers whose losses differ.
+The worst-case risk is exact for every linear classifier, including those trained elsewhere. At its training radius, a
+`WassersteinSVC` provably has the lowest worst-case hinge risk of all linear classifiers.
+The worst-case error rate is another measure, for which none of them was trained: it does not depend on the
+scale of the weights, so it can compare classifiers trained with different losses.
 """
 
 import numpy as np
@@ -34,7 +34,8 @@ for ax, loss in zip(axes, ("hinge", "zero-one"), strict=True):
     )
 
 # %%
-# The curves can be had as numbers, too:
+# The curves are also available as numbers:
+
 for model in models:
     errors = worst_case_risk(model, X, y, radius=[0.0, 0.1, 0.2], flip_cost=5.0, loss="zero-one")
     print(f"{type(model).__name__:20}", errors.round(3))

@@ -2,9 +2,10 @@
 What an adversary does
 ======================
 
-A robust classifier is trained against an adversary with a budget. Here is what that adversary does to two-dimensional
-data: with a low price it flips the labels of samples that the classifier is surest of; with a high price it leaves the
-labels alone and moves samples that are inside the margins, or on the wrong side, further into the wrong.
+A robust classifier is trained against an adversary with a budget. This example shows what the adversary does to
+two-dimensional data. If flips are cheap, it flips the labels of the samples that the classifier is most confident
+about; if they are expensive, it leaves the labels alone and moves samples that are inside the margins, or on the wrong
+side, further in the wrong direction.
 """
 
 from matplotlib import pyplot as plt
@@ -26,13 +27,14 @@ for ax, flip_cost in zip(axes, (1.5, 6.0), strict=True):
     ax.set_xlabel(f"flip_cost = {flip_cost:g}")
 
 # %%
-# More than two features are seen over the decision value, so that the margins are upright lines; across them lies the
-# direction in which the samples differ most. The picture works for any linear classifier. Behind a pipeline the radius
-# is in scaled units: here the adversary shifts samples by 0.1 standard deviations on average.
+# With more than two features the horizontal axis is the decision value, so the margins are vertical lines; the vertical
+# axis is the direction in which the samples vary most. The plot works for any linear classifier. With a pipeline the
+# radius is in scaled units: here the adversary shifts samples by 0.1 standard deviations on average.
 X, y = load_breast_cancer(return_X_y=True)
 logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 display = WorstCaseDisplay.from_estimator(logistic, X, y, radius=0.1, flip_cost=5.0)
 
 # %%
-# The numbers behind the picture:
+# The numbers behind the plot:
+
 print(display.distribution_)

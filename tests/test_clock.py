@@ -1,4 +1,4 @@
-"""Time limits, with a clock that the tests set."""
+"""Time limits, with a simulated clock."""
 
 import math
 import pickle
@@ -23,7 +23,7 @@ def wait(clock, seconds):
     clock.now += seconds
 
 
-def test_a_stopwatch_leaves_out_pauses(clock):
+def test_a_stopwatch_excludes_pauses(clock):
     watch = Stopwatch()
     wait(clock, 1.0)
     with paused():
@@ -33,7 +33,7 @@ def test_a_stopwatch_leaves_out_pauses(clock):
     assert watch.elapsed() == 3.0
 
 
-def test_pauses_within_pauses_count_once(clock):
+def test_nested_pauses_count_once(clock):
     watch = Stopwatch()
     with paused():
         wait(clock, 1.0)
@@ -67,7 +67,7 @@ def test_pauses_before_the_start_do_not_count(clock):
     assert (watch.elapsed(), inside.elapsed()) == (3.0, 1.0)
 
 
-def test_a_watch_goes_to_another_process(clock):
+def test_a_watch_can_be_pickled(clock):
     watch = pickle.loads(pickle.dumps(Stopwatch()))
     wait(clock, 2.0)
     assert watch.elapsed() == 2.0
@@ -91,7 +91,7 @@ def test_a_limit_runs_out(clock):
     assert limit.long_over
 
 
-def test_shares_are_even_and_what_is_not_used_is_left_for_the_others(clock):
+def test_shares_are_even_and_unused_time_goes_to_the_others(clock):
     limit = TimeLimit(12.0)
     first = limit.share(4)
     assert first.left() == 3.0
@@ -107,7 +107,7 @@ def test_a_share_is_over_when_the_whole_is(clock):
     assert limit.over and share.over and share.left() == -math.inf
 
 
-def test_the_first_share_is_never_spent_and_later_ones_are_when_time_is_over(clock):
+def test_only_later_shares_are_spent_when_the_time_is_up(clock):
     limit = TimeLimit(1.0)
     wait(clock, 2.0)
     first = limit.share(3)
@@ -124,6 +124,6 @@ def test_after_a_stop_everything_is_spent(clock, seconds):
 
 
 @pytest.mark.parametrize("max_time", [0, -1, math.nan, "long", [3]])
-def test_what_is_no_time_is_refused(max_time):
+def test_invalid_times_are_rejected(max_time):
     with pytest.raises(ValueError, match="max_time must be a number of seconds > 0, got max_time="):
         TimeLimit.of(max_time)

@@ -1,4 +1,4 @@
-"""The demonstration: it runs anywhere, needs matplotlib and no other extra, and prints what it promises."""
+"""The demonstration: it runs anywhere, needs no extra except matplotlib, and prints the expected results."""
 
 import os
 import re
@@ -30,7 +30,7 @@ runpy.run_module("drsvm.demo", run_name="__main__")
 
 @pytest.fixture(scope="module")
 def demonstration(tmp_path_factory):
-    """Return the folder in which it ran, and what it printed."""
+    """Return the folder of a run, and its output."""
     pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("demo")
     command = [sys.executable, "-W", "error", "-c", WITHOUT_OTHER_EXTRAS]
@@ -62,7 +62,7 @@ def test_it_prints_the_figures_of_all_classifiers(demonstration):
     }
     assert all(len(row) == 3 for row in figures.values())
     robust, *rivals = figures["worst-case risk"]
-    assert robust <= min(rivals)  # it was trained for just that
+    assert robust <= min(rivals)  # it was trained for this
     robust, plain, _ = figures["accuracy, clean test set"]
     assert robust >= plain + 0.01 and robust >= 0.9
     assert all(0 <= figure <= 1 for figure in figures["worst-case error rate"])
@@ -70,27 +70,27 @@ def test_it_prints_the_figures_of_all_classifiers(demonstration):
 
 def test_it_finds_wrong_labels(demonstration):
     _, printed = demonstration
-    doubted, wrong = map(int, re.search(r"Of the (\d+) training labels .* most, (\d+) are", printed).groups())
-    assert doubted >= 10 and wrong >= 0.8 * doubted
+    suspect, wrong = map(int, re.search(r"Of the (\d+) training labels .* most, (\d+) are", printed).groups())
+    assert suspect >= 10 and wrong >= 0.8 * suspect
 
 
-def test_it_saves_a_page_and_a_picture_where_it_runs(demonstration):
+def test_it_saves_a_report_and_a_plot_in_the_current_folder(demonstration):
     folder, printed = demonstration
-    page, picture = folder / drsvm.demo.PAGE, folder / drsvm.demo.PICTURE
-    assert {path.name for path in folder.iterdir()} == {page.name, picture.name}
-    assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 10_000
-    assert re.search(rf"Page: +{re.escape(str(page.resolve()))}", printed)
-    assert re.search(rf"Picture: +{re.escape(str(picture.resolve()))}", printed)
+    report, plot = folder / drsvm.demo.REPORT, folder / drsvm.demo.PLOT
+    assert {path.name for path in folder.iterdir()} == {report.name, plot.name}
+    assert report.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert plot.read_bytes().startswith(b"\x89PNG") and plot.stat().st_size > 10_000
+    assert re.search(rf"Report: +{re.escape(str(report.resolve()))}", printed)
+    assert re.search(rf"Plot: +{re.escape(str(plot.resolve()))}", printed)
 
 
-def test_the_wrong_labels_are_in_the_training_part_only():
+def test_only_training_labels_are_wrong():
     data = drsvm.demo.load()
     assert 0.1 < data.wrong.mean() < 0.3
     names = load_breast_cancer()
-    right = {tuple(row): name for row, name in zip(names.data, names.target_names[names.target], strict=True)}
-    np.testing.assert_array_equal([right[tuple(row)] for row in data.X] != data.y, data.wrong)
-    np.testing.assert_array_equal([right[tuple(row)] for row in data.X_test], data.y_test)
+    correct = {tuple(row): name for row, name in zip(names.data, names.target_names[names.target], strict=True)}
+    np.testing.assert_array_equal([correct[tuple(row)] for row in data.X] != data.y, data.wrong)
+    np.testing.assert_array_equal([correct[tuple(row)] for row in data.X_test], data.y_test)
 
 
 def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
@@ -98,4 +98,19 @@ def test_a_missing_matplotlib_is_named(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ImportError, match=r'pip install "drsvm\[plot\]"'):
         drsvm.demo.main()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_plot_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+
+    def cut_off(self, target, **_):
+        stream = target if hasattr(target, "write") else open(target, "wb")  # noqa: SIM115
+        stream.write(b"PNG")
+        raise OSError("the disk is full")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", cut_off)
+    with pytest.raises(OSError, match="the disk is full"):
+        drsvm.demo.draw(drsvm.demo.load())
     assert list(tmp_path.iterdir()) == []

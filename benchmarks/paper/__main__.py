@@ -1,4 +1,4 @@
-"""Every table and figure of the paper anew, on the data at hand: python benchmarks/paper."""
+"""Regenerate every table and figure of the paper from the available data: python benchmarks/paper."""
 
 import sys
 from pathlib import Path

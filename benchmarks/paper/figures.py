@@ -13,23 +13,23 @@ COLOURS = {
     "Hybrid, automatic steps": "#000000",
     "IPPA, automatic steps": "#000000",
 }
-"""Colours that are told apart with any colour vision; lines differ in style, too."""
+"""Colours that are distinguishable with any colour vision; line styles differ too."""
 
 STYLES = {"ISG": "--", "IPPA": "-", "Hybrid": "-.", "Hybrid, automatic steps": ":", "IPPA, automatic steps": ":"}
 BATCHES = {1: ("#D55E00", "-"), 32: ("#0072B2", "--"), 256: ("#009E73", "-.")}
 
 PANELS = {0: "(a) q = 1", 1: "(b) q = ∞", 4: "(c) q = 2, inside the cone", 5: "(d) q = 2, on its boundary"}
-"""Panels of the figure by the row of the table of rates that they show."""
+"""Panels of the figure, by the row of the table of rates that they show."""
 
 SMALLEST = 1e-10
 FOLLOWED = 15_000
-"""Epochs with automatic steps that are shown at most."""
+"""Maximum number of epochs with automatic steps to show."""
 
 AUTOMATIC = Method("IPPA, automatic steps", "ippa", "auto")
 
 
 def plot_library():
-    """Return matplotlib's pyplot, drawing into files only."""
+    """Return matplotlib's pyplot with a backend that only writes files."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -105,7 +105,7 @@ def data_figure(search: Search, epochs: int, file: Path, data: str = "a1a") -> N
 
 
 def searched(search: Search, instance: Instance, method: Method, epochs: int) -> tuple[Course, dict]:
-    """Return a course with the steps that the search has found, followed further than the search did."""
+    """Return a longer run than that of the search, with the steps that it found."""
     steps = search.best(instance, method, epochs).steps
     return course(instance, method, steps, epochs, goal=SMALLEST), steps
 
@@ -120,7 +120,7 @@ def growth_figure(growth: Growth, file: Path) -> None:
     largest = f"largest at this gap: slope {growth.slope:.3f}"
     axes.loglog(growth.gaps, growth.largest, color="#D55E00", linestyle="--", label=largest)
     shown = growth.run_gaps > 1e-13
-    course_label = f"IPPA, epoch after epoch: slope {growth.run_slope:.3f}"
+    course_label = f"IPPA, epoch by epoch: slope {growth.run_slope:.3f}"
     axes.loglog(growth.run_gaps[shown], growth.run_distances[shown], "o-", color="#0072B2", ms=4, label=course_label)
     axes.set(title="Counter-example, q = 2: not sharp", xlabel="objective − optimum", ylabel="distance to the optimum")
     axes.legend(framealpha=0.9, edgecolor="none")

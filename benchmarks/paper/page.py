@@ -21,24 +21,24 @@ def main() -> None:
     options = parse_options()
     use_threads(usable_cores())
     FOLDER.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
+    start = time.perf_counter()
     mark = "-quick" if options.quick else ""
     runs = Runs(FOLDER / f"unfinished{mark}.json", fingerprint(), options.epochs)
     search = Search(FOLDER / f"steps{mark}.json", options.quick)
     sections = [introduction(options)]
     sections += table_sections(options, runs)
     sections += figure_sections(options, search, mark)
-    minutes = (time.perf_counter() - began) / 60
-    sections.append(f"All of this took {minutes:.1f} minutes, less what an earlier, interrupted run had done.")
-    report(f"paper/page{mark}", "The paper, anew", sections, ["clarabel", "matplotlib"])
+    minutes = (time.perf_counter() - start) / 60
+    sections.append(f"Total time: {minutes:.1f} minutes, excluding the work of earlier, interrupted runs.")
+    report(f"paper/page{mark}", "Reproducing the paper", sections, ["clarabel", "matplotlib"])
     runs.forget()
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description="Every table and figure of the paper, on the data at hand.")
+    parser = argparse.ArgumentParser(description="Regenerate the tables and figures of the paper.")
     parser.add_argument("--data", type=lambda text: text.split(","), help="only these data sets")
-    parser.add_argument("--epochs", type=int, help=f"epochs of the incremental methods at most (default: {EPOCHS})")
-    parser.add_argument("--quick", action="store_true", help="a1a alone, 50 epochs, shorter courses")
+    parser.add_argument("--epochs", type=int, help=f"maximum epochs of the incremental methods (default: {EPOCHS})")
+    parser.add_argument("--quick", action="store_true", help="a1a only, 50 epochs, shorter runs")
     options = parser.parse_args()
     options.wanted = options.data or (["a1a"] if options.quick else DATA_SETS)
     options.data = present(options.wanted)
@@ -47,7 +47,7 @@ def parse_options():
 
 
 def fingerprint() -> str:
-    """Return a digest of the library: runs of another version are not taken over."""
+    """Return a digest of the library: runs of other versions are not reused."""
     digest = hashlib.sha256()
     for file in sorted(Path(drsvm.__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
@@ -59,14 +59,13 @@ def introduction(options) -> str:
     lines = [
         "Radius 0.1, flip cost 1, no intercept. “Distance” is our objective minus the true optimum, “proven gap” what "
         "the run itself proves without knowing the optimum. The printed seconds are the authors' (MATLAB, a Core "
-        "i7-8700): they stand beside ours for orientation, and no race is claimed.",
-        f"**Data sets that are missing:** {', '.join(missing)}. Put them as NAME.svm.xz into the folder that "
-        "DRSVM_DATA names."
+        "i7-8700): they are included for orientation, not as a comparison of speed.",
+        f"**Missing data sets:** {', '.join(missing)}. Put them as NAME.svm.xz into the folder given by DRSVM_DATA."
         if missing
         else f"Data sets: {', '.join(options.data)}; none is missing.",
     ]
     if not reference("paper_tables.csv"):
-        lines.append("**The printed figures are missing:** DRSVM_REFERENCE names no folder with paper_tables.csv.")
+        lines.append("**The printed figures are missing:** set DRSVM_REFERENCE to a folder with paper_tables.csv.")
     return "\n\n".join(lines)
 
 
@@ -75,15 +74,15 @@ def introduction(options) -> str:
 
 def table_sections(options, runs: Runs) -> list[str]:
     if not options.data:
-        return ["## Tables", "No data set is there, so there are no tables."]
+        return ["## Tables", "There are no tables, because no data set was found."]
     sections = [
         "## Tables",
-        f"Every method runs with its default settings, no step size is tuned: at most {options.epochs} epochs for "
-        f"M-ISG (batches of 32), IPPA and Hybrid, less where a gap of {TOLERANCE:.0e} is proven before. "
-        "IPPA and Hybrid are not the paper's methods to the end: after the first epochs they go on with proximal steps "
-        "that keep the last pull of every other row (`memory=False` leaves that out). "
+        f"Every method runs with its default settings, without tuned step sizes: at most {options.epochs} epochs for "
+        f"M-ISG (batches of 32), IPPA and Hybrid, fewer if a gap of {TOLERANCE:.0e} is proven earlier. "
+        "IPPA and Hybrid follow the paper only in the first epochs, then switch to proximal steps that store the last "
+        "pull of every other row (unless `memory=False`). "
         "“General-purpose” is Clarabel, where the paper has YALMIP with IPOPT; the interior point is ours. Seconds are "
-        f"those of one run, certificates included; “to a proven {CLOSE:.0e}” says when the run had that. "
+        f"those of one run, including certificates; “to a proven {CLOSE:.0e}” is the time to that gap. "
         "“At or below printed” rounds our objective to the printed digits.",
     ]
     print("tables …", flush=True)
@@ -99,7 +98,7 @@ def table_sections(options, runs: Runs) -> list[str]:
     )
     everywhere = [
         "### All norms, with and without ridge",
-        f"Also the cases that the paper does not print; after at most {options.epochs} epochs.",
+        f"Including the cases that the paper does not print; after at most {options.epochs} epochs.",
         distance_section(runs, options.data),
     ]
     return [*sections, count(runs, options.data), *bodies, notes, *everywhere]
@@ -114,14 +113,14 @@ def heading(one) -> str:
 
 def figure_sections(options, search: Search, mark: str) -> list[str]:
     print("figures …", flush=True)
-    use_threads(1)  # small products that threads would only delay
+    use_threads(1)  # threads would only slow down small products
     epochs = dict.fromkeys(EPOCHS_OF_SCHEME, 300) if options.quick else EPOCHS_OF_SCHEME
     found = measure(search, epochs)
     synthetic_figure(found, FOLDER / f"figure1-synthetic{mark}.png")
-    pictures = [f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"]
+    plots = [f"![Figure 1, (a) to (d): ISG against IPPA on synthetic data](figure1-synthetic{mark}.png)"]
     if "a1a" in options.data:
         data_figure(search, options.epochs, FOLDER / f"figure1-data{mark}.png")
-        pictures.append(f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)")
+        plots.append(f"![Figure 1, (e) batch sizes and (f) Hybrid, on a1a](figure1-data{mark}.png)")
     example = growth()
     growth_figure(example, FOLDER / f"growth{mark}.png")
     optimum = drsvm.solve(counter_example(), tol=1e-12).objective
@@ -133,19 +132,19 @@ def figure_sections(options, search: Search, mark: str) -> list[str]:
         f"in every epoch. (c): the plain data, ‖w‖/λ = {inside:.3f} at the optimum; (d): features a quarter as large, "
         f"‖w‖/λ = {boundary:.3f}. ISG takes single rows in (a) to (d). Step sizes come from a grid search, recorded in "
         f"[steps{mark}.json](steps{mark}.json): the fewest epochs to a gap of {GOAL:.0e}. Dotted lines: IPPA and "
-        "Hybrid with automatic steps, which nobody had to search for. Objectives are the best so far.",
-        *pictures,
+        "Hybrid with automatic steps, which need no search. Objectives are the best so far.",
+        *plots,
         "## Rates",
-        "The paper's table of rates, with what theory promises for the objective's gap, and what was measured on the "
-        "synthetic data. Geometric steps: factor of the gap in an epoch, fitted to the first six decades. Others: "
-        "power of the epochs, fitted from epoch 30 on; steeper than promised is better.",
+        "The paper's table of rates, with the theoretical rates for the gap of the objective and those measured on the "
+        "synthetic data. Geometric steps: factor of the gap per epoch, fitted to the first six decades. Others: "
+        "power of the epochs, fitted from epoch 30; steeper than the theoretical rate is better.",
         rate_table(found),
         "Linear convergence of the sharp instances:",
         sharp_summary(found),
         "## Not sharp: the counter-example",
         f"q = 2, flip cost 3, the rows e₁ with label +1 and −e₁ with label −1; optimum {optimum:.10f} at w = (1, 0), "
-        "λ = 1. Sharp would mean: distance in proportion to the gap, slope 1. **The log-log slope of distance against "
-        f"gap is {example.slope:.3f} for the farthest points at each gap, and {example.run_slope:.3f} along a run of "
-        "IPPA.** Expected: 0.5 ± 0.1.",
+        "λ = 1. Sharp growth would mean a distance proportional to the gap, slope 1. **The log-log slope of distance "
+        f"against gap is {example.slope:.3f} for the farthest points at each gap, and {example.run_slope:.3f} along a "
+        "run of IPPA.** Expected: 0.5 ± 0.1.",
         f"![Distance against gap](growth{mark}.png)",
     ]

@@ -1,4 +1,4 @@
-"""Measured rates of convergence beside those that theory promises, and the growth of the counter-example."""
+"""Measured and theoretical rates of convergence, and the growth of the counter-example."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ DECADES = 6
 """Decades of the gap over which sharp instances must converge linearly."""
 
 STRAIGHT = 1.5
-"""A course is not linear where a decade takes longer than this many times the epochs of a decade of the steps."""
+"""Convergence is not linear if a decade of the gap takes more than this many times the epochs of a decade of steps."""
 
 SMALL = 0.25
 """Factor on the features that puts the optimum on the boundary of the cone for q = 2."""
@@ -23,7 +23,7 @@ ISG = {"batch_size": 1}
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the paper's table of rates, on an instance with the growth that the row speaks of."""
+    """A row of the paper's table of rates, on an instance with the growth of that row."""
 
     growth: str
     scheme: str
@@ -59,7 +59,7 @@ PROMISED = {"harmonic": -1.0, "root": -0.5}
 
 @dataclass(frozen=True)
 class Measured:
-    """A row of the table, a method, its steps and its course."""
+    """A row of the table, a method, its steps and its run."""
 
     row: Row
     method: Method
@@ -68,12 +68,12 @@ class Measured:
 
 
 def measure(search: Search, epochs: dict[str, int]) -> list[Measured]:
-    """Run ISG and IPPA on every row, with the steps that the search has found."""
+    """Run ISG and IPPA on every row, with the steps that the search found."""
     found = []
     for row in ROWS:
         _, share = solution(row.instance)
         if row.instance.q == 2 and (share < 0.999) != (row.instance.unit == 1.0):
-            raise RuntimeError(f"{row.label}: the optimum is elsewhere, ‖w‖/λ = {share:.3f}.")
+            raise RuntimeError(f"{row.label}: the optimum is not where expected, ‖w‖/λ = {share:.3f}.")
         for method in row.methods():
             trial = search.best(row.instance, method, epochs[row.scheme])
             found.append(Measured(row, method, trial.steps, trial.course))
@@ -84,34 +84,34 @@ def measure(search: Search, epochs: dict[str, int]) -> list[Measured]:
 
 
 def factor_per_epoch(run: Course) -> float:
-    """Return by what the gap is multiplied in an epoch, fitted to the first decades of the course."""
+    """Return the factor of the gap per epoch, fitted to the first decades of the run."""
     used = run.gaps >= 10.0**-DECADES * run.gaps[0]
     return math.exp(np.polyfit(run.epochs[used], np.log(run.gaps[used]), 1)[0])
 
 
 def slowest_decade(run: Course) -> float:
-    """Return the most epochs that the gap takes to fall to a tenth, from anywhere within the first decades."""
+    """Return the largest number of epochs in which the gap falls to a tenth, anywhere in the first decades."""
     levels = run.gaps[0] * 10.0 ** -np.arange(0.0, DECADES - 0.99, 0.25)
     durations = [run.epochs_to(level / 10.0) - run.epochs_to(level) for level in levels if level >= run.gaps[-1]]
     return max((value for value in durations if math.isfinite(value)), default=math.nan)
 
 
 def power_of_epochs(run: Course, first: int = 30) -> float:
-    """Return the slope of the gap over the epochs, both in logarithms, after the first epochs."""
+    """Return the log-log slope of the gap over the epochs, after the first epochs."""
     late = run.epochs >= min(first, len(run.epochs) // 3)
     return float(np.polyfit(np.log(run.epochs[late]), np.log(run.gaps[late]), 1)[0])
 
 
 def rate_table(found: list[Measured]) -> str:
     """Return the table of rates."""
-    header = ["instance", "growth", "method", "steps", "promised", "measured", "decades of the gap", "epochs"]
+    header = ["instance", "growth", "method", "steps", "theory", "measured", "decades of the gap", "epochs"]
     rows: list[list[object]] = []
     for one in found:
         run, scheme = one.course, one.row.scheme
         steps = f"{STEPS[scheme]}, first {one.steps['first_step']:.2g}"
         if scheme == "geometric":
             decay = one.steps["decay"]
-            promised, measured = f"ρ = {decay:g} an epoch", f"{factor_per_epoch(run):.5f} an epoch"
+            promised, measured = f"ρ = {decay:g} per epoch", f"{factor_per_epoch(run):.5f} per epoch"
         else:
             promised, measured = f"k^{PROMISED[scheme]:g}", f"k^{power_of_epochs(run):.2f}"
         decades = f"{math.log10(run.gaps[0] / run.gaps[-1]):.1f}"
@@ -122,7 +122,7 @@ def rate_table(found: list[Measured]) -> str:
 
 
 def sharp_summary(found: list[Measured]) -> str:
-    """Say for each sharp instance over how many decades the gap falls, and how much slower than ρ the slowest is."""
+    """Summarise for each sharp instance over how many decades the gap falls, and how much slower than ρ at worst."""
     lines = []
     for one in found:
         if one.row.scheme == "geometric":
@@ -133,7 +133,7 @@ def sharp_summary(found: list[Measured]) -> str:
             verdict = "yes" if decades >= DECADES and slowest <= STRAIGHT else "**no**"
             lines.append(
                 f"- {one.row.label}, {one.method.label}: {decades:.1f} decades; the slowest takes {short(slowest)} "
-                f"times the epochs in which the steps fall by a decade; linear over {DECADES} decades: {verdict}"
+                f"times the epochs in which the steps shrink by a decade; linear over {DECADES} decades: {verdict}"
             )
     return "\n".join(lines)
 
@@ -151,9 +151,9 @@ def counter_example() -> Problem:
 
 
 def largest_distances(gaps: np.ndarray) -> np.ndarray:
-    """Return the largest distance from (w, λ) to the optimum with an objective at most so far above it.
+    """Return the largest distance to the optimum of any (w, λ) with at most the given gap.
 
-    The objective near the optimum is ε‖w‖ + max(1 − w₁, 0) with λ = ‖w‖; for given w₁ the gap says how long w may be.
+    The objective near the optimum is ε‖w‖ + max(1 − w₁, 0) with λ = ‖w‖; for given w₁ the gap limits the length of w.
     """
     farthest = []
     for gap in gaps:
@@ -165,7 +165,7 @@ def largest_distances(gaps: np.ndarray) -> np.ndarray:
 
 
 def distances_of_a_run(epochs: int = 4000) -> tuple[np.ndarray, np.ndarray]:
-    """Return gaps and distances along a run of IPPA that begins beside the optimum."""
+    """Return gaps and distances along a run of IPPA that starts next to the optimum."""
     problem = counter_example()
     counts = np.unique(np.geomspace(1, epochs, 40).astype(int))
     gaps, distances = [], []
@@ -198,7 +198,7 @@ class Growth:
 
 
 def slope(gaps: np.ndarray, distances: np.ndarray) -> float:
-    """Return the slope of distance over gap in logarithms, where the gap is small and beyond rounding."""
+    """Return the log-log slope of distance over gap, where the gap is small but above rounding."""
     used = (gaps > 1e-12) & (gaps < 1e-2) & (distances > 0)
     return float(np.polyfit(np.log(gaps[used]), np.log(distances[used]), 1)[0]) if used.sum() > 2 else math.nan
 

@@ -1,7 +1,7 @@
-"""Instances of the figures, courses of runs on them, and the recorded search for step sizes.
+"""Instances of the figures, runs on them, and the recorded search for step sizes.
 
-As in the paper, the figures use step sizes from a grid search. The grid, what was tried and how it ended, and the
-winners are kept in results/paper/steps.json: delete the file to search again.
+As in the paper, the figures use step sizes from a grid search. The grid, the trials with their outcomes, and the
+winners are stored in results/paper/steps.json; delete the file to repeat the search.
 """
 
 import json
@@ -17,23 +17,22 @@ from scipy import sparse
 from drsvm import Problem, solve
 
 FLOOR = 1e-13
-"""Gaps below this are rounding."""
+"""Gaps below this are rounding errors."""
 
 GOAL = 1e-7
-"""A run that has come this close is done: more than six decades below where it began."""
+"""A run stops at this gap: more than six decades below its start."""
 
 FIRST_STEPS = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
 """First steps, in units of the inverse mean square of the rows."""
 
 QUICK_DECAYS, SLOW_DECAYS = [0.8, 0.9, 0.95, 0.98], [0.99, 0.997, 0.999, 0.9995, 0.9998]
-"""Ratios of the steps of two epochs. All first steps are tried with the quick ones. Where none arrives, the slow ones
-follow, with a first step that makes the sum of all steps several times what it was at best."""
+"""Ratios of the steps of successive epochs. All first steps are tried with the quick decays. If none reaches the goal,
+the slow decays follow, with a first step that makes the sum of all steps MARGIN times that of the best trial."""
 
 MARGIN = 5.0
-"""How many times."""
 
 PATIENCE = 3.0
-"""A run is given up when its gap has not fallen by a tenth while the steps fell by this power of e."""
+"""A run is abandoned if its gap has not fallen by a tenth while the steps shrank by this power of e."""
 
 
 # --- instances ----------------------------------------------------------------------------------------------------
@@ -47,7 +46,7 @@ class Instance:
     c: float = 0.0
     data: str = "synthetic"
     unit: float = 1.0
-    """Factor on the features: with small ones the weights are large, and the cone's boundary holds them."""
+    """Factor on the features: small features give large weights, which puts the optimum on the cone's boundary."""
 
     def problem(self) -> Problem:
         X, y = synthetic() if self.data == "synthetic" else load(self.data)
@@ -61,7 +60,7 @@ class Instance:
 
 @lru_cache
 def synthetic(n: int = 1000, d: int = 100, noise: float = 0.5):
-    """Return normal features, and labels of a normal classifier with noise."""
+    """Return Gaussian features, and noisy labels of a Gaussian classifier."""
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((n, d)), rng.standard_normal(d)
     return X, np.where(X @ w + noise * rng.standard_normal(n) > 0, 1.0, -1.0)
@@ -76,12 +75,12 @@ def solution(instance: Instance) -> tuple[float, float]:
     return best.lower_bound, problem.norm.value(best.weights) / best.radius_price
 
 
-# --- courses ------------------------------------------------------------------------------------------------------
+# --- runs ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Method:
-    """A solver with the settings that are not searched for."""
+    """A solver with the settings that are not part of the search."""
 
     label: str
     solver: str
@@ -103,13 +102,13 @@ class Course:
     gaps: np.ndarray
 
     def epochs_to(self, level: float) -> float:
-        """Return the first epoch with a gap of at most the level; inf where there is none."""
+        """Return the first epoch with a gap of at most the level; inf if there is none."""
         there = self.epochs[self.gaps <= level]
         return float(there[0]) if len(there) else math.inf
 
 
 def course(instance: Instance, method: Method, steps: dict, epochs: int, goal: float = GOAL) -> Course:
-    """Run a method, and follow its best objective; a run with geometric steps ends where it gets no further."""
+    """Run a method and record its best objective; a run with geometric steps ends when progress stops."""
     best, _ = solution(instance)
     patience = PATIENCE / (1.0 - steps["decay"]) if "decay" in steps else math.inf
     mark, since = math.inf, 0
@@ -133,7 +132,7 @@ def course(instance: Instance, method: Method, steps: dict, epochs: int, goal: f
 
 @dataclass(frozen=True)
 class Trial:
-    """How a run with certain steps ended; smaller is better."""
+    """The outcome of a run with given steps; a smaller score is better."""
 
     steps: dict
     course: Course
@@ -149,7 +148,7 @@ class Trial:
 
 
 class Search:
-    """Winners of the grid search, kept in a file."""
+    """Winners of the grid search, stored in a file."""
 
     def __init__(self, file: Path, quick: bool = False):
         self.file = file
@@ -161,7 +160,7 @@ class Search:
         self.record = {"grid": grid, "found": found}
 
     def best(self, instance: Instance, method: Method, epochs: int) -> Trial:
-        """Return the best steps, from the file where they are known, and the course of a run with them."""
+        """Return the best steps, from the file if available, and a run with them."""
         key = f"{instance.key} | {method.key}"
         if key in self.record["found"]:
             best = self._try(instance, method, epochs, **self.record["found"][key]["winner"])

@@ -1,4 +1,4 @@
-"""The tables of the paper: objective, seconds and, new, the proven gap, beside the printed figures.
+"""The tables of the paper: objective, seconds and additionally the proven gap, next to the printed figures.
 
 No step size is chosen by hand: every method runs with its defaults, for at most 500 epochs.
 """
@@ -25,7 +25,7 @@ SOLVERS = {
     "YALMIP": ("conic", {"accuracy": 1e-9}),
     "interior point": ("interior-point", {}),
 }
-"""Our solver for each method of the paper; a general-purpose solver stands for YALMIP with IPOPT."""
+"""Our solver for each method of the paper; a general-purpose solver replaces YALMIP with IPOPT."""
 
 INCREMENTAL = ("M-ISG", "IPPA", "Hybrid")
 LABELS = {"YALMIP": "general-purpose"}
@@ -59,19 +59,19 @@ TABLES = [
 
 @dataclass(frozen=True)
 class Printed:
-    """What the paper says; the objective as text, because its digits count."""
+    """What the paper prints; the objective as text, because its digits matter."""
 
     objective: str
     seconds: float | None
 
     def beaten_by(self, objective: float) -> bool:
-        """Say whether an objective, rounded to the printed digits, is at or below the printed one."""
+        """Return whether an objective, rounded to the printed digits, is at or below the printed one."""
         digits = len(self.objective.partition(".")[2])
         return round(objective, digits) <= float(self.objective) + 0.1 * 10.0**-digits
 
 
 def printed(data: str, q: float, c: float, method: str) -> Printed:
-    """Return what the paper prints for a run, empty where it prints nothing."""
+    """Return what the paper prints for a run; empty if it prints nothing."""
     if method == "GS-ADMM" and data in CORRECTED_SECONDS:
         return Printed("", CORRECTED_SECONDS[data])
     for row in reference("paper_tables.csv"):
@@ -85,7 +85,7 @@ def printed(data: str, q: float, c: float, method: str) -> Printed:
 
 @dataclass(frozen=True)
 class Run:
-    """What one of our solvers did."""
+    """The outcome of one of our solvers."""
 
     objective: float
     optimum: float
@@ -96,12 +96,12 @@ class Run:
 
     @property
     def distance(self) -> float:
-        """How far the objective is above the optimum; the optimum is known to ten digits."""
+        """Distance of the objective from the optimum, which is known to ten digits."""
         return max(self.objective - self.optimum, 0.0)
 
 
 class Runs:
-    """Runs that are done once; a file lets an interrupted benchmark go on where it stopped."""
+    """Runs that are done once; a file lets an interrupted benchmark resume where it stopped."""
 
     def __init__(self, file: Path, fingerprint: str, epochs: int):
         self.file, self.fingerprint, self.epochs = file, fingerprint, epochs
@@ -114,7 +114,7 @@ class Runs:
         return f"{self.fingerprint}, {self.epochs} epochs, tolerance {TOLERANCE:g}"
 
     def get(self, data: str, q: float, c: float, method: str) -> Run:
-        """Return a run, from the file where it is known."""
+        """Return a run, from the file if available."""
         key = f"{data}, q = {q:g}, c = {c:g}, {method}"
         if key not in self.known:
             self.known[key] = asdict(self._do(data, q, c, method))
@@ -127,7 +127,7 @@ class Runs:
         problem = Problem(*load(data), radius=0.1, flip_cost=1.0, norm=NORM_OF_Q[q], l2=c)
         best, _ = optimum(problem, data)
         limits = {"tol": TOLERANCE, "random_state": 0, "max_iter": self.epochs if method in INCREMENTAL else None}
-        if (method, q, c) not in self.compiled:  # compilation does not count
+        if (method, q, c) not in self.compiled:  # compilation is not timed
             solve(problem, solver, **limits | {"max_time": 0.1}, **settings)
             self.compiled.add((method, q, c))
         result = solve(problem, solver, **limits, **settings)
@@ -144,12 +144,12 @@ class Runs:
 
 
 def present(names) -> list[str]:
-    """Return the data sets that are there."""
+    """Return the data sets that are available."""
     return [name for name in names if data_file(name) is not None]
 
 
 def methods_of(paper_table: PaperTable) -> list[str]:
-    """Return the methods of a table that can run here, and the interior point."""
+    """Return the methods of a table that can run here, and the interior-point solver."""
     methods = [name for name in paper_table.methods if name != "YALMIP" or version_of("clarabel")]
     return [*methods, "interior point"]
 
@@ -162,32 +162,32 @@ def table_section(paper_table: PaperTable, runs: Runs, data: list[str]) -> str:
     for name in [name for name in paper_table.data if name in data]:
         for method in methods_of(paper_table):
             run = runs.get(name, paper_table.q, paper_table.c, method)
-            said = printed(name, paper_table.q, paper_table.c, method)
-            verdict = ("yes" if said.beaten_by(run.objective) else "**no**") if said.objective else ""
-            figures = [f"{run.objective:.8f}", said.objective or "–", f"{run.distance:.1e}", f"{run.gap:.1e}", verdict]
-            times = [run.seconds, run.seconds_to_close, said.seconds]
+            paper = printed(name, paper_table.q, paper_table.c, method)
+            verdict = ("yes" if paper.beaten_by(run.objective) else "**no**") if paper.objective else ""
+            figures = [f"{run.objective:.8f}", paper.objective or "–", f"{run.distance:.1e}", f"{run.gap:.1e}", verdict]
+            times = [run.seconds, run.seconds_to_close, paper.seconds]
             times = ["–" if value is None else short(value) for value in times]
             rows.append([name, LABELS.get(method, method), *figures, *times, run.n_iter])
     return table(header, rows)
 
 
 def count(runs: Runs, data: list[str]) -> str:
-    """Return for each method how many of its printed objectives ours are at or below."""
+    """Return for each method how many of our objectives are at or below the printed ones."""
     lines = []
     for method in ("Hybrid", "IPPA", "M-ISG"):
         verdicts = [
-            said.beaten_by(runs.get(name, one.q, one.c, method).objective)
+            paper.beaten_by(runs.get(name, one.q, one.c, method).objective)
             for one in TABLES
             if method in one.methods
             for name in one.data
-            if name in data and (said := printed(name, one.q, one.c, method)).objective
+            if name in data and (paper := printed(name, one.q, one.c, method)).objective
         ]
         lines.append(f"- {method}: ours is at or below the printed objective in **{sum(verdicts)} of {len(verdicts)}**")
     return "\n".join(lines)
 
 
 def distance_section(runs: Runs, data: list[str]) -> str:
-    """Return the distance from the optimum in all cases, also those that the paper does not print."""
+    """Return the distance from the optimum in all cases, including those that the paper does not print."""
     cases = [(name, q, c) for name in data for q in (1.0, 2.0, math.inf) for c in (0.0, 1.0)]
     found = {method: [runs.get(*case, method) for case in cases] for method in INCREMENTAL}
     rows: list[list[object]] = []

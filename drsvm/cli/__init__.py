@@ -1,10 +1,10 @@
-"""The command line ``drsvm``: one file per command; each imports what it needs when it runs."""
+"""The command line ``drsvm``: one file per command; each defers its imports until it runs."""
 
 import gc
 import sys
 
 RARE_COLLECTIONS = (100_000, 20, 20)
-"""Importing the libraries makes a great many objects that stay; looking through them over and over takes 0.2 s."""
+"""Importing the libraries creates many long-lived objects; scanning them repeatedly takes 0.2 s."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -13,7 +13,7 @@ def main(arguments: list[str] | None = None) -> None:
     gc.set_threshold(*RARE_COLLECTIONS)
     try:
         _app()(args=arguments, prog_name="drsvm")
-    except KeyboardInterrupt:  # before a command has begun
+    except KeyboardInterrupt:  # before a command has started
         sys.exit(130)
     finally:
         gc.set_threshold(*usual)

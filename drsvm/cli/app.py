@@ -1,4 +1,4 @@
-"""The commands together."""
+"""The application, with all commands."""
 
 from typing import Annotated
 
@@ -8,13 +8,13 @@ import drsvm
 from drsvm.cli import audit, compare, demo, fit, path, predict, report
 from drsvm.cli.options import command
 
-ABOUT = """Train, apply and audit linear classifiers that withstand wrong labels and shifted features.
+ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
 
-Files may be CSV, Parquet or svmlight; CSV and svmlight also compressed (.gz, .bz2, .xz, .zst). A file called - is the
-standard input. Results go to the standard output, notes to the standard error.
+Files may be CSV, Parquet or svmlight; CSV and svmlight may be compressed (.gz, .bz2, .xz, .zst). Use - to read from
+standard input. Results go to standard output, notes to standard error.
 """
 
-EXAMPLES = """Start with your own table:
+EXAMPLES = """To get started with your own table:
 
 \b
 drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
@@ -26,7 +26,7 @@ Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 130 interrupte
 
 
 def _flowing(text: str) -> str:
-    """Return paragraphs of one line each, for the terminal to break."""
+    """Join each paragraph into one line, for the terminal to wrap."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

@@ -11,7 +11,7 @@ from drsvm.cli.options import (
     DataFile,
     FileOptions,
     ModelFile,
-    PictureFile,
+    PlotFile,
     TableFile,
     check_choice,
     numbers_in,
@@ -30,57 +30,50 @@ def audit(
     screen: Screen,
     radii: Annotated[
         str | None,
-        typer.Option(help="Radii, such as 0,0.05,0.1. Default: multiples of the model's own.", rich_help_panel=MODEL),
+        typer.Option(help="Radii, such as 0,0.05,0.1. Default: multiples of the model's.", rich_help_panel=MODEL),
     ] = None,
     flip_cost: Annotated[
-        float | None, typer.Option(help="Price of a wrong label. Default: the model's.", rich_help_panel=MODEL)
+        float | None, typer.Option(help="Cost of flipping a label. Default: the model's.", rich_help_panel=MODEL)
     ] = None,
     norm: Annotated[
-        str | None, typer.Option(help="Norm of a shift: 1, 2 or inf. Default: the model's.", rich_help_panel=MODEL)
+        str | None, typer.Option(help="Norm of the shifts: 1, 2 or inf. Default: the model's.", rich_help_panel=MODEL)
     ] = None,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Also judge LinearSVC and LogisticRegression.", rich_help_panel=MODEL),
+        typer.Option("--compare", help="Also evaluate LinearSVC and LogisticRegression.", rich_help_panel=MODEL),
     ] = False,
     train: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File to train these two on. Default: the audited one.", rich_help_panel=MODEL
+            metavar="FILE", help="File to train these two on. Default: the audited file.", rich_help_panel=MODEL
         ),
     ] = None,
     csv: TableFile = None,
-    plot: PictureFile = None,
+    plot: PlotFile = None,
 ) -> None:
-    """Compute the exact worst-case risk and error rate of a saved model for several radii, beside other classifiers.
+    """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
-    Shifts are measured in the units in which the model sees the features (standard deviations, if it standardises).
+    Shifts are measured in the units of the model's features (standard deviations, if it standardises them).
     """
     from drsvm.cli import work
-    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.plots import check_plot
     from drsvm.cli.streams import check_inputs
-    from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.cli.tables import save_outputs, show_table
 
     work.check_outputs([csv, plot], [model, file, train])
-    check_picture(plot)
+    check_plot(plot)
     check_inputs(model, [file, train])
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    for option, given in (("--plot", plot), ("--compare", compare)):
-        if given and len(saved.model.classes_) > 2:
-            raise ValueError(f"{option} is for two classes; this model has {len(saved.model.classes_)}: leave it out.")
+    _check_two_classes(len(saved.model.classes_), {"--plot": plot, "--compare": compare})
     y = _labels(saved.model, dataset)
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
-    if plot is not None:
-        outputs[plot] = _drawn(plot, models, dataset.X, y, ball)
-    for target, content in outputs.items():
-        write_whole(target, content)
+    save_outputs(columns, csv, plot, lambda target: _drawn(target, models, dataset.X, y, ball))
     payload: dict[str, Any] = {
         "command": "audit",
         "model": str(model),
@@ -96,17 +89,23 @@ def audit(
     screen.finish(payload, lambda console: show_table(console, columns, title))
 
 
+def _check_two_classes(n_classes: int, options: dict[str, Any]) -> None:
+    for option, given in options.items():
+        if given and n_classes > 2:
+            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
+
+
 def _labels(model, dataset):
-    import numpy as np
+    from drsvm.cli import work
 
     if dataset.y is None:
         raise ValueError(
-            f"{dataset.path}: has no label column {dataset.schema.label!r}, which an audit needs: name it with --label."
+            f"{dataset.path}: no label column {dataset.schema.label!r}; an audit needs labels: name it with --label."
         )
-    unknown = np.setdiff1d(dataset.y.astype(str), model.classes_.astype(str))
-    if len(unknown):
+    unknown = work.unknown_label(dataset.y, model.classes_)
+    if unknown is not None:
         known = ", ".join(map(str, model.classes_.tolist()[:10]))
-        raise ValueError(f"{dataset.path}: has the label {str(unknown[0])!r}, but the model knows {known} only.")
+        raise ValueError(f"{dataset.path}: unknown label {unknown!r}; the model was trained on {known}.")
     return dataset.y.astype(model.classes_.dtype)
 
 
@@ -120,7 +119,7 @@ def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: 
 
 
 def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen: Screen) -> dict[str, Any]:
-    """Return the classifiers that the model is compared with, behind the same preprocessing."""
+    """Return the classifiers that the model is compared with, with the same preprocessing."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
@@ -129,12 +128,12 @@ def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen:
 
     X = dataset.X
     if train is None:
-        screen.note("LinearSVC and LogisticRegression are trained on the audited file itself; give --train otherwise.")
+        screen.note("LinearSVC and LogisticRegression are trained on the audited file; use --train for another one.")
     else:
         training = work.read_for(saved, train, options)
         X, y = training.X, _labels(saved.model, training)
     steps = [step for _, step in saved.model.steps[:-1]]
-    with screen.progress("training the classifiers to compare with", total=2) as advance, screen.warnings_as_notes():
+    with screen.progress("training the other classifiers", total=2) as advance, screen.warnings_as_notes():
         fitted = {}
         for rival in (LinearSVC(random_state=0), LogisticRegression(max_iter=1000)):
             rows = saved.model[:-1].transform(X) if steps else X
@@ -161,9 +160,9 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
 def _drawn(plot: Path, models, X, y, ball: dict[str, Any]) -> bytes:
     import numpy as np
 
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import RiskCurveDisplay
 
     radii = np.linspace(0.0, max(ball["radius"]), 61)
     display = RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})
-    return picture(display, plot)
+    return plot_content(display, plot)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PictureFile, Positive
+from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PlotFile, Positive
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned
@@ -25,23 +25,23 @@ def compare(
         str | None, typer.Option(help="Names, such as interior-point,hybrid. Default: all.", rich_help_panel=MODEL)
     ] = None,
     positive: Positive = None,
-    seed: Annotated[int, typer.Option(help="Seed of random solvers.", rich_help_panel=MODEL)] = 0,
-    plot: PictureFile = None,
+    seed: Annotated[int, typer.Option(help="Random seed of the solvers.", rich_help_panel=MODEL)] = 0,
+    plot: PlotFile = None,
 ) -> int:
     """Run every solver on one problem: time, objective, proven bound and gap.
 
-    Each solver has its own tolerance unless --tol is given, and a minute unless --max-time is, which they share evenly.
-    Compiling kernels does not count. Exit code 1 says that no solver reached its tolerance.
+    Each solver has its own tolerance unless --tol is given, and a minute unless --max-time is given, which they share
+    evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance.
     """
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
-    from drsvm.cli.pictures import check_picture
+    from drsvm.cli.plots import check_plot
     from drsvm.cli.tables import show_table
     from drsvm.persistence.model_files import write_whole
 
     work.check_outputs([plot], [file])
-    check_picture(plot)
+    check_plot(plot)
     names = _names(solvers, ball.solver)
     parts = work.load_parts(file, data, SplitOptions(), screen)
     chosen, (y,) = work.two_classes(parts.y, positive)
@@ -50,7 +50,7 @@ def compare(
     seconds = SECONDS if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.limits(), "max_time": seconds}, seed, screen)
     if not results:
-        raise ValueError("no solver could run.")
+        raise ValueError("none of the solvers could run.")
     columns = _columns(results)
     if plot is not None:
         write_whole(plot, _drawn(results, plot))
@@ -77,7 +77,7 @@ def _names(given: str | None, single: str) -> list[str]:
     names = [single] if single != "auto" and not given else names
     for name in names:
         if name not in solver_names():
-            raise ValueError(f"--solvers: there is no solver {name!r}; there are {', '.join(known)}.")
+            raise ValueError(f"--solvers: unknown solver {name!r}; choose from {', '.join(known)}.")
     return names
 
 
@@ -91,7 +91,7 @@ def _run(problem, names: list[str], limits: dict[str, Any], seed: int, screen: S
             try:
                 result = solve(problem, name, **limits, random_state=seed, callback=lambda progress: False)
             except (ImportError, ValueError) as error:
-                screen.note(f"{name} is left out: {error}")
+                screen.note(f"skipped {name}: {error}")
                 continue
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -110,7 +110,7 @@ def _columns(results: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drawn(results: dict[str, Any], plot: Path) -> bytes:
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import ConvergenceDisplay
 
-    return picture(ConvergenceDisplay.from_results(results), plot)
+    return plot_content(ConvergenceDisplay.from_results(results), plot)

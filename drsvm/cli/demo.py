@@ -9,7 +9,7 @@ EXAMPLES = "drsvm demo"
 
 
 def demo(screen: Screen) -> None:
-    """Train on data with wrong labels, prove the result, and write a page about it into this folder."""
+    """Train on data with wrong labels, prove the result, and write a report into the current folder."""
     from drsvm.demo import main
 
     if not screen.as_json:

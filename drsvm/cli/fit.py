@@ -1,4 +1,4 @@
-"""``drsvm fit``: from a file to a proven, saved classifier."""
+"""``drsvm fit``: train a classifier from a file, with a proof, and save it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ FITTED = (
     *("coef_", "intercept_", "classes_", "n_iter_", "radius_", "result_", "n_features_in_"),
     *("objective_", "lower_bound_", "gap_", "radius_price_"),
 )
-"""What a fit leaves behind."""
+"""The fitted attributes."""
 
 
 def fit(
@@ -29,7 +29,7 @@ def fit(
     screen: Screen,
     radius: Radius = None,
     class_weight: Annotated[
-        str | None, typer.Option(help="balanced: all classes weigh the same in total.", rich_help_panel=MODEL)
+        str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
     ] = None,
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose radius and flip cost by cross-validation.", rich_help_panel=MODEL)
@@ -37,14 +37,14 @@ def fit(
     folds: Annotated[int, typer.Option(help="Number of folds of --cv.", min=2, rich_help_panel=MODEL)] = 5,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Paths of --cv, or classes, to fit at a time (-1: one per core).", rich_help_panel=LIMITS),
+        typer.Option(help="Paths of --cv, or classes, to fit in parallel (-1: one per core).", rich_help_panel=LIMITS),
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", metavar="OUT", help="Save the classifier in this file.", rich_help_panel=OUTPUT),
+        typer.Option("--model", metavar="OUT", help="Save the classifier to this file.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> int:
-    """Train a classifier on a file, prove how close to the optimum it is, test it and save it."""
+    """Train a classifier on a file, prove how close it is to the optimum, test it and save it."""
     from drsvm.cli import work
 
     work.check_outputs([model], [file, split.test])
@@ -76,7 +76,7 @@ def _cross_validation(radius: str | None, ball: BallOptions, folds: int, setting
     from drsvm.learn.model_selection import WassersteinSVCCV
 
     if radius is not None:
-        raise ValueError("--cv chooses the radius: leave out --radius or --cv.")
+        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     given = ball.ball()
     grid = {"flip_costs": given.pop("flip_cost")} if "flip_cost" in given else {}
     grid |= {"norms": given.pop("norm"), **given}
@@ -91,7 +91,7 @@ def _checked(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fitted(estimator, parts, ball: BallOptions, fill: bool, screen: Screen):
-    """Return a fitted pipeline that ends in a WassersteinSVC, also after cross-validation."""
+    """Return a fitted pipeline that ends in a WassersteinSVC, even after cross-validation."""
     from sklearn.pipeline import make_pipeline
 
     from drsvm.cli import work
@@ -115,13 +115,13 @@ class PathsDone:
         self.advance, self.done = advance, 0
 
     def setup(self, estimator, context):
-        """Nothing is needed beforehand."""
+        """Do nothing."""
 
     def teardown(self, estimator, context):
-        """Nothing is left behind."""
+        """Do nothing."""
 
     def on_fit_task_begin(self, estimator, context):
-        """Nothing is told before a path is done."""
+        """Do nothing: only finished paths are reported."""
 
     def on_fit_task_end(self, estimator, context):
         """Advance by one path, in percent of all."""
@@ -131,7 +131,7 @@ class PathsDone:
 
 
 def _chosen(search) -> Any:
-    """Return the classifier that a cross-validation has chosen and fitted."""
+    """Return the classifier that a cross-validation selected and fitted."""
     from drsvm import WassersteinSVC
 
     names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "max_time", "random_state", "n_jobs")

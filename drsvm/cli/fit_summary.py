@@ -1,4 +1,4 @@
-"""What ``drsvm fit`` tells: as plain values, and in words."""
+"""The summary of ``drsvm fit``: as plain values and as text."""
 
 import math
 from pathlib import Path
@@ -8,7 +8,7 @@ PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
 
 
 def fit_payload(pipeline, parts, file: Path, standardise: bool) -> dict[str, Any]:
-    """Return all there is to tell, in plain values."""
+    """Return the summary as plain values."""
     import numpy as np
 
     import drsvm
@@ -49,7 +49,7 @@ def _certificate(result, positive) -> dict[str, Any]:
 
 
 def _weights(classifier, schema) -> dict[str, Any]:
-    """Return how many features count, and the weights of those that count most."""
+    """Return the number of nonzero weights, and the largest ones."""
     import numpy as np
 
     strength = np.abs(classifier.coef_).max(axis=0)
@@ -60,7 +60,7 @@ def _weights(classifier, schema) -> dict[str, Any]:
 
 
 def show_fit(console, payload: dict[str, Any]) -> None:
-    """Print it for people."""
+    """Print the summary as text."""
     from rich.text import Text
 
     for name, text in _lines(payload).items():
@@ -70,8 +70,8 @@ def show_fit(console, payload: dict[str, Any]) -> None:
 def _lines(payload: dict[str, Any]) -> dict[str, str]:
     ball, counts = payload["parameters"], payload["classes"]
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
-    side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one against the rest"
-    scaling = "features standardised" if ball["standardise"] else "features as they are"
+    side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
+    scaling = "features standardised" if ball["standardise"] else "features not scaled"
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball) + f"; {scaling}",
@@ -81,8 +81,8 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
     }
     if "cv" in payload:
         cv = payload["cv"]
-        lines["chosen"] = f"from {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
-    return {**lines, "model": payload.get("model", "not saved; give --model FILE to keep it")}
+        lines["selection"] = f"best of {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
+    return {**lines, "model": payload.get("model", "not saved; use --model FILE to save it")}
 
 
 def _adversary(ball: dict[str, Any]) -> str:
@@ -91,7 +91,7 @@ def _adversary(ball: dict[str, Any]) -> str:
     if math.isinf(cost):
         return f"{shift}; all labels are trusted"
     share = 1.0 if cost == 0 else min(1.0, radius / cost)
-    return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or mix both"
+    return f"{shift}, or flip up to {share:.1%} of the labels (flip cost {cost:g}), or a mix of both"
 
 
 def _proof(certificate: dict[str, Any], named: bool) -> str:
@@ -114,4 +114,4 @@ def _scores(payload: dict[str, Any]) -> str:
 def _weights_line(payload: dict[str, Any]) -> str:
     weights = payload["weights"]
     largest = ", ".join(f"{name} {value:+.3g}" for name, value in weights["largest"].items())
-    return f"{weights['nonzero']:,} of {payload['features']:,} not zero" + (f"; largest: {largest}" if largest else "")
+    return f"{weights['nonzero']:,} of {payload['features']:,} nonzero" + (f"; largest: {largest}" if largest else "")

@@ -1,4 +1,4 @@
-"""Options that several commands share, as groups: dataclasses whose fields are options of the command line."""
+"""Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -18,29 +18,29 @@ NORMS = ("1", "2", "inf")
 
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, also compressed; - is the standard input."),
+    typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, may be compressed; - is standard input."),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that 'drsvm fit --model' has saved.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
 TestFile = Annotated[
     Path | None, typer.Option("--test", metavar="FILE", help="A separate file to test on.", rich_help_panel=SPLITTING)
 ]
 Radius = Annotated[
     str | None,
     typer.Option(
-        help="Average shift of a row to withstand, in units of the (standardised) features, or auto. Default: 0.05.",
+        help="Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: 0.05.",
         rich_help_panel=MODEL,
     ),
 ]
 TableFile = Annotated[
     Path | None, typer.Option("--csv", metavar="OUT", help="Save the table as CSV.", rich_help_panel=OUTPUT)
 ]
-PictureFile = Annotated[
+PlotFile = Annotated[
     Path | None,
-    typer.Option("--plot", metavar="OUT", help="Save a picture (.png, .svg, .pdf).", rich_help_panel=OUTPUT),
+    typer.Option("--plot", metavar="OUT", help="Save a plot (.png, .svg, .pdf).", rich_help_panel=OUTPUT),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="With more than two classes: the one to separate from all others.", rich_help_panel=READING),
+    typer.Option(help="With more than two classes: the one to separate from the others.", rich_help_panel=READING),
 ]
 
 
@@ -50,14 +50,14 @@ def _option(*names: str, help: str, panel: str, **settings) -> Any:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How a file is read that a saved model is applied to."""
+    """How to read a file that a saved model is applied to."""
 
     label: Annotated[
         str | None,
         _option(
             "--label",
-            help="Label column: name or index (0: first, -1: last). Default: one called label, target, y or class, "
-            "else the last; for a saved model the one it was trained with.",
+            help="Label column: name or index (0: first, -1: last). Default: the one called label, target, y or class, "
+            "otherwise the last; for a saved model, the one it was trained with.",
             panel=READING,
         ),
     ] = None
@@ -66,9 +66,7 @@ class FileOptions:
     ] = None
     delimiter: Annotated[
         str | None,
-        _option(
-            "--delimiter", help="What separates CSV columns, such as ';' or tab. Default: detected.", panel=READING
-        ),
+        _option("--delimiter", help="Delimiter of CSV columns, such as ';' or tab. Default: detected.", panel=READING),
     ] = None
     header: Annotated[
         bool | None,
@@ -82,7 +80,7 @@ class FileOptions:
         str,
         _option(
             "--missing",
-            help="What to do with empty cells: error, drop (leave the rows out) or median (fill them).",
+            help="How to treat empty cells: error, drop (drop their rows) or median (fill them).",
             panel=READING,
         ),
     ] = "error"
@@ -98,22 +96,22 @@ class FileOptions:
 
 @dataclass(frozen=True)
 class DataOptions(FileOptions):
-    """How a new file is read."""
+    """How to read a new file."""
 
     features: Annotated[
         list[str] | None,
         _option(
             "--features",
-            help="Columns to use, by name or index: a,b,c, or one option each. Default: all.",
+            help="Columns to use, by name or index: a,b,c, or repeat the option. Default: all.",
             panel=READING,
         ),
     ] = None
     drop: Annotated[
         list[str] | None,
-        _option("--drop", help="Columns to leave out, such as an id: a,b,c, or one option each.", panel=READING),
+        _option("--drop", help="Columns to ignore, such as an id: a,b,c, or repeat the option.", panel=READING),
     ] = None
     one_hot: Annotated[
-        bool, _option("--one-hot", help="Turn text columns into one 0/1 column per category.", panel=READING)
+        bool, _option("--one-hot", help="Encode text columns as one 0/1 column per category.", panel=READING)
     ] = False
     index_base: Annotated[
         int | None,
@@ -127,7 +125,7 @@ class DataOptions(FileOptions):
     ] = None
     max_features: Annotated[
         int,
-        _option("--max-features", help="Refuse an svmlight file with more features than this.", min=1, panel=READING),
+        _option("--max-features", help="Reject an svmlight file with more features than this.", min=1, panel=READING),
     ] = 5_000_000
 
     def read_options(self):
@@ -146,16 +144,14 @@ class DataOptions(FileOptions):
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """What is held out for testing."""
+    """What to hold out for testing."""
 
     test_size: Annotated[
         float | None,
-        _option(
-            "--test-size", help="Share (0.3) or number (200) of the rows to hold out for testing.", panel=SPLITTING
-        ),
+        _option("--test-size", help="Share (0.3) or number (200) of rows to hold out for testing.", panel=SPLITTING),
     ] = None
     test: TestFile = None
-    seed: Annotated[int, _option("--seed", help="Seed of the split and of random solvers.", panel=SPLITTING)] = 0
+    seed: Annotated[int, _option("--seed", help="Random seed of the split and the solvers.", panel=SPLITTING)] = 0
 
 
 @dataclass(frozen=True)
@@ -166,16 +162,14 @@ class BallOptions:
         float | None,
         _option(
             "--flip-cost",
-            help="Price of a wrong label: up to radius / flip cost of the labels may be wrong; inf: trust them all. "
+            help="Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. "
             "Default: 5.",
             panel=MODEL,
         ),
     ] = None
     norm: Annotated[
         str,
-        _option(
-            "--norm", help="Norm that measures a shift: 1, 2, or inf, which leaves few nonzero weights.", panel=MODEL
-        ),
+        _option("--norm", help="Norm of the shifts: 1, 2, or inf, which gives sparse weights.", panel=MODEL),
     ] = "2"
     l2: Annotated[float, _option("--l2", help="Coefficient of an additional ridge term.", panel=MODEL)] = 0.0
     intercept: Annotated[
@@ -191,7 +185,7 @@ class BallOptions:
     ] = True
     solver: Annotated[
         str,
-        _option("--solver", help="Name of a solver ('drsvm compare' shows them all); auto picks one.", panel=LIMITS),
+        _option("--solver", help="Name of a solver ('drsvm compare' lists them); auto picks one.", panel=LIMITS),
     ] = "auto"
     tol: Annotated[
         float | None, _option("--tol", help="Stop once the proven gap to the optimum is this small.", panel=LIMITS)
@@ -201,19 +195,19 @@ class BallOptions:
         float | None,
         _option(
             "--max-time",
-            help="Stop after this many seconds in all, not counting those for reading files and compiling kernels.",
+            help="Stop after this many seconds in total, excluding reading files and compiling kernels.",
             panel=LIMITS,
         ),
     ] = None
 
     def ball(self) -> dict[str, Any]:
-        """Return the parameters that were given, in the library's words."""
+        """Return the given parameters under the library's names."""
         check_choice("--norm", self.norm, NORMS)
         given = {} if self.flip_cost is None else {"flip_cost": self.flip_cost}
         return {**given, "norm": float(self.norm), "l2": self.l2, "fit_intercept": self.intercept}
 
     def with_radius(self, radius: str | None) -> dict[str, Any]:
-        """Return the parameters that were given, and the radius where it was."""
+        """Return the given parameters, and the radius if it was given."""
         if radius is None:
             return self.ball()
         try:
@@ -228,7 +222,7 @@ class BallOptions:
         return {"flip_cost": WassersteinSVC().flip_cost, **self.ball()}
 
     def checked_solver(self) -> str:
-        """Return the name of the solver, if there is one of this name."""
+        """Return the name of the solver after checking it."""
         from drsvm.solvers import solver_names
 
         check_choice("--solver", self.solver, solver_names())
@@ -240,7 +234,7 @@ class BallOptions:
 
 
 def check_choice(option: str, value, allowed: Sequence) -> None:
-    """Refuse a value that is none of those allowed."""
+    """Raise an error if a value is not allowed."""
     if value not in allowed:
         names = ", ".join(str(choice) for choice in allowed if choice is not None)
         raise ValueError(f"{option} must be one of {names}, got {value!r}.")
@@ -253,11 +247,11 @@ def numbers_in(option: str, text: str | None) -> list[float] | None:
     try:
         return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
     except ValueError:
-        raise ValueError(f"{option} must be numbers separated by commas, such as 0,0.05,0.1; got {text!r}.") from None
+        raise ValueError(f"{option} must be comma-separated numbers, such as 0,0.05,0.1; got {text!r}.") from None
 
 
 def command(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Return a function with one parameter per option, which typer understands, of one with groups of options."""
+    """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
     signature = inspect.signature(function)
     groups: dict[str, Any] = {
         name: entry.annotation for name, entry in signature.parameters.items() if is_dataclass(entry.annotation)

@@ -10,7 +10,7 @@ from drsvm.cli.options import (
     BallOptions,
     DataFile,
     DataOptions,
-    PictureFile,
+    PlotFile,
     Positive,
     SplitOptions,
     TableFile,
@@ -34,25 +34,24 @@ def path(
     radii: Annotated[
         str | None, typer.Option(help="Radii, such as 0.2,0.1,0.05. Default: a grid.", rich_help_panel=MODEL)
     ] = None,
-    n_radii: Annotated[int, typer.Option(help="Number of radii of the grid.", min=1, rich_help_panel=MODEL)] = 30,
+    n_radii: Annotated[int, typer.Option(help="Number of radii in the grid.", min=1, rich_help_panel=MODEL)] = 30,
     smallest: Annotated[
         float, typer.Option(help="Smallest radius of the grid, as a share of the largest.", rich_help_panel=MODEL)
     ] = 1e-3,
     positive: Positive = None,
     csv: TableFile = None,
-    plot: PictureFile = None,
+    plot: PlotFile = None,
 ) -> int:
-    """Solve over a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
+    """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
     from drsvm import Problem
     from drsvm.cli import work
-    from drsvm.cli.pictures import check_picture
-    from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.cli.plots import check_plot
+    from drsvm.cli.tables import save_outputs, show_table
 
     if not 0 < smallest < 1:
-        raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")
+        raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
     work.check_outputs([csv, plot], [file, split.test])
-    check_picture(plot)
+    check_plot(plot)
     settings, limits = ball.problem(), {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
     grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
     parts = work.load_parts(file, data, split, screen)
@@ -63,11 +62,8 @@ def path(
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
-    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
-    if plot is not None:
-        outputs[plot] = _drawn(found, plot, X, y, X_test, y_test, parts.data.schema.feature_names)
-    for target, content in outputs.items():
-        write_whole(target, content)
+    names = parts.data.schema.feature_names
+    save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, names))
     proven = all(result.gap <= result.tol for result in found.results)
     payload: dict[str, Any] = {
         "command": "path",
@@ -104,8 +100,8 @@ def _scores(found, X, y, name: str) -> dict[str, Any]:
 
 
 def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:
-    from drsvm.cli.pictures import picture
+    from drsvm.cli.plots import plot_content
     from drsvm.plotting import RadiusPathDisplay
 
     display = RadiusPathDisplay.from_path(found, X=X, y=y, X_test=X_test, y_test=y_test, feature_names=names)
-    return picture(display, plot)
+    return plot_content(display, plot)

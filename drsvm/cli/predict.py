@@ -24,7 +24,7 @@ def predict(
         typer.Option(metavar="OUT", help="CSV file for the predictions. Default: print them.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> None:
-    """Apply a saved model to a file: predictions and decision values as CSV, and scores where there are labels."""
+    """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels."""
     from drsvm.cli import work
     from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text
@@ -58,14 +58,14 @@ def predict(
 
 
 def _known_labels(labels, classes, screen: Screen):
-    """Return the labels of the file as the model writes them; None where it does not know them."""
-    import numpy as np
+    """Return the labels of the file in the model's type, or None if some are unknown to the model."""
+    from drsvm.cli import work
 
     if labels is None:
         return None
-    unknown = np.setdiff1d(labels.astype(str), classes.astype(str))
-    if len(unknown):
-        screen.note(f"the file has the label {str(unknown[0])!r}, which the model does not know: there are no scores.")
+    unknown = work.unknown_label(labels, classes)
+    if unknown is not None:
+        screen.note(f"no scores: the file has the label {unknown!r}, which the model was not trained on.")
         return None
     return labels.astype(classes.dtype)
 

@@ -1,4 +1,4 @@
-"""``drsvm report``: one page about a classifier and what an adversary could do to it."""
+"""``drsvm report``: a page about a classifier and what an adversary could do to it."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,9 +25,9 @@ def report(
         Path, typer.Option("--output", metavar="OUT", help="The HTML file.", rich_help_panel=OUTPUT)
     ] = Path("drsvm-report.html"),
 ) -> int:
-    """Train a classifier and write one self-contained HTML page about it: proof, path, risks, worst case.
+    """Train a classifier and write a self-contained HTML page about it: proof, path, risks, worst case.
 
-    Samples are numbered as the rows of the file, from 1, as in predict. The exit code is 1 if the tolerance was not
+    Samples are numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the tolerance was not
     reached.
     """
     from drsvm import WassersteinSVC
@@ -37,7 +37,7 @@ def report(
 
     work.check_outputs([output], [file, split.test])
     if output.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{output}: a report must end in .html.")
+        raise ValueError(f"{output}: the name of a report must end in .html.")
     settings = {**ball.with_radius(radius), **ball.limits(), "solver": ball.checked_solver()}
     model = WassersteinSVC(**settings, random_state=split.seed)
     parts = work.load_parts(file, data, split, screen)
@@ -51,7 +51,7 @@ def report(
             y_test=parts.y_test,
             feature_names=parts.data.schema.feature_names,
             row_names=(parts.rows + 1).tolist(),
-            row_note="Samples are numbered as the rows of the file, from 1; a header does not count.",
+            row_note="Samples are numbered like the rows of the file, from 1, not counting the header.",
             title=title or name_of(file),
             standardise=ball.standardise,
             positive=None if positive is None else work.label_called(parts.y, positive),
@@ -66,6 +66,6 @@ def report(
         "proven": proven,
         "summary": page.summary,
     }
-    told = f"The report is {output.resolve()}"
-    screen.finish(payload, lambda console: console.print(told, markup=False, highlight=False, soft_wrap=True))
+    message = f"report written to {output.resolve()}"
+    screen.finish(payload, lambda console: console.print(message, markup=False, highlight=False, soft_wrap=True))
     return 0 if proven else 1

@@ -1,4 +1,4 @@
-"""What a command tells: results on the standard output, notes and progress on the standard error, or all as JSON."""
+"""Output of a command: results on standard output, notes and progress on standard error, or everything as JSON."""
 
 import json
 import math
@@ -15,7 +15,7 @@ import typer
 
 @dataclass
 class Screen:
-    """Where a command speaks."""
+    """The output of a command."""
 
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel="Output")
@@ -24,7 +24,7 @@ class Screen:
     results_to_stderr: bool = field(default=False, init=False)
 
     def note(self, text: str) -> None:
-        """Tell something in passing, once."""
+        """Print a note, once."""
         if text in self.notes:
             return
         self.notes.append(text)
@@ -34,11 +34,11 @@ class Screen:
             )
 
     def whisper(self, text: str) -> None:
-        """Tell somebody who waits what for; beside JSON, too."""
+        """Explain a delay on standard error, even with --json."""
         typer.echo(text, err=True)
 
     def finish(self, payload: dict[str, Any], show: Callable[[Any], None]) -> None:
-        """Print the results: as JSON, or by `show`, which is given a console."""
+        """Print the results: as JSON, or with `show`, which receives a console."""
         if self.as_json:
             print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
         else:
@@ -46,12 +46,12 @@ class Screen:
 
     @property
     def on_terminal(self) -> bool:
-        """Whether somebody watches."""
+        """Whether standard error is a terminal."""
         return sys.stderr.isatty()
 
     @contextmanager
     def progress(self, text: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """Show a bar on a terminal while the block runs; yields a function that advances it."""
+        """Show a progress bar on a terminal while the block runs; yields a function that advances it."""
         if not self.on_terminal:
             yield lambda *ignored, **also_ignored: None
             return
@@ -83,25 +83,25 @@ class Screen:
     def _console(self, stderr: bool = False) -> Any:
         from rich.console import Console
 
-        # Without a terminal there is no width to keep to.
+        # Without a terminal there is no width to respect.
         stream = sys.stderr if stderr else sys.stdout
         return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
 
 
 @contextmanager
 def reported_errors(screen: Screen) -> Iterator[None]:
-    """Turn errors that the user can mend into a message and an exit code; DRSVM_TRACEBACK=1 shows where they arose."""
+    """Turn errors that the user can fix into a message and an exit code; DRSVM_TRACEBACK=1 shows their traceback."""
     try:
         yield
     except KeyboardInterrupt:
         raise _fail(screen, "interrupted; nothing was written.", 130) from None
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # nobody reads on; the interpreter must not complain at exit
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  # the reader is gone; avoid an error at exit
         raise typer.Exit(0) from None
     except MemoryError as error:
-        raise _fail(screen, f"the memory does not suffice ({error}).", 2) from None
+        raise _fail(screen, f"not enough memory ({error}).", 2) from None
     except (ValueError, TypeError, ImportError, OSError) as error:
-        # An ImportError without a remedy is nothing that the user can mend.
+        # The user cannot fix an ImportError without a remedy.
         if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
             raise
         raise _fail(screen, str(error), 2) from None
@@ -115,7 +115,7 @@ def _fail(screen: Screen, message: str, code: int) -> typer.Exit:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON knows: arrays as lists, infinite numbers as texts, NaN as null."""
+    """Return a JSON-compatible value: arrays as lists, infinite numbers as text, NaN as null."""
     if isinstance(value, dict):
         return {str(name): _plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Standard input and pipes as data files: their readers go over a file more than once, so a copy is kept meanwhile."""
+"""Standard input and pipes as data files: readers pass over a file more than once, so they work on a temporary copy."""
 
 import shutil
 import sys
@@ -10,16 +10,16 @@ from tempfile import TemporaryDirectory
 from drsvm.datasets import DataFileError, Dataset
 
 STANDARD = Path("-")
-"""Stands for the standard input, or the standard output."""
+"""Stands for standard input or standard output."""
 
 
 def name_of(file: Path) -> str:
-    """Return the name of a file, or of what - stands for."""
+    """Return the name of a file for messages."""
     return "standard input" if file == STANDARD else file.name
 
 
 def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
-    """Read a data file, the standard input (-) or a pipe."""
+    """Read a data file, standard input (-) or a pipe."""
     if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
         return reader(file)
     shown = Path(name_of(file)) if file == STANDARD else file
@@ -42,8 +42,8 @@ def _copy(file: Path, copy: Path) -> None:
 
 
 def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
-    """Refuse a standard input that is to be read twice, or as a model."""
+    """Raise an error if standard input would be read twice, or as a model."""
     if model == STANDARD:
-        raise ValueError("-: a model is not read from the standard input: name its file.")
+        raise ValueError("-: a model cannot be read from standard input: give a file.")
     if sum(file == STANDARD for file in files) > 1:
-        raise ValueError("-: the standard input can be read only once: save it as a file first.")
+        raise ValueError("-: standard input can be read only once: save it to a file first.")

@@ -1,21 +1,25 @@
-"""Tables, for people and as CSV files."""
+"""Tables on the terminal and as CSV files."""
 
 import csv
 import io
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from drsvm.persistence.model_files import write_whole
 
 DIGITS = {
     **dict.fromkeys(["objective", "lower_bound"], ".8f"),
     **dict.fromkeys(["radius", "radius_price"], ".4g"),
     **{"gap": ".1e", "tol": ".0e", "time": ".3g"},
 }
-"""How many digits of a column are shown; of others four after the point."""
+"""Number formats by column; other columns show four decimals."""
 
 
 def show_table(console, columns: dict[str, Any], title: str | None = None) -> None:
-    """Print columns; numbers to the right, with the digits that their name calls for."""
+    """Print columns; numbers are right-aligned, in the format for their column."""
     from rich import box
     from rich.table import Table
 
@@ -30,12 +34,21 @@ def show_table(console, columns: dict[str, Any], title: str | None = None) -> No
 
 
 def csv_text(columns: dict[str, Any]) -> str:
-    """Return columns as the text of a CSV file, numbers with all their digits."""
+    """Return columns as the text of a CSV file, numbers with all digits."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
     return out.getvalue()
+
+
+def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: Callable[[Path], bytes]) -> None:
+    """Write a table and a plot; the plot is drawn first, so that a failure leaves no file."""
+    contents = {} if table is None else {table: csv_text(columns).encode()}
+    if plot is not None:
+        contents[plot] = draw(plot)
+    for target, content in contents.items():
+        write_whole(target, content)
 
 
 def _is_text(values) -> bool:

@@ -1,4 +1,4 @@
-"""Steps that several commands share: reading, splitting, scaling, and care for output files."""
+"""Steps that several commands share: reading, splitting, scaling, and checks of output files."""
 
 import os
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ from drsvm.persistence.model_files import SavedModel, is_model_file, load_model
 
 @dataclass(frozen=True)
 class Parts:
-    """Training rows with their numbers in the file (from 0) and, where there are any, test rows."""
+    """Training rows with their numbers in the file (from 0) and test rows, if any."""
 
     X: Any
     y: np.ndarray
@@ -30,24 +30,24 @@ class Parts:
 def load_parts(file: Path, data: DataOptions, split: SplitOptions, screen: Screen) -> Parts:
     """Read a file, and split it or read the test file."""
     if split.test is not None and split.test_size is not None:
-        raise ValueError("give --test or --test-size, not both.")
+        raise ValueError("use --test or --test-size, not both.")
     check_inputs(None, [file, split.test])
     options = data.read_options()
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: read(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
-    tell(dataset, screen)
+    show_notes(dataset, screen)
     labels = _labels(dataset)
     if test is not None:
-        tell(test, screen)
+        show_notes(test, screen)
         return Parts(dataset.X, labels, dataset.rows, test.X, _known_labels(test, labels), dataset)
     if split.test_size is not None:
         return Parts(*_split(dataset, labels, split), data=dataset)
     return Parts(dataset.X, labels, dataset.rows, None, None, dataset)
 
 
-def tell(dataset: Dataset, screen: Screen) -> None:
-    """Pass on what the reader took for granted."""
+def show_notes(dataset: Dataset, screen: Screen) -> None:
+    """Print the reader's notes."""
     for text in dataset.notes:
         screen.note(text)
 
@@ -56,29 +56,35 @@ def _labels(dataset: Dataset) -> np.ndarray:
     labels = dataset.y
     column = f"column {dataset.schema.label!r}" if dataset.schema.label else "the first number of every line"
     if labels is None:
-        raise DataFileError(f"{dataset.path}: has no labels.")
+        raise DataFileError(f"{dataset.path}: no labels found.")
     classes = np.unique(labels)
     n = len(labels)
     if len(classes) < 2:
         raise DataFileError(
-            f"{dataset.path}: all {n} rows have the label {classes.tolist()[0]!r} ({column}): a classifier needs two "
-            "labels at least; choose another column with --label, or add rows of another class."
+            f"{dataset.path}: all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at "
+            "least two labels: choose another column with --label, or add rows of another class."
         )
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(str(label) for label in classes[:4].tolist())
         raise DataFileError(
-            f"{dataset.path}: {column} has {len(classes)} different values in {n} rows ({some}, ...), which are no "
-            "classes: choose the label column with --label."
+            f"{dataset.path}: {column} has {len(classes)} different values in {n} rows ({some}, ...), too many for "
+            "class labels: choose the label column with --label."
         )
     return labels
 
 
+def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
+    """Return a label that is not one of the classes, or None."""
+    unknown = np.setdiff1d(labels.astype(str), classes.astype(str))
+    return str(unknown[0]) if len(unknown) else None
+
+
 def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     if test.y is None:
-        raise DataFileError(f"{test.path}: has no label column {test.schema.label!r}, which testing needs.")
-    unknown = np.setdiff1d(test.y.astype(str), labels.astype(str))
-    if len(unknown):
-        raise DataFileError(f"{test.path}: has the label {unknown[0]!r}, which the training file has not.")
+        raise DataFileError(f"{test.path}: no label column {test.schema.label!r}; testing needs labels.")
+    unknown = unknown_label(test.y, labels)
+    if unknown is not None:
+        raise DataFileError(f"{test.path}: has the label {unknown!r}, which is not in the training file.")
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
@@ -90,7 +96,7 @@ def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"{dataset.path}: one row only has the label {rare!r}: --test-size needs two of each.")
+        raise DataFileError(f"{dataset.path}: only one row has the label {rare!r}; --test-size needs two of each.")
     try:
         X, X_test, y, y_test, rows, _ = train_test_split(
             dataset.X, labels, dataset.rows, test_size=size, random_state=split.seed, stratify=labels
@@ -101,30 +107,30 @@ def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
 
 
 def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file in the way it was trained."""
+    """Load a model and read a file the way its training file was read."""
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
         saved = load_model(model)
         if not isinstance(saved.metadata.get("schema"), dict):
-            raise ValueError(f"{model}: does not say how its data files are read; it was not saved by drsvm fit.")
+            raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
         dataset = read_for(saved, file, options)
-    tell(dataset, screen)
+    show_notes(dataset, screen)
     return saved, dataset
 
 
 def read_for(saved: SavedModel, file: Path, options: FileOptions) -> Dataset:
-    """Read a file in the way a model was trained; one with an imputer fills empty cells unless told otherwise."""
+    """Read a file the way the training file of a model was read; with an imputer, empty cells are filled by default."""
     imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
     wanted = options.read_options()
     if wanted.missing == "median" and not imputes:
-        raise ValueError("--missing median: the model was trained without it; train again, or give --missing drop.")
+        raise ValueError("--missing median: the model was trained without it; retrain, or use --missing drop.")
     if wanted.missing == "error" and imputes:
         wanted = replace(wanted, missing="median")
     return read_from(file, lambda path: read_like(path, Schema.from_dict(saved.metadata["schema"]), wanted))
 
 
 def preprocessing_steps(X, standardise: bool, fill: bool) -> list[Any]:
-    """Return unfitted steps: an imputer, a scaler; sparse data are not centred, because that would fill them."""
+    """Return unfitted steps: an imputer, a scaler; sparse data are not centred, to keep them sparse."""
     from scipy import sparse
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import StandardScaler
@@ -143,16 +149,16 @@ def preprocessed(parts: Parts, *, standardise: bool, fill: bool) -> tuple[Any, A
 
 
 def label_called(labels: np.ndarray, name: str) -> Any:
-    """Return the label that is written like this."""
+    """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():
         if str(label) == name:
             return label
     known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
-    raise ValueError(f"--positive {name}: the labels are {known}.")
+    raise ValueError(f"--positive {name}: unknown label; the labels are {known}.")
 
 
 def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | None) -> tuple[str, list[Any]]:
-    """Return the name of the positive side and the labels as truth values; more than two classes need `positive`."""
+    """Return the name of the positive class and the labels as booleans; more than two classes need `positive`."""
     classes = np.unique(labels)
     names = [str(label) for label in classes.tolist()]
     if positive is None and len(classes) > 2:
@@ -165,31 +171,29 @@ def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | No
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
-    """Refuse output files that cannot be written or that are input files, before any work is done."""
+    """Raise an error, before any work is done, if an output file cannot be written or is an input file."""
     taken = [path for path in inputs if path is not None]
     for output in outputs:
         if output is None:
             continue
         if output == STANDARD:
-            raise ValueError("-: nothing but predictions is written to the standard output: name a file.")
+            raise ValueError("-: only predictions can be written to standard output: give a file.")
         if any(_same(output, other) for other in taken):
-            raise ValueError(
-                f"{output}: is also another file of this command: choose another name, lest it be overwritten."
-            )
+            raise ValueError(f"{output}: is used twice in this command and would be overwritten: choose another name.")
         folder = output.resolve().parent
         if output.is_dir():
-            raise ValueError(f"{output}: is a folder: name a file in it.")
+            raise ValueError(f"{output}: is a folder: give a file in it.")
         if not folder.is_dir():
-            raise ValueError(f"{output}: there is no folder {folder}: create it first.")
+            raise ValueError(f"{output}: the folder {folder} does not exist: create it first.")
         if not os.access(folder, os.W_OK):
-            raise ValueError(f"{output}: the folder {folder} may not be written to.")
+            raise ValueError(f"{output}: the folder {folder} is not writable: choose another one.")
         taken.append(output)
 
 
 def check_model_output(output: Path | None) -> None:
-    """Refuse to overwrite what is no model."""
+    """Raise an error rather than overwrite a file that is not a model."""
     if output is not None and output.is_file() and output.stat().st_size and not is_model_file(output):
-        raise ValueError(f"{output}: exists and is no drsvm model: delete it first, or choose another name.")
+        raise ValueError(f"{output}: exists and is not a drsvm model: delete it first, or choose another name.")
 
 
 def _same(one: Path, other: Path) -> bool:
@@ -199,10 +203,10 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def accuracy(model, X, y) -> dict[str, float]:
-    """Return the share of correct labels, over all rows and as a mean over the classes."""
-    right = model.predict(X) == y
+    """Return the share of correct predictions, over all rows and averaged over the classes."""
+    correct = model.predict(X) == y
     return {
-        "accuracy": float(np.mean(right)),
-        "balanced_accuracy": float(np.mean([np.mean(right[y == label]) for label in np.unique(y)])),
+        "accuracy": float(np.mean(correct)),
+        "balanced_accuracy": float(np.mean([np.mean(correct[y == label]) for label in np.unique(y)])),
         "rows": len(y),
     }

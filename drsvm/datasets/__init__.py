@@ -2,7 +2,7 @@
 
     file → columns chosen by name → numbers, labels → Dataset
 
-What is wrong with a file is said with its name, the line or column, and the remedy (`DataFileError`).
+Errors (`DataFileError`) name the file, the line or column, and the remedy.
 """
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema

@@ -1,4 +1,4 @@
-"""CSV files: pyarrow reads them quickly where it is installed; else, and where it finds fault, the csv module does."""
+"""CSV files: read with pyarrow if it is installed, which is fast; otherwise, or if it fails, with the csv module."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from drsvm.datasets.arrow_files import read_csv_columns
-from drsvm.datasets.files import DataFileError, opened, refuse
+from drsvm.datasets.files import DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts, is_text, shown
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
@@ -17,7 +17,7 @@ csv.field_size_limit(1 << 24)
 
 
 class CsvFile:
-    """A CSV file: the names of its columns at once, their values when asked for."""
+    """A CSV file: reads the column names at once, their values on demand."""
 
     def __init__(self, path: Path, head: bytes, delimiter: str | None, header: bool | None):
         self.path = path
@@ -30,14 +30,14 @@ class CsvFile:
             raise self._bad_quotes(1, error) from None
         self.has_header = any(map(_is_name, first)) if header is None else header
         if not self.has_header:
-            reason = "" if header is False else "The first line holds numbers only: "
+            reason = "" if header is False else "The first line has only numbers: "
             self.notes.append(f"{reason}the columns are called column0, column1, ...")
         self.names = [cell if cell and self.has_header else f"column{index}" for index, cell in enumerate(first)]
         if len(first) == 1:
             raise self._one_column(text)
 
     def _decoded(self, head: bytes) -> str:
-        cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # a character must not be cut in two
+        cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
         try:
             return (head[:cut] or head).decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -47,18 +47,18 @@ class CsvFile:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         first = next((row for row in reader if row), None)
         if first is None or not text.strip():
-            raise refuse(self.path, "has no rows.")
+            raise invalid(self.path, "no rows found.")
         for cell in filter(_has_line_break, first):
-            if self.delimiter in cell:  # a name may hold either, but hardly both
-                raise refuse(
+            if self.delimiter in cell:  # a name may contain either, but rarely both
+                raise invalid(
                     self.path,
-                    f"the name {shown(cell)} in the header goes over several lines and holds the separator "
-                    f"{self.delimiter!r}: a quote is not closed.",
+                    f"the name {shown(cell)} in the header spans several lines and contains the delimiter "
+                    f"{self.delimiter!r}: add the missing closing quote.",
                 )
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
     def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
-        """Return columns by name; those of `as_text` are not turned into numbers."""
+        """Return columns by name; those in `as_text` are not converted to numbers."""
         columns = read_csv_columns(self.path, self.names, self.has_header, self.delimiter, wanted, as_text)
         if columns is None:
             numbered = {name: place for place, name in enumerate(self.names)}
@@ -69,37 +69,37 @@ class CsvFile:
                 for name, place in places.items()
             }
         if not len(columns[wanted[0]]):
-            raise refuse(self.path, "has no rows below its header.")
+            raise invalid(self.path, "no rows found below the header.")
         for name, column in columns.items():
             self._check_line_breaks(name, column)
         return columns
 
     def _check_line_breaks(self, name: str, column: Column) -> None:
-        """Refuse cells over several lines in a column that is used; elsewhere they do no harm."""
+        """Raise an error if a cell of a column that is used spans several lines; in other columns it is harmless."""
         broken = [row for row, text in enumerate(column) if text and _has_line_break(text)] if is_text(column) else []
         if broken:
-            raise refuse(
+            raise invalid(
                 self.path,
-                f"the cell of column {name!r} that begins in {self.place(broken[0])} goes over several lines: a quote "
-                "is not closed, or a text holds a line break.",
+                f"the cell of column {name!r} that starts in {self.place(broken[0])} spans several lines: add the "
+                "missing closing quote, or remove the line break.",
             )
 
     def place(self, row: int) -> str:
-        """Return where a row is found in the file."""
+        """Return the position of a row in the file."""
         return next((f"line {line}" for index, (line, _) in enumerate(self._records()) if index == row), f"row {row}")
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the line number and the cells of every row; refuse rows of another length."""
+        """Yield the line number and the cells of every row; raise an error if a row has another length."""
         records = self._all_records()
         if self.has_header:
             next(records, None)
         for line, cells in records:
             if len(cells) != len(self.names):
-                raise refuse(
+                raise invalid(
                     self.path,
-                    f"line {line} has {len(cells)} columns, but there are {len(self.names)} in the first: is it cut "
-                    f"off, or does a cell hold the separator {self.delimiter!r} without quotes"
-                    f"{' (a decimal comma, perhaps)' if self.delimiter == ',' else ''}?",
+                    f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut "
+                    f"off, or does a cell contain an unquoted {self.delimiter!r}"
+                    f"{' (perhaps a decimal comma)' if self.delimiter == ',' else ''}?",
                 )
             yield line, cells
 
@@ -122,11 +122,13 @@ class CsvFile:
             yield lines
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        return refuse(self.path, f"line {line}: a quote is not closed, or one inside a cell is not doubled ({error}).")
+        return invalid(
+            self.path, f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
+        )
 
     def _not_utf8(self, position: int, line: int | None) -> DataFileError:
         where = f"line {line} " if line else ""
-        return refuse(
+        return invalid(
             self.path,
             f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8.",
         )
@@ -134,26 +136,26 @@ class CsvFile:
     def _one_column(self, text: str) -> DataFileError:
         line = text.lstrip().splitlines()[0]
         other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
-        hint = f"it seems to be separated by a {DELIMITERS[other]}" if other else "is it a CSV file at all?"
+        hint = f"the delimiter seems to be a {DELIMITERS[other]}." if other else "is it a CSV file?"
         used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
-        return refuse(self.path, f"line 1 has one column only when it is split at every {used}: {hint} (--delimiter).")
+        return invalid(self.path, f"line 1 has only one column with the delimiter {used} (--delimiter): {hint}")
 
 
 def likely_delimiter(text: str) -> str:
-    """Return the separator that splits the first lines into the same number of columns, more than one."""
+    """Return the delimiter that splits the first lines into the same number of columns, at least two."""
     start = "\n".join(text.splitlines()[:10])
     widths = {}
     for mark in DELIMITERS:
         rows = [row for row in csv.reader(io.StringIO(start), delimiter=mark) if row]
-        # The last one may be cut off where the text is only the head of a file.
+        # The last row may be cut off, since the text may be only the head of a file.
         counts = {len(row) for row in rows[: max(1, len(rows) - 1)]}
         widths[mark] = (len(counts) == 1, min(counts, default=0))
     even = {mark: width for mark, (same, width) in widths.items() if same and width > 1}
     if len(even) > 1:
-        even.pop(" ", None)  # texts hold blanks, too
+        even.pop(" ", None)  # texts contain spaces too
     if ";" in even:
         even.pop(",", None)  # decimal commas
-    if not even:  # a ragged file: by its first line
+    if not even:  # a ragged file: use its first line
         first = text.lstrip().splitlines()[0] if text.strip() else ""
         even = {mark: first.count(mark) for mark in DELIMITERS if mark != " "}
     return max(even, key=lambda mark: even[mark])
@@ -162,7 +164,8 @@ def likely_delimiter(text: str) -> str:
 def _check_delimiter(given: str) -> str:
     delimiter = NAMED_DELIMITERS.get(given, given)
     if len(delimiter) != 1:
-        raise DataFileError(f"the delimiter must be one character or one of {', '.join(NAMED_DELIMITERS)}: {given!r}.")
+        names = ", ".join(NAMED_DELIMITERS)
+        raise DataFileError(f"the delimiter must be a single character or one of {names}, got {given!r}.")
     return delimiter
 
 

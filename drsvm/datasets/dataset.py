@@ -1,4 +1,4 @@
-"""What a reader is told and what it returns."""
+"""Options and results of the readers."""
 
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -12,28 +12,28 @@ MAX_CATEGORIES = 100
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read; None means: find out.
+    """How to read a file; None means that it is detected.
 
     Attributes
     ----------
     format : {"svmlight", "csv", "parquet"}, optional
-        Format of the file; by default from its content.
+        Format of the file; detected from its content by default.
     label : str, optional
         Name or index (0 is the first, -1 the last) of the label column.
     features, drop : tuple of str
-        Names or indices of the columns to use (none given: all others), and of those to leave out.
+        Names or indices of the columns to use (if empty, all others), and of those to drop.
     delimiter : str, optional
-        What separates the columns of a CSV file.
+        Delimiter of the columns of a CSV file.
     header : bool, optional
-        Whether the first line of a CSV file holds the names of the columns.
+        Whether the first line of a CSV file contains the column names.
     one_hot : bool
-        Whether text columns become indicator columns, one per category.
+        Whether to encode text columns as indicator columns, one per category.
     missing : {"error", "drop", "median"}
-        What to do with empty cells: refuse the file, leave out their rows, or keep them as NaN for an imputer.
+        How to treat empty cells: raise an error, drop their rows, or keep them as NaN for an imputer.
     index_base : {0, 1}, optional
-        Number of the first feature of an svmlight file.
+        Index of the first feature of an svmlight file.
     max_features : int
-        Features of an svmlight file beyond which an index counts as mistyped.
+        Maximum number of features of an svmlight file; a larger index counts as mistyped.
     """
 
     format: str | None = None
@@ -50,7 +50,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Schema:
-    """What a model must know of its training file to read another one in the same way.
+    """The structure of a training file, needed to read another file in the same way.
 
     Attributes
     ----------
@@ -61,11 +61,11 @@ class Schema:
     label : str, optional
         Name of the label column.
     columns : list of str
-        Names of the feature columns as they are in the file.
+        Names of the feature columns in the file.
     categories : dict
         The categories of the text columns among them, in the order of their indicator columns.
     index_base : int
-        Number of the first feature of an svmlight file.
+        Index of the first feature of an svmlight file.
     """
 
     kind: str
@@ -81,13 +81,13 @@ class Schema:
 
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "Schema":
-        """Return the schema that `to_dict` has described."""
+        """Return the schema from the result of `to_dict`."""
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in plain.items() if name in known})
 
     @property
     def feature_names(self) -> list[str] | None:
-        """Names of the features after encoding; None for svmlight files, which have none."""
+        """Names of the features after encoding; None for svmlight files, which have no names."""
         if self.kind == "sparse":
             return None
         return [name for column in self.columns for name in self._names_of(column)]
@@ -107,15 +107,15 @@ class Dataset:
     X : array or CSR array of shape (n_rows, n_features)
         Features.
     y : array of shape (n_rows,), optional
-        Labels, integers where they are whole numbers, else texts; None where the file has none.
+        Labels, as integers if all are whole numbers, otherwise as text; None if the file has none.
     schema : Schema
-        How X and y came from the file.
+        The structure of the file.
     notes : list of str
-        What was taken for granted, in sentences for the user.
+        Assumptions made while reading, as sentences for the user.
     path : Path
         The file.
     rows : array of ints
-        Which rows of the file these are (rows may have been left out).
+        Positions of these rows in the file (rows may have been dropped).
     """
 
     X: Any
@@ -127,7 +127,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and features."""
+        """Numbers of rows and features."""
         return self.X.shape
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Opening files: what compresses them, what format they have, and what speaks against it."""
+"""Opening files: compression, format, and signs of damage."""
 
 import bz2
 import gzip
@@ -14,7 +14,7 @@ from typing import Any
 HEAD_BYTES = 1 << 16
 
 COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
-"""Endings of compressed files and the bytes these begin with."""
+"""Suffixes of compressed files and the bytes they start with."""
 
 FORMATS = {
     ".svm": "svmlight",
@@ -28,7 +28,7 @@ FORMATS = {
 
 SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.]\S*(\s+qid:\S+)?(\s+[+-]?\d+:\S*)+\s*(#.*)?$")
 
-NOT_FOR_US = {
+UNSUPPORTED = {
     b"PK\x03\x04": "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV",
     b"\x89HDF": "is an HDF5 file: convert it to Parquet or CSV",
     b"\x80\x04\x95": "is a pickle: save the table as Parquet or CSV",
@@ -37,47 +37,47 @@ NOT_FOR_US = {
 
 
 class DataFileError(ValueError):
-    """A data file cannot be used; the message names the file, the place and the remedy."""
+    """A data file cannot be used; the message names the file, the position and the remedy."""
 
 
-def refuse(path: Path, what: str) -> DataFileError:
+def invalid(path: Path, what: str) -> DataFileError:
     """Return an error about a file."""
     return DataFileError(f"{path}: {what}")
 
 
 def check_readable(path: Path) -> None:
-    """Refuse what is no readable file."""
+    """Raise an error if a path is not a readable file."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise refuse(path, "is a pipe or a device, and is read more than once: save it as a file first.")
+        raise invalid(path, "is a pipe or a device and cannot be read more than once: save it to a file first.")
     try:
         with path.open("rb") as stream:
             stream.read(1)
     except FileNotFoundError:
-        raise refuse(path, f"there is no such file{_close_names(path)}") from None
+        raise invalid(path, f"no such file{_close_names(path)}") from None
     except IsADirectoryError:
-        raise refuse(path, "is a folder: name a file in it.") from None
+        raise invalid(path, "is a folder: give a file in it.") from None
     except PermissionError:
-        if path.is_dir():  # Windows says so of folders
-            raise refuse(path, "is a folder: name a file in it.") from None
-        raise refuse(path, "may not be read: change its permissions (chmod +r), or ask its owner.") from None
+        if path.is_dir():  # Windows raises it for folders
+            raise invalid(path, "is a folder: give a file in it.") from None
+        raise invalid(path, "permission denied: change its permissions (chmod +r), or ask its owner.") from None
     except OSError as error:
-        raise refuse(path, f"cannot be read ({error.strerror or error}).") from None
+        raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
 
 
 def _close_names(path: Path) -> str:
     from difflib import get_close_matches
 
     try:
-        there = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
         return "."
-    near = get_close_matches(path.name, there, n=1)
+    near = get_close_matches(path.name, names, n=1)
     return f"; did you mean {near[0]}?" if near else "."
 
 
 @contextmanager
 def opened(path: Path):
-    """Open a file for reading bytes, decompressed; damage is reported wherever it is met."""
+    """Open a file for reading decompressed bytes; damage found later in the block is reported too."""
     check_readable(path)
     ending = compression_of(path)
     try:
@@ -101,20 +101,20 @@ def _signs_of_damage() -> tuple[type[Exception], ...]:
 
 
 def _damaged(path: Path, error: Exception) -> DataFileError:
-    return refuse(path, f"is truncated or damaged ({error}): copy or download it again.")
+    return invalid(path, f"is truncated or damaged ({error}): copy or download it again.")
 
 
 def compression_of(path: Path) -> str | None:
-    """Return the ending that stands for the compression of a file's content, None where it is not compressed."""
+    """Return the suffix for the compression of a file's content, or None if it is not compressed."""
     with path.open("rb") as stream:
         start = stream.read(8)
     found = next((ending for ending, magic in COMPRESSIONS.items() if start.startswith(magic)), None)
-    promised = path.suffix.lower()
-    if promised in COMPRESSIONS and found != promised:
+    expected = path.suffix.lower()
+    if expected in COMPRESSIONS and found != expected:
         if not start:
-            raise refuse(path, "is empty.")
-        actual = f"compressed as {found}" if found else "not compressed at all, or damaged"
-        raise refuse(path, f"ends in {promised}, but is {actual}: rename it, or copy or download it again.")
+            raise invalid(path, "is empty.")
+        actual = f"compressed as {found}" if found else "not compressed, or damaged"
+        raise invalid(path, f"ends in {expected}, but is {actual}: rename it, or copy or download it again.")
     return found
 
 
@@ -135,26 +135,26 @@ def _open_zst(path: Path) -> Any:
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise refuse(
+        raise invalid(
             path, "files compressed with zstd need pyarrow: pip install 'drsvm[data]', or unpack it with unzstd."
         ) from None
     with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
-        return io.BytesIO(stream.read())  # it has no lines of its own
+        return io.BytesIO(stream.read())  # pyarrow's stream cannot be read by lines
 
 
 def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, decompressed: its first line at least."""
+    """Return the first bytes of a file, decompressed: at least its first line."""
     with opened(path) as stream:
         head = stream.read(HEAD_BYTES)
         if b"\n" not in head and not head.startswith(b"PAR1"):
             head += stream.readline()
     if not head:
-        raise refuse(path, "is empty.")
+        raise invalid(path, "is empty.")
     return head
 
 
 def ends_in_mid_line(path: Path) -> bool:
-    """Say whether a text file that is not compressed lacks its last line break."""
+    """Return whether an uncompressed text file lacks its last line break."""
     if compression_of(path):
         return False
     with path.open("rb") as stream:
@@ -163,39 +163,39 @@ def ends_in_mid_line(path: Path) -> bool:
 
 
 def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
-    """Return the format of a file by its content, and a note where its name says something else."""
+    """Return the format of a file by its content, and a note if its name suggests another one."""
     if head.startswith(b"PAR1"):
         found = "parquet"
     else:
         check_text(path, head)
         found = "svmlight" if looks_like_svmlight(head) else "csv"
-    promised = promised_format(path)
-    if promised == "parquet" and found != promised:
-        raise refuse(path, "is not a Parquet file, whatever its name says: is it complete? Else give --format.")
-    if promised == "svmlight" and found != promised:
-        return promised, None  # the svmlight reader says what is wrong with the first line
-    note = None if promised in (None, found) else f"{path.name} has the content of a {found} file, and is read as one."
+    expected = format_of_name(path)
+    if expected == "parquet" and found != expected:
+        raise invalid(path, "is not a Parquet file despite its name: is it complete? Otherwise use --format.")
+    if expected == "svmlight" and found != expected:
+        return expected, None  # the svmlight reader explains what is wrong with the first line
+    note = None if expected in (None, found) else f"{path.name} contains {found} data and is read as such."
     return found, note
 
 
-def promised_format(path: Path) -> str | None:
-    """Return the format that the name of a file stands for."""
+def format_of_name(path: Path) -> str | None:
+    """Return the format that the name of a file suggests."""
     endings = [ending.lower() for ending in path.suffixes]
     return next((FORMATS[ending] for ending in reversed(endings) if ending in FORMATS), None)
 
 
 def check_text(path: Path, head: bytes) -> None:
-    """Refuse what is no text."""
-    for magic, what in NOT_FOR_US.items():
+    """Raise an error if the content is not text."""
+    for magic, what in UNSUPPORTED.items():
         if head.startswith(magic):
-            raise refuse(path, f"{what}.")
+            raise invalid(path, f"{what}.")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise refuse(path, "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8.")
+        raise invalid(path, "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8.")
     if b"\x00" in head:
-        raise refuse(path, "holds binary data, not text: drsvm reads svmlight, CSV and Parquet files.")
+        raise invalid(path, "contains binary data, not text: drsvm reads svmlight, CSV and Parquet files.")
 
 
 def looks_like_svmlight(head: bytes) -> bool:
-    """Say whether one of the first lines has the form ``label index:value …``."""
+    """Return whether one of the first lines has the form ``label index:value …``."""
     lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
     return any(SVMLIGHT_LINE.match(line) for line in lines)

@@ -1,4 +1,4 @@
-"""From a file to numbers: `read` for a new file, `read_like` for one that a model shall be applied to."""
+"""From a file to numbers: `read` for a new file, `read_like` for a file that a model is applied to."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +16,8 @@ from drsvm.datasets.files import (
     check_text,
     detect_format,
     ends_in_mid_line,
+    invalid,
     read_head,
-    refuse,
 )
 from drsvm.datasets.notes import empty_categories, suspicions, unknown_categories
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
@@ -52,61 +52,61 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     Raises
     ------
     DataFileError
-        If the file is not what it should be; the message names the place and the remedy.
+        If the file cannot be used; the message names the position and the remedy.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
     if kind == "svmlight":
         return _with_notes(read_svmlight(path, options), notes)
     file = _table(path, kind, head, options)
-    label, columns, taken = choose_columns(path, file.names, options)
+    label, columns, assumed = choose_columns(path, file.names, options)
     values = file.read([label, *columns], as_text={label})
-    kept, left_out = _kept_rows(file, label, columns, values, options.missing)
+    kept, dropped = _kept_rows(file, label, columns, values, options.missing)
     categories = _categories(file, columns, values, kept, options.one_hot)
     schema = Schema("table", 0, label, columns, categories)
     schema = replace(schema, n_features=len(schema.feature_names or []))
     X = _matrix(file, schema, values, kept, options.missing, fixed=False)
-    found = [*notes, *file.notes, *taken, *left_out, *suspicions(columns, values)]
+    found = [*notes, *file.notes, *assumed, *dropped, *suspicions(columns, values)]
     found += empty_categories(schema, values, kept)
     return Dataset(X, labels_of(values[label][kept]), schema, found, path, kept)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
-    """Read a file in the way of an earlier one; columns are found by name, labels may be missing.
+    """Read a file in the same way as an earlier one; columns are found by name, labels may be missing.
 
     Parameters
     ----------
     path : str or Path
         The file.
     schema : Schema
-        That of the earlier file.
+        Schema of the earlier file.
     options : ReadOptions, optional
-        ``format``, ``label``, ``delimiter``, ``header`` and ``missing`` count; the rest is the schema's.
+        Only ``format``, ``label``, ``delimiter``, ``header`` and ``missing`` are used; the schema determines the rest.
 
     Returns
     -------
     Dataset
-        ``y`` is None where the file has no label column.
+        ``y`` is None if the file has no label column.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
     if (kind == "svmlight") != (schema.kind == "sparse"):
         trained = "an svmlight file" if schema.kind == "sparse" else "a table with named columns"
-        raise refuse(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
+        raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
     if kind == "svmlight":
         return _with_notes(read_svmlight_like(path, schema), notes)
     file = _table(path, kind, head, options)
-    label = _label_if_there(path, file.names, schema, options)
+    label = _label_if_present(path, file.names, schema, options)
     for column in schema.columns:
         if column not in file.names:
             raise no_such_column(path, file.names, column, "needed by the model")
     wanted = [*([label] if label else []), *schema.columns]
     values = file.read(wanted, as_text={*schema.categories, *([label] if label else [])})
-    kept, left_out = _kept_rows(file, label, schema.columns, values, options.missing)
+    kept, dropped = _kept_rows(file, label, schema.columns, values, options.missing)
     X = _matrix(file, schema, values, kept, options.missing, fixed=True)
     y = labels_of(values[label][kept]) if label else None
     unknown = unknown_categories(schema, values, kept)
-    found = [*notes, *file.notes, *left_out, *unknown, *empty_categories(schema, values, kept)]
+    found = [*notes, *file.notes, *dropped, *unknown, *empty_categories(schema, values, kept)]
     return Dataset(X, y, schema, found, path, kept)
 
 
@@ -121,7 +121,7 @@ def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
     if kind != "parquet":
         check_text(path, head)
         if ends_in_mid_line(path):
-            notes.append(f"{path.name} does not end in a line break: if it was cut off, its last row is incomplete.")
+            notes.append(f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete.")
     return kind, head, notes
 
 
@@ -135,7 +135,7 @@ def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
     return replace(data, notes=[*notes, *data.notes])
 
 
-def _label_if_there(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:
+def _label_if_present(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:
     if options.label is not None:
         return find(path, names, options.label, "--label")
     return schema.label if schema.label in names else None
@@ -145,7 +145,7 @@ def _label_if_there(path: Path, names: list[str], schema: Schema, options: ReadO
 
 
 def _kept_rows(file: TableFile, label, columns, values, missing: str) -> tuple[np.ndarray, list[str]]:
-    """Return the rows to keep; where missing values are not to be dropped, that is all of them."""
+    """Return the rows to keep: all of them unless missing values are to be dropped."""
     n = len(values[columns[0]])
     if missing == "drop":
         lacking = np.zeros(n, dtype=bool)
@@ -153,13 +153,13 @@ def _kept_rows(file: TableFile, label, columns, values, missing: str) -> tuple[n
             lacking |= is_missing(values[name])
         kept = np.flatnonzero(~lacking)
         if not len(kept):
-            raise refuse(file.path, "every row has a missing value: leave out empty columns with --drop.")
-        return kept, [f"{n - len(kept)} of {n} rows have missing values and are left out."] if len(kept) < n else []
+            raise invalid(file.path, "every row has a missing value: drop empty columns with --drop.")
+        return kept, [f"{n - len(kept)} of {n} rows have missing values and are dropped."] if len(kept) < n else []
     if label is not None and is_missing(values[label]).any():
         row = int(np.argmax(is_missing(values[label])))
-        raise refuse(
+        raise invalid(
             file.path,
-            f"{file.place(row)} has no label (column {label!r}): fill it in, or give --missing drop.",
+            f"{file.place(row)} has no label (column {label!r}): fill it in, or use --missing drop.",
         )
     return np.arange(n), []
 
@@ -168,7 +168,7 @@ def _kept_rows(file: TableFile, label, columns, values, missing: str) -> tuple[n
 
 
 def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[str, list[str]]:
-    """Return the categories of text columns; refuse text where it is not to be encoded, and numbers with commas."""
+    """Return the categories of text columns; raise an error for unencoded text and for numbers with commas."""
     texts = [name for name in columns if is_text(values[name])]
     with_commas = [name for name in texts if has_commas(values[name])]
     if with_commas:
@@ -179,9 +179,9 @@ def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[s
     for name in texts:
         categories = sorted({value for value in values[name][kept] if value is not None})
         if len(categories) > MAX_CATEGORIES:
-            raise refuse(
+            raise invalid(
                 file.path,
-                f"column {name!r} has {len(categories)} different texts, more than {MAX_CATEGORIES}: leave it out "
+                f"column {name!r} has {len(categories)} different texts, more than {MAX_CATEGORIES}: drop it "
                 f"with --drop {quote(name)}, or group them first.",
             )
         found[name] = categories
@@ -189,46 +189,46 @@ def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[s
 
 
 def _text_found(file: TableFile, texts: list[str], values, fixed: bool = False) -> DataFileError:
-    """Return an error on the first text column: some wrong cells among numbers, or a column of texts."""
+    """Return an error for the first text column: a few wrong cells among numbers, or a column of text."""
     name = texts[0]
     given = [(row, text) for row, text in enumerate(values[name]) if text is not None]
     odd = [(row, text) for row, text in given if as_number(text) is None]
     if not given:
-        return refuse(file.path, f"column {name!r} is empty: leave it out with --drop {quote(name)}.")
+        return invalid(file.path, f"column {name!r} is empty: drop it with --drop {quote(name)}.")
     row, text = (odd or given)[0]
-    where = f"column {name!r} holds the text {shown(text)} ({file.place(row)})"
+    where = f"column {name!r} contains the text {shown(text)} ({file.place(row)})"
     if odd and (len(odd) <= 0.5 * len(given) or fixed):
-        remedy = "correct it, or empty the cell and give --missing"
+        remedy = "correct it, or empty the cell and use --missing"
         rest = f"while {len(given) - len(odd)} of {len(given)} values are numbers: {remedy}"
-        return refuse(file.path, f"{where}, {rest}{_leave_out(name, fixed)}.")
-    others = f"; there is text in {', '.join(map(repr, texts[1:6]))} too" if len(texts) > 1 else ""
+        return invalid(file.path, f"{where}, {rest}{_or_drop(name, fixed)}.")
+    others = f"; {', '.join(map(repr, texts[1:6]))} also contain text" if len(texts) > 1 else ""
     drops = " ".join(f"--drop {quote(column)}" for column in texts[:6])
-    return refuse(file.path, f"{where}{others}: leave it out ({drops}), or encode the categories with --one-hot.")
+    return invalid(file.path, f"{where}{others}: drop text columns ({drops}), or encode them with --one-hot.")
 
 
 def _commas_found(file: TableFile, names: list[str], values, fixed: bool = False) -> DataFileError:
-    """Return an error on columns of numbers with decimal commas, or with commas between thousands."""
+    """Return an error for columns of numbers with decimal commas, or with commas as thousands separators."""
     name = names[0]
     row = next(row for row, text in enumerate(values[name]) if text is not None and is_number_with_commas(text))
-    others = f" (and likewise in {', '.join(map(repr, names[1:6]))})" if len(names) > 1 else ""
-    return refuse(
+    others = f" (similarly in {', '.join(map(repr, names[1:6]))})" if len(names) > 1 else ""
+    return invalid(
         file.path,
-        f"column {name!r} holds {shown(values[name][row])} ({file.place(row)}){others}: write decimal points, not "
-        f"commas, and no separators of thousands, as in 1234.5{_leave_out(name, fixed)}.",
+        f"column {name!r} contains {shown(values[name][row])} ({file.place(row)}){others}: use decimal points and no "
+        f"thousands separators, as in 1234.5{_or_drop(name, fixed)}.",
     )
 
 
-def _leave_out(name: str, fixed: bool) -> str:
-    return "" if fixed else f"; or leave the column out with --drop {quote(name)}"
+def _or_drop(name: str, fixed: bool) -> str:
+    return "" if fixed else f"; or drop the column with --drop {quote(name)}"
 
 
 def _matrix(file: TableFile, schema: Schema, values, kept, missing: str, *, fixed: bool) -> np.ndarray:
-    """Return the features as one array; `fixed`: a model needs them all, so no column can be left out."""
+    """Return the features as one array; `fixed`: a model needs all of them, so no column can be dropped."""
     X = np.empty((len(kept), schema.n_features))
     place = 0
     for name in schema.columns:
         if missing == "error":
-            _refuse_missing(file, name, values[name], kept, fixed)
+            _check_missing(file, name, values[name], kept, fixed)
         if name in schema.categories:
             categories = schema.categories[name]
             X[:, place : place + len(categories)] = _indicators(values[name][kept], categories)
@@ -245,18 +245,18 @@ def _indicators(texts: Column, categories: list[str]) -> np.ndarray:
     return chosen[:, None] == np.arange(len(categories))
 
 
-def _refuse_missing(file: TableFile, name: str, column: Column, kept, fixed: bool) -> None:
+def _check_missing(file: TableFile, name: str, column: Column, kept, fixed: bool) -> None:
     lacking = is_missing(column[kept])
     if not lacking.any():
         return
     row = int(kept[np.argmax(lacking)])
     share = f"{np.count_nonzero(lacking)} of {len(lacking)} values are missing"
-    fill = "train the model again with --missing median" if fixed else "fill them with --missing median"
-    leave_out = "" if fixed else f", or leave the column out with --drop {quote(name)}"
-    raise refuse(
+    fill = "retrain the model with --missing median" if fixed else "fill them with --missing median"
+    drop = "" if fixed else f", or drop the column with --drop {quote(name)}"
+    raise invalid(
         file.path,
-        f"column {name!r} has no value at {file.place(row)} ({share}): leave such rows out with --missing drop, "
-        f"or {fill}{leave_out}.",
+        f"column {name!r} has no value at {file.place(row)} ({share}): drop such rows with --missing drop, "
+        f"or {fill}{drop}.",
     )
 
 
@@ -267,7 +267,7 @@ def _checked_numbers(file: TableFile, name: str, column: Column, kept, missing: 
     numbers = column[kept]
     if np.isinf(numbers).any():
         row = int(kept[np.argmax(np.isinf(numbers))])
-        raise refuse(file.path, f"column {name!r} is infinite at {file.place(row)}: correct it, or empty the cell.")
+        raise invalid(file.path, f"column {name!r} is infinite at {file.place(row)}: correct it, or empty the cell.")
     if missing == "median" and not fixed and np.isnan(numbers).all():
-        raise refuse(file.path, f"column {name!r} is empty: leave it out with --drop {quote(name)}.")
+        raise invalid(file.path, f"column {name!r} is empty: drop it with --drop {quote(name)}.")
     return numbers

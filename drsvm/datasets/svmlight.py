@@ -1,4 +1,4 @@
-"""svmlight files: scikit-learn parses them; what it refuses, or takes too kindly, is found line by line here."""
+"""svmlight files: parsed by scikit-learn; errors, and values that it accepts too readily, are located line by line."""
 
 import io
 from collections.abc import Iterator
@@ -8,65 +8,66 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import compression_of, opened, refuse
+from drsvm.datasets.files import compression_of, invalid, opened
 from drsvm.datasets.values import whole_numbers
 
 LONELY = 10
-"""A last feature in one row only, with an index this many times that of the feature before, looks mistyped."""
+"""The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
 
 
 def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
-    """Read an svmlight file whose number of features is not known."""
+    """Read an svmlight file whose number of features is unknown."""
     if options.label or options.features or options.drop or options.one_hot:
-        raise refuse(path, "--label, --features, --drop and --one-hot are about columns; an svmlight file has none.")
+        raise invalid(path, "--label, --features, --drop and --one-hot do not apply to svmlight files: omit them.")
     X, y = _parse(path)
     base, notes = _index_base(path, X, options.index_base)
     n_features = _count(path, X, base, options.max_features)
     lonely = _lonely_feature(X, n_features, base)
     if lonely:
         line = _line_of(path, lambda indices, values: any(index == lonely for index in indices))
-        notes.append(f"Feature {lonely} occurs in line {line} only, far from all others: is its index mistyped?")
+        notes.append(f"Feature {lonely} occurs only in line {line}, far from all others: is its index mistyped?")
     X = _shaped(X, base, n_features)
     schema = Schema(kind="sparse", n_features=n_features, index_base=base)
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
 def read_svmlight_like(path: Path, schema: Schema) -> Dataset:
-    """Read an svmlight file for a model that knows its features; others are left out."""
+    """Read an svmlight file for a trained model; features that the model does not have are ignored."""
     X, y = _parse(path)
     base, notes = schema.index_base, []
     if base == 1 and X.nnz and int(X.indices.min()) == 0:
-        raise refuse(path, f"line {_line_of(path, _has_index(0))} has the index 0, but the model counts from 1.")
+        line = _line_of(path, _has_index(0))
+        raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
     beyond = np.unique(X.indices[X.indices >= schema.n_features + base])
     if len(beyond):
         notes.append(
-            f"{path.name} has {len(beyond)} features that the training file had not (up to index {beyond[-1]}): "
-            "the model gives them no weight."
+            f"{path.name} has {len(beyond)} features that are not in the training file (up to index {beyond[-1]}): "
+            "they are ignored."
         )
     X = _shaped(X, base, schema.n_features)
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
 def _parse(path: Path):
-    """Return the matrix with the indices as they are in the file, and the labels."""
+    """Return the matrix with the indices of the file, and the labels."""
     from sklearn.datasets import load_svmlight_file
 
     with opened(path) as stream:
-        # A compressed stream gives single lines slowly; its content is read at once.
+        # Compressed streams are slow to read line by line, so the content is read at once.
         lines = stream if compression_of(path) is None else io.BytesIO(stream.read())
         try:
             X, y = load_svmlight_file(lines, zero_based=True)
         except (ValueError, OverflowError) as error:
-            raise _what_is_wrong(path, error) from None
+            raise _first_error(path, error) from None
     if len(y) == 0:
-        raise refuse(path, "has no rows.")
+        raise invalid(path, "no rows found.")
     if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise _what_is_wrong(path, ValueError("it has values that are not finite"))
+        raise _first_error(path, ValueError("some values are not finite"))
     return X, y
 
 
 def _shaped(X, base: int, n_features: int):
-    """Return the rows with features that start at 0, those beyond `n_features` left out, and 32-bit indices."""
+    """Return the first `n_features` features, counted from 0, with 32-bit indices if possible."""
     fits = max(X.nnz, n_features) <= np.iinfo(np.int32).max
     kind = np.int32 if fits else np.int64
     width = max(X.shape[1] - base, n_features, 0)
@@ -76,39 +77,39 @@ def _shaped(X, base: int, n_features: int):
 
 
 def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
-    """Return the number of the first feature; 0 must occur more than once to be believed without being asked for."""
+    """Return the index of the first feature; unless requested, it is 0 only if the index 0 occurs more than once."""
     zeros = int(np.count_nonzero(X.indices == 0)) if X.nnz else 0
     if wanted == 0 or (zeros == 0 and wanted is None):
         return (0, []) if wanted == 0 else (1, [])
     if zeros and wanted == 1:
-        raise refuse(path, f"line {_line_of(path, _has_index(0))} has the index 0: correct it, or give --index-base 0.")
+        raise invalid(path, f"line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0.")
     if zeros == 1:
-        raise refuse(
+        raise invalid(
             path,
-            f"line {_line_of(path, _has_index(0))} has the index 0 and no other line has: correct it, or give "
-            "--index-base 0 if the file counts features from 0.",
+            f"only line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0 if the "
+            "indices start at 0.",
         )
-    return (0, ["Features are counted from 0, because the index 0 occurs."]) if zeros else (1, [])
+    return (0, ["Indices are assumed to start at 0, because the index 0 occurs."]) if zeros else (1, [])
 
 
 def _count(path: Path, X, base: int, limit: int) -> int:
-    """Return the number of features; refuse a number that no one can mean."""
+    """Return the number of features; raise an error if it exceeds the limit."""
     n_features = int(X.indices.max()) + 1 - base if X.nnz else 0
     if n_features == 0:
-        raise refuse(path, "has no features: every line holds a label only.")
+        raise invalid(path, "no features found: every line has only a label.")
     if n_features > limit:
         largest = n_features - 1 + base
         line = _line_of(path, _has_index(largest))
-        raise refuse(
+        raise invalid(
             path,
-            f"line {line} has the index {largest}, which makes {n_features:,} features, more than the limit of "
+            f"line {line} has the index {largest}, which gives {n_features:,} features, more than the limit of "
             f"{limit:,}: correct the index if it is mistyped, or allow it with --max-features {n_features}.",
         )
     return n_features
 
 
 def _lonely_feature(X, n_features: int, base: int) -> int | None:
-    """Return the index of a last feature that looks mistyped."""
+    """Return the index of the last feature if it looks mistyped."""
     used = np.flatnonzero(np.bincount(X.indices))
     if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
         return None
@@ -123,7 +124,7 @@ def _has_index(wanted: int):
 
 
 def _line_of(path: Path, condition) -> int:
-    """Return the number of the first line whose indices and values meet a condition."""
+    """Return the number of the first line whose indices and values satisfy a condition."""
     for number, line in _lines(path):
         pairs = [pair.partition(b":") for pair in line.split()[1:] if not pair.startswith(b"qid:")]
         if condition([int(index) for index, _, _ in pairs], [value for _, _, value in pairs]):
@@ -139,14 +140,14 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, content
 
 
-def _what_is_wrong(path: Path, error: Exception):
-    """Return an error that names the first line that is not as it should be."""
+def _first_error(path: Path, error: Exception):
+    """Return an error that names the first invalid line."""
     for number, line in _lines(path):
         label, *pairs = line.split()
-        complaint = _complaint_about_label(label) or _complaint_about_pairs(pairs)
-        if complaint:
-            return refuse(path, f"line {number}: {complaint}.")
-    return refuse(path, f"is not an svmlight file ({error}).")
+        message = _label_error(label) or _pair_error(pairs)
+        if message:
+            return invalid(path, f"line {number}: {message}.")
+    return invalid(path, f"is not an svmlight file ({error}).")
 
 
 def _shown(text: bytes) -> str:
@@ -154,15 +155,15 @@ def _shown(text: bytes) -> str:
     return repr(shown if len(shown) <= 40 else shown[:37] + "...")
 
 
-def _complaint_about_label(label: bytes) -> str | None:
+def _label_error(label: bytes) -> str | None:
     value = _number(label)
     if value is None:
         remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
-        return f"the label {_shown(label)} is not a number ({remedy}; for another format give --format)"
+        return f"the label {_shown(label)} is not a number ({remedy}; for another format use --format)"
     return None if np.isfinite(value) else f"the label is {_shown(label)}: delete the line or correct it"
 
 
-def _complaint_about_pairs(pairs: list[bytes]) -> str | None:
+def _pair_error(pairs: list[bytes]) -> str | None:
     before = -1
     for pair in pairs:
         name, colon, text = pair.partition(b":")
@@ -176,7 +177,7 @@ def _complaint_about_pairs(pairs: list[bytes]) -> str | None:
         if index >= 2**31:
             return f"the index {index} is too large: correct it if it is mistyped"
         if index <= before:
-            return f"the index {index} comes after {before}: indices must increase along a line"
+            return f"the index {index} follows {before}: indices must increase along a line"
         if not np.isfinite(value):
             return f"feature {index} is {_shown(text)}: delete the line or replace the value"
         before = index

@@ -1,4 +1,4 @@
-"""Columns of texts become numbers, truth values, or stay texts; labels become whole numbers or texts."""
+"""Conversion of text columns to numbers or booleans, and of labels to integers or text."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ import numpy as np
 MISSING = frozenset(
     ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None", "<NA>", "NaT"]
 )
-"""Texts that stand for a missing value."""
+"""Texts that denote a missing value."""
 
 LEADING_ZERO = re.compile(r"[+-]?0\d")
 
@@ -18,11 +18,11 @@ THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 TRUTH = {"true": 1.0, "false": 0.0}
 
 Column = np.ndarray
-"""Floats with NaN where a value is missing, or objects: texts, with None where one is missing."""
+"""Floats with NaN for missing values, or objects: texts, with None for missing values."""
 
 
 def is_text(column: Column) -> bool:
-    """Say whether a column holds texts."""
+    """Return whether a column contains text."""
     return column.dtype == object
 
 
@@ -32,7 +32,7 @@ def is_missing(column: Column) -> np.ndarray:
 
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text stands for."""
+    """Return the number that a text represents, or None."""
     try:
         return _number(text)
     except ValueError:
@@ -40,24 +40,24 @@ def as_number(text: str) -> float | None:
 
 
 def is_number_with_commas(text: str) -> bool:
-    """Say whether a text is a number but for its commas, such as 3,14 or 1.234,5 or 1,234,567."""
+    """Return whether a text is a number with commas, such as 3,14 or 1.234,5 or 1,234,567."""
     return DECIMAL_COMMA.fullmatch(text) is not None or THOUSANDS.fullmatch(text) is not None
 
 
 def has_commas(column: Column) -> bool:
-    """Say whether most of the texts of a column that are no numbers would be, but for their commas."""
+    """Return whether most non-numeric texts of a column are numbers with commas."""
     odd = [text for text in set(column) if text is not None and as_number(text) is None]
     return 2 * sum(map(is_number_with_commas, odd)) > len(odd)
 
 
 def _number(text: str) -> float:
-    if "_" in text:  # Python reads 1_0 as 10, data files do not mean it
-        raise ValueError(f"no number: {text!r}")
+    if "_" in text:  # Python reads 1_0 as 10, which data files do not mean
+        raise ValueError(f"not a number: {text!r}")
     return float(text)
 
 
 def column_of_texts(texts: list[str | None], keep_text: bool = False) -> Column:
-    """Return a column of the numbers that the texts stand for, or of the texts where these are none."""
+    """Return a column of the numbers or booleans that the texts represent, or else of the texts."""
     given = [None if text is None or text.strip() in MISSING else text.strip() for text in texts]
     if not keep_text:
         for convert in (_numbers, _truth_values):
@@ -84,30 +84,30 @@ def _truth_values(texts: list[str | None]) -> Column | None:
 
 
 def labels_of(column: Column) -> np.ndarray:
-    """Return labels as integers where all are whole numbers, as floats where all are numbers, else as texts.
+    """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
-    Numbers whose texts say more stay texts: 01 beside 1, postal codes, integers that a float cannot hold.
+    Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
     """
     if is_text(column):
         numbers = _numbers(column.tolist())
-        if numbers is None or _says_more(set(column.tolist()), numbers):
+        if numbers is None or _loses_information(set(column.tolist()), numbers):
             return column.astype(str)
         column = numbers
     return whole_numbers(column)
 
 
-def _says_more(texts: set[str], numbers: np.ndarray) -> bool:
+def _loses_information(texts: set[str], numbers: np.ndarray) -> bool:
     too_large = bool((np.abs(numbers) >= 2**53).any())
     return too_large or len(np.unique(numbers)) < len(texts) or any(map(LEADING_ZERO.match, texts))
 
 
 def whole_numbers(values: np.ndarray) -> np.ndarray:
-    """Return numbers as integers where all of them are whole."""
+    """Return numbers as integers if all of them are whole."""
     whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
     return values.astype(np.int64) if whole.all() else values
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, cut where it is long."""
+    """Return a value for a message, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= 42 else f"{text[:38]}...{text[-1]}"

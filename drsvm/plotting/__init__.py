@@ -1,7 +1,7 @@
-"""Pictures, as scikit-learn draws them: a Display holds the numbers, `plot(ax=None)` draws them with matplotlib.
+"""Plots in the style of scikit-learn: a Display holds the numbers, `plot(ax=None)` draws them with matplotlib.
 
-Every display keeps its axes in `ax_` and its figure in `figure_` after `plot`. The colours are those of Okabe and Ito,
-which are told apart with any colour vision; lines differ in their strokes too.
+After `plot`, every display has its axes in `ax_` and its figure in `figure_`. The colours are those of Okabe and Ito,
+which are distinguishable with any colour vision; line styles differ too.
 """
 
 from drsvm.plotting.convergence import ConvergenceDisplay

@@ -1,4 +1,4 @@
-"""How runs went: objective, proven bound and gap over time or iterations."""
+"""Convergence of runs: objective, proven bound and gap over time or iterations."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,23 +10,23 @@ from drsvm.plotting.style import axes_for, line_styles, plain, quiet, time_axis
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12
-"""Gaps below it are drawn here: a logarithmic axis has no 0, and rounding rules below it anyway."""
+"""Smaller gaps are drawn at this value: a logarithmic axis has no 0, and below it rounding errors dominate."""
 
 
 class ConvergenceDisplay:
     """Objective, proven lower bound and gap of one or several runs.
 
-    Make it with `from_results` or `from_problem`.
+    Create it with `from_results` or `from_problem`.
 
     Parameters
     ----------
     histories : dict from str to History
-        The course of each run, by name.
+        The history of each run, by name.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
-        Where it was drawn.
+        Axes and figure of the plot.
     lines_ : dict from str to list of Line2D
         The lines of each run.
 
@@ -48,15 +48,15 @@ class ConvergenceDisplay:
     def from_results(
         cls, results: Result | Sequence[Result] | Mapping[str, Result], *, ax=None, x: str = "time", y: str = "gap"
     ) -> "ConvergenceDisplay":
-        """Draw the histories of results.
+        """Plot the histories of results.
 
-        A solver proves only what it needs; run `solve` with a callback (one that returns False will do) for a history
-        with every iteration, or use `from_problem`.
+        A solver computes certificates only when needed; for a history of every iteration, run `solve` with a callback
+        (for instance one that returns False), or use `from_problem`.
 
         Parameters
         ----------
         results : Result, sequence or dict of them
-            The runs; names are taken from the dict, else from the solvers.
+            The runs; names are taken from the dict, otherwise from the solvers.
         ax, x, y
             As in `plot`.
 
@@ -67,16 +67,16 @@ class ConvergenceDisplay:
         named = dict(results) if isinstance(results, Mapping) else _named(results)
         for name, result in named.items():
             if not isinstance(result, Result):
-                raise TypeError(f"results must hold what solve returns, got {type(result).__name__} for {name!r}.")
+                raise TypeError(f"results must be returned by solve, got {type(result).__name__} for {name!r}.")
         return cls(histories={name: result.history for name, result in named.items()}).plot(ax, x=x, y=y)
 
     @classmethod
     def from_problem(
         cls, problem, solvers: Sequence[Any] = ("auto",), *, ax=None, x: str = "time", y: str = "gap", **limits
     ) -> "ConvergenceDisplay":
-        """Solve a problem with several solvers and draw how each went.
+        """Solve a problem with several solvers and plot their convergence.
 
-        Each solver first takes one iteration that does not count, so that compiling is not measured.
+        Each solver first takes one untimed iteration, so that compilation is not measured.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ConvergenceDisplay:
         ax, x, y
             As in `plot`.
         **limits
-            Passed on to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
+            Passed to `drsvm.solve`: tol, max_iter, max_time, random_state, n_threads.
 
         Returns
         -------
@@ -102,16 +102,16 @@ class ConvergenceDisplay:
         return cls.from_results(results, ax=ax, x=x, y=y)
 
     def plot(self, ax=None, *, x: str = "time", y: str = "gap") -> "ConvergenceDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
         x : {"time", "iteration"}
-            Seconds, or the solver's own iterations (an epoch of an incremental method is one).
+            Seconds, or the solver's iterations (an epoch of an incremental method is one iteration).
         y : {"gap", "bounds"}
-            The proven gap on a logarithmic axis; or objective (full lines) and lower bound (dotted), which close in on
+            The proven gap on a logarithmic axis; or objective (solid lines) and lower bound (dotted), which close in on
             the optimum.
 
         Returns
@@ -144,13 +144,13 @@ class ConvergenceDisplay:
     def _draw_bounds(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
         above = self.ax_.plot(history[x], history["objective"], label=plain(name), **{**style, "linestyle": "-"})
         below = self.ax_.plot(history[x], history["lower_bound"], **{**style, "linestyle": ":"})
-        self.ax_.set_ylabel("objective (full), lower bound (dotted)")
-        self.ax_.set_ylim(-0.02, 1.25)  # the optimum lies within [0, 1], whatever the first iterations do
+        self.ax_.set_ylabel("objective (solid), lower bound (dotted)")
+        self.ax_.set_ylim(-0.02, 1.25)  # the optimum lies in [0, 1]; the first iterations may lie far outside
         return above + below
 
 
 def _named(results) -> dict[str, Result]:
-    """Name runs by their solvers, numbered where one comes twice."""
+    """Name runs by their solvers; repeated names are numbered."""
     results = [results] if isinstance(results, Result) else list(results)
     named: dict[str, Result] = {}
     for result in results:

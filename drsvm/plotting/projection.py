@@ -1,4 +1,4 @@
-"""Two coordinates in which a linear classifier and its data can be seen."""
+"""Two-dimensional projections of a linear classifier and its data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +19,13 @@ class Plane:
     axes : array of shape (2, d)
         A row's coordinates are axes @ x + origin.
     origin : array of shape (2,)
-        Where the zero row lies.
+        Coordinates of the zero row.
     normal, offset : array of shape (2,), float
-        The decision value is normal · z + offset at the coordinates z, up to what the plane does not show.
+        The decision value at the coordinates z is normal · z + offset, up to components outside the plane.
     labels : tuple of two strings
-        What the coordinates are.
+        Labels of the coordinates.
     in_data_units : bool
-        Whether the coordinates are two features as they are.
+        Whether the coordinates are the two features themselves.
     """
 
     axes: np.ndarray
@@ -40,12 +40,12 @@ class Plane:
         return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
 
     def steps(self, directions) -> np.ndarray:
-        """Return what moves in feature space look like in the plane."""
+        """Return the projections of directions in feature space."""
         return np.atleast_2d(directions) @ self.axes.T
 
 
 def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plane:
-    """Return the plane of two features, or that of the decision value and the widest spread of what is left of X."""
+    """Return the plane of two features, or of the decision value and the first principal component orthogonal to it."""
     d = X.shape[1]
     if d == 2:
         names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
@@ -60,7 +60,7 @@ def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plan
 
 
 def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
-    """Return the first principal component of X within the complement of unit vectors; 0 where nothing is left."""
+    """Return the first principal component of X in the complement of unit vectors; 0 if there is no variance."""
     n, d = X.shape
     if min(n, d - len(excluded)) < 2:
         return _any_direction(d, excluded)
@@ -84,12 +84,12 @@ def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
         return np.zeros(d)
     direction = complement(direction)
     direction /= euclidean(direction)
-    # A principal component has no sign of its own; the same picture shall come out every time.
+    # The sign of a principal component is arbitrary; fix it so that the plot is reproducible.
     return direction * np.sign(direction[np.argmax(np.abs(direction))])
 
 
 def _any_direction(d: int, excluded: list[np.ndarray]) -> np.ndarray:
-    """Return an axis within the complement where there is only one, or too few rows to choose."""
+    """Return an axis in the complement, for one remaining dimension or too few rows."""
     best, length = np.zeros(d), 1e-9
     for axis in np.eye(min(d, 3), d):
         left = axis - sum((direction * (direction @ axis) for direction in excluded), np.zeros(d))

@@ -1,4 +1,4 @@
-"""What the radius does: weights, and scores on training and held-out data, over a grid of radii."""
+"""The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -30,27 +30,27 @@ _SCORE_STYLES = (
 class RadiusPathDisplay:
     """Weights and scores along a path of radii.
 
-    Make it with `from_path` or `from_data`.
+    Create it with `from_path` or `from_data`.
 
     Parameters
     ----------
     radii : array of shape (n_radii,)
         The radii.
     weights : array of shape (n_radii, n_features)
-        The weights at each.
+        The weights at each radius.
     scores : dict from str to array of shape (n_radii,)
-        Scores at each, by the name of the data; may be empty.
+        Scores at each radius, by the name of the data; may be empty.
     feature_names : sequence of str, optional
         Names of the features.
     radius : float, optional
         A radius to mark.
     score_name : str
-        What a score is.
+        Name of the score.
 
     Attributes
     ----------
-    ax_, figure_ : array of matplotlib Axes (one Axes where one panel was drawn), Figure
-        Where it was drawn.
+    ax_, figure_ : array of matplotlib Axes (a single Axes for one panel), Figure
+        Axes and figure of the plot.
     """
 
     def __init__(
@@ -83,19 +83,19 @@ class RadiusPathDisplay:
         ax=None,
         **options,
     ) -> "RadiusPathDisplay":
-        """Draw a path that `drsvm.radius_path` has found.
+        """Plot the result of `drsvm.radius_path`.
 
         Parameters
         ----------
         path : RadiusPath
             The path.
         X, y, X_test, y_test : arrays, optional
-            Training and held-out data; a score is drawn for those that are given. The larger of the two labels in y
-            is the positive class, as in the problem.
+            Training and held-out data; scores are plotted for those given. The larger of the two labels in y is the
+            positive class, as in the problem.
         metric : callable, default=sklearn.metrics.accuracy_score
             A function of true and predicted labels, such as sklearn.metrics.balanced_accuracy_score.
         feature_names : sequence of str, optional
-            Names of the features; by default the columns of X, where it is a data frame.
+            Names of the features; by default the columns of X if it is a data frame.
         radius : float, optional
             A radius to mark.
         ax, **options
@@ -106,9 +106,9 @@ class RadiusPathDisplay:
         RadiusPathDisplay
         """
         if not isinstance(path, RadiusPath):
-            raise TypeError(f"path must be what radius_path returns, got {type(path).__name__}.")
+            raise TypeError(f"path must be returned by radius_path, got {type(path).__name__}.")
         if X_test is not None and y is None:
-            raise ValueError("y must be given along with X_test: it says which label is the positive one.")
+            raise ValueError("y must be given with X_test: it determines the positive label.")
         metric = metric or _accuracy()
         scores = {}
         if X is not None and y is not None:
@@ -149,7 +149,7 @@ class RadiusPathDisplay:
         ax=None,
         **options,
     ) -> "RadiusPathDisplay":
-        """Solve along a grid of radii and draw the path.
+        """Solve for a grid of radii and plot the path.
 
         Parameters
         ----------
@@ -176,16 +176,16 @@ class RadiusPathDisplay:
         return cls.from_path(path, **data, metric=metric, feature_names=feature_names, radius=radius, ax=ax, **options)
 
     def plot(self, ax=None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, or two of them for both panels, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
         kind : {"weights", "scores", "both"}, optional
-            Which panels; by default both where there are scores.
+            Which panels to draw; by default both if there are scores.
         n_named : int
-            So many features, those with the largest weights, have lines of their own colour; the others are grey.
+            The number of features, by largest weights, that are coloured and named; the others are grey.
 
         Returns
         -------
@@ -197,7 +197,7 @@ class RadiusPathDisplay:
         if kind not in panels:
             raise ValueError(f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}.")
         if kind != "weights" and not self.scores:
-            raise ValueError(f"kind={kind!r} needs scores: give X and y, and X_test and y_test.")
+            raise ValueError(f"kind={kind!r} needs scores: give X and y (and X_test and y_test).")
         self.figure_, axes = axes_for("RadiusPathDisplay", ax, len(panels[kind]))
         self.ax_ = axes if len(axes) > 1 else axes[0]
         for draw, one in zip(panels[kind], axes, strict=True):
@@ -243,8 +243,8 @@ def _scores(path: RadiusPath, X, y, y_train, metric) -> np.ndarray:
     rows, labels = check_rows(X), np.ravel(np.asarray(y))
     classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))
     if len(labels) != rows.shape[0]:
-        raise ValueError(f"X has {rows.shape[0]} rows, but there are {len(labels)} labels for them.")
+        raise ValueError(f"X has {rows.shape[0]} rows, but y has {len(labels)} labels.")
     if rows.shape[1] != path.weights.shape[1]:
-        raise ValueError(f"X has {rows.shape[1]} features, but the path has weights of {path.weights.shape[1]}.")
+        raise ValueError(f"X has {rows.shape[1]} features, but the path has {path.weights.shape[1]}.")
     values = np.asarray(rows @ path.weights.T) + path.intercepts
     return np.array([metric(labels, classes[(column > 0).astype(int)]) for column in values.T])

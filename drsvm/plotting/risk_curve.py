@@ -1,4 +1,4 @@
-"""How classifiers stand up to an adversary: worst-case risk over the radius."""
+"""Robustness of classifiers: worst-case risk over the radius."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from drsvm.plotting.style import axes_for, line_styles, mark_radius, plain, quie
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}
-"""A risk that also a coin, or a classifier without an opinion, has: no need to look further."""
+"""The risk of zero decision values, or of a coin toss: larger radii are not of interest."""
 
 
 class RiskCurveDisplay:
     """Worst-case risk of one or several linear classifiers over the radius.
 
-    Make it with `from_estimators`.
+    Create it with `from_estimators`.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ class RiskCurveDisplay:
     risks : dict from str to array of shape (n_radii,)
         The risks, by the name of the classifier.
     loss : {"hinge", "zero-one"}
-        What is counted.
+        The loss.
     radius : float, optional
         A radius to mark.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
-        Where it was drawn.
+        Axes and figure of the plot.
     lines_ : dict from str to Line2D
         The curves.
 
@@ -71,25 +71,25 @@ class RiskCurveDisplay:
         radius: float | None = None,
         ax=None,
     ) -> "RiskCurveDisplay":
-        """Judge classifiers on the same data and draw their curves.
+        """Evaluate classifiers on the same data and plot their risk curves.
 
         Parameters
         ----------
         estimators : fitted linear classifier, sequence of them, or dict from names to them
-            Anything that `drsvm.worst_case_risk` reads.
+            Anything that `drsvm.worst_case_risk` accepts.
         X, y : array or sparse matrix, array
             The sample at the centre of the ball.
         radii : array of floats, optional
-            The radii; by default from 0 to where the best classifier is no better than a coin.
+            The radii; by default from 0 to where the best classifier is no better than a coin toss.
         flip_cost, norm, sample_weight, positive
             As in `drsvm.worst_case_risk`.
         loss : {"hinge", "zero-one"}
-            The error rate compares classifiers of any origin; the hinge loss depends on the scale of the weights, and
+            The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and
             only classifiers trained for it do well.
         radius : float, optional
-            A radius to mark, such as the one trained for.
+            A radius to mark, such as that of the training.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -100,22 +100,22 @@ class RiskCurveDisplay:
         named = _named(estimators)
         ball = {"flip_cost": flip_cost, "norm": norm, "sample_weight": sample_weight, "loss": loss}
 
-        def judge(radii) -> dict[str, Any]:
+        def evaluate(radii) -> dict[str, Any]:
             return {
                 name: worst_case_risk(model, X, y, radius=radii, positive=positive, **ball)
                 for name, model in named.items()
             }
 
-        radii = _enough_radii(judge, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
-        return cls(radii=radii, risks=judge(radii), loss=loss, radius=radius).plot(ax)
+        radii = _enough_radii(evaluate, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
+        return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius).plot(ax)
 
     def plot(self, ax=None) -> "RiskCurveDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -134,13 +134,13 @@ class RiskCurveDisplay:
         return self
 
     def _top(self) -> float:
-        """Return the upper end of the axis: the best curve shall fill it, also where another one runs away."""
+        """Return the upper limit of the axis: the best curve should fill it, even if others rise far above."""
         ends = [float(risks.max()) for risks in self.risks.values()]
         return 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3))
 
 
 def _named(estimators) -> dict[str, Any]:
-    """Name classifiers by their types, numbered where one comes twice."""
+    """Name classifiers by their types; repeated names are numbered."""
     if isinstance(estimators, Mapping):
         named = {str(name): model for name, model in estimators.items()}
     elif isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit")):
@@ -160,10 +160,10 @@ def _type_name(model) -> str:
     return _type_name(last[-1][1]) if last else "classifier" if isinstance(model, tuple) else type(model).__name__
 
 
-def _enough_radii(judge, loss: str, radius: float | None) -> np.ndarray:
-    """Return a grid from 0 to where the best classifier's risk says nothing any more."""
+def _enough_radii(evaluate, loss: str, radius: float | None) -> np.ndarray:
+    """Return a grid from 0 to where the best classifier's risk is no longer informative."""
     candidates = np.logspace(-4.0, 4.0, 161)
-    least = np.min(list(judge(candidates).values()), axis=0)
+    least = np.min(list(evaluate(candidates).values()), axis=0)
     enough = np.flatnonzero(least >= _ENOUGH[loss])
     beyond = float(candidates[enough[0]]) if len(enough) and enough[0] > 0 else 1.0
     return np.linspace(0.0, max(beyond, 1.5 * (radius or 0.0)), 101)

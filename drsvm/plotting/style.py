@@ -1,4 +1,4 @@
-"""What all pictures share: colours, strokes, and where they are drawn."""
+"""Shared by all plots: colours, line styles, and axes."""
 
 from itertools import cycle, islice
 from typing import Any
@@ -19,15 +19,15 @@ STROKES: tuple[Any, ...] = (
 
 
 def need_matplotlib(what: str) -> None:
-    """Refuse to go on without matplotlib, and say how to get it."""
+    """Raise an error that explains how to install matplotlib, if it is missing."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError(f'{what} draws with matplotlib: pip install "drsvm[plot]".') from None
+        raise ImportError(f'{what} needs matplotlib: pip install "drsvm[plot]".') from None
 
 
 def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
-    """Return the figure and an array of axes: those given, or new ones side by side."""
+    """Return the figure and an array of axes: the given ones, or new ones side by side."""
     need_matplotlib(what)
     if ax is None:
         from matplotlib import pyplot as plt
@@ -42,24 +42,24 @@ def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:
-    """Return colour and stroke of as many lines, each pair once."""
+    """Return colours and line styles for `count` lines, each pair once."""
     colours = islice(cycle(COLOURS), count)
     return [
-        # The strokes of a second round of colours are shifted, so that no pair comes twice.
+        # The styles of a second round of colours are shifted, so that no pair repeats.
         {"color": colour, "linestyle": STROKES[(k + k // len(COLOURS)) % len(STROKES)], "linewidth": 2.0}
         for k, colour in enumerate(colours)
     ]
 
 
 def quiet(ax) -> None:
-    """Take away what draws the eye from the data."""
+    """Remove distractions from the data."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(visible=True, color=FAINT, linewidth=0.5, alpha=0.4)
     ax.set_axisbelow(True)
 
 
 def radius_axis(ax, radii) -> None:
-    """Scale the x-axis for radii: logarithmic where they span decades, with a linear part where 0 is among them."""
+    """Scale the x-axis for radii: logarithmic if they span decades, with a linear part if 0 is among them."""
     positive = np.asarray(radii)[np.asarray(radii) > 0]
     if len(positive) == 0 or positive.max() < 20 * positive.min():
         return
@@ -71,20 +71,20 @@ def radius_axis(ax, radii) -> None:
 
 
 def time_axis(ax, values) -> None:
-    """Scale an axis of times or iterations: logarithmic where they span decades."""
+    """Scale an axis of times or iterations: logarithmic if they span decades."""
     positive = [value for value in values if value > 0]
     if positive and max(positive) > 30 * min(positive):
         ax.set_xscale("log")
 
 
 def mark_radius(ax, radius: float | None) -> None:
-    """Mark the radius that a classifier was trained for."""
+    """Mark the radius that a classifier was trained with."""
     if radius is not None:
-        ax.axvline(radius, color=GREY, linewidth=1.2, zorder=1, label="trained for")
+        ax.axvline(radius, color=GREY, linewidth=1.2, zorder=1, label="training radius")
 
 
 def legend_below(ax, ncols: int) -> None:
-    """Put the legend where it hides nothing."""
+    """Put the legend below the axes, where it hides nothing."""
     ax.legend(
         frameon=False,
         fontsize="small",
@@ -97,17 +97,17 @@ def legend_below(ax, ncols: int) -> None:
 
 
 def short(text, length: int = 24) -> str:
-    """Return a name that leaves room for the picture."""
+    """Return a name, truncated to leave room for the plot."""
     text = str(text)
     return text if len(text) <= length else text[: length - 2] + "…"
 
 
 def axis_name(text) -> str:
-    """Return the name of an axis, along which there is more room."""
+    """Return the name of an axis, which has more room."""
     return short(text, 40).replace("$", r"\$")
 
 
 def plain(text) -> str:
-    """Return a name as it is, not as a formula, and cut to a length that leaves room for the picture."""
+    """Return a name that matplotlib shows literally, truncated to leave room for the plot."""
     name = short(text).replace("$", r"\$")
-    return f"\u200b{name}" if name.startswith("_") else name  # matplotlib leaves such names out of the legend
+    return f"\u200b{name}" if name.startswith("_") else name  # matplotlib omits such names from the legend

@@ -10,50 +10,50 @@ from drsvm.plotting.projection import plane_for
 from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, axes_for, axis_name, legend_below, plain
 
 JITTER = 0.35
-"""Spread across the picture where there is one feature only."""
+"""Vertical spread if there is only one feature."""
 
 VISIBLE = 0.02
-"""Share of the picture below which a move cannot be seen."""
+"""Share of the plot below which a move is invisible."""
 
 ARROWS = 40
-"""All moves are equally far; so many of them show it."""
+"""Maximum number of arrows; all moves have the same length."""
 
 
 class WorstCaseDisplay:
-    """The worst distribution within the ball, seen in two dimensions.
+    """The worst distribution within the ball, in two dimensions.
 
-    Make it with `from_estimator`. Data with two features are drawn as they are; others over the decision value and the
-    widest spread across it.
+    Create it with `from_estimator`. Data with two features are plotted directly; others by the decision value and the
+    first principal component orthogonal to it.
 
     Parameters
     ----------
     points : array of shape (n, 2)
         Coordinates of the samples.
     positive : array of n bools
-        Whether the label before flips is the positive one.
+        Whether the label before flips is positive.
     flipped : array of n bools
-        Whether the adversary flips the label (of a part of the sample at least).
+        Whether the adversary flips the label (of at least a part of the sample).
     moved_from, moved_to : arrays of shape (n_arrows, 2)
-        Start and end of the moves that are drawn.
+        Start and end of the moves to draw.
     n_moved : int, optional
-        How many of the samples move; by default as many as arrows are given.
+        Number of samples that move; by default the number of arrows.
     normal, offset : array of shape (2,), float
         The decision value at the coordinates z is normal · z + offset.
     axis_labels : tuple of two strings
-        What the coordinates are.
+        Labels of the axes.
     class_names : tuple of two strings
         Names of the negative and the positive class.
     title : str
-        What the adversary does, in numbers.
+        A summary of what the adversary does.
     equal_aspect : bool
-        Whether both coordinates have one unit.
+        Whether both axes use the same scale.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
-        Where it was drawn.
+        Axes and figure of the plot.
     distribution_ : WorstCaseDistribution
-        All of it, after `from_estimator`.
+        The complete distribution, after `from_estimator`.
     """
 
     distribution_: WorstCaseDistribution
@@ -98,7 +98,7 @@ class WorstCaseDisplay:
         random_state: int = 0,
         ax=None,
     ) -> "WorstCaseDisplay":
-        """Find the worst distribution for a classifier and draw it.
+        """Find the worst distribution for a classifier and plot it.
 
         Parameters
         ----------
@@ -107,11 +107,11 @@ class WorstCaseDisplay:
         feature_names : sequence of two strings, optional
             Names of the axes, for data with two features; by default the columns of a data frame.
         max_points : int
-            Of more samples, so many are drawn, chosen at random. The figures in the title are those of all.
+            Maximum number of samples to draw, chosen at random. The figures in the title are those of all samples.
         random_state : int
-            Seed of this choice.
+            Seed of the random choice.
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -136,12 +136,12 @@ class WorstCaseDisplay:
         return display.plot(ax)
 
     def plot(self, ax=None) -> "WorstCaseDisplay":
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default a new figure.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class WorstCaseDisplay:
         self.ax_.scatter(x, y, label="label flipped" if len(x) else None, **ring)
 
     def _draw_moves(self) -> None:
-        """Draw arrows; lines alone where the moves are too short to have a head."""
+        """Draw arrows; only lines if the moves are too short for a head."""
         if len(self.moved_from) == 0:
             return
         steps = self.moved_to - self.moved_from
@@ -192,7 +192,7 @@ class WorstCaseDisplay:
         self.ax_.plot([], [], color=GREY, marker=r"$\rightarrow$", linestyle="none", markersize=11, label=name)
 
     def _magnification(self, steps: np.ndarray) -> int:
-        """Return a round factor that makes moves visible where they are too short for the picture."""
+        """Return a round factor that makes short moves visible."""
         span = np.where(np.ptp(self.points, axis=0) > 0, np.ptp(self.points, axis=0), 1.0)
         longest = float(np.abs(steps / span).max())
         if longest >= VISIBLE or longest == 0.0:
@@ -222,7 +222,7 @@ class WorstCaseDisplay:
         legend_below(self.ax_, ncols=6 if roomy else 3)
 
     def _corners(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the corners of the picture: all samples, and the ends of moves that do not lead far away."""
+        """Return the corners of the plot: all samples, and the ends of moves that do not lead far away."""
         low, high = self.points.min(axis=0), self.points.max(axis=0)
         size = np.where(high > low, high - low, 1.0)
         ends = np.vstack([self.moved_to, self.points])
@@ -231,7 +231,7 @@ class WorstCaseDisplay:
 
 
 def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_points, random_state) -> dict[str, Any]:
-    """Return what is to be drawn of a distribution."""
+    """Return the arguments of the display for a distribution."""
     data = distribution._data
     n = len(data.signs)
     rng = np.random.default_rng(random_state)
@@ -241,7 +241,7 @@ def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_
     points = plane.coordinates(data.X[shown])
     axis_labels = plane.labels
     if data.X.shape[1] == 1:
-        points[:, 1], axis_labels = rng.uniform(-JITTER, JITTER, len(shown)), (axis_labels[0], "(spread at random)")
+        points[:, 1], axis_labels = rng.uniform(-JITTER, JITTER, len(shown)), (axis_labels[0], "(random jitter)")
 
     place = np.full(n, -1)
     place[shown] = np.arange(len(shown))
@@ -264,7 +264,7 @@ def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_
         "axis_labels": axis_labels,
         "class_names": _class_names(data.classes, positive),
         "title": describe(distribution),
-        "equal_aspect": plane.in_data_units and _of_one_size(points),
+        "equal_aspect": plane.in_data_units and _similar_extent(points),
     }
 
 
@@ -274,13 +274,13 @@ def _class_names(classes: np.ndarray, positive) -> tuple[str, str]:
     return str(classes.tolist()[0]), str(classes.tolist()[1])
 
 
-def _of_one_size(points: np.ndarray) -> bool:
+def _similar_extent(points: np.ndarray) -> bool:
     wide, high = np.ptp(points, axis=0)
     return bool(wide < 4 * high and high < 4 * wide)
 
 
 def describe(distribution: WorstCaseDistribution) -> str:
-    """Say in a line what the adversary does."""
+    """Return a one-line summary of what the adversary does."""
     flipped = float(distribution.mass[distribution.flipped].sum())
     moving = distribution.shift > 0
     moved = float(distribution.mass[moving].sum())
@@ -290,6 +290,6 @@ def describe(distribution: WorstCaseDistribution) -> str:
         words.append(
             f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
             if distribution.attained
-            else "a tiny mass moved far"
+            else "a tiny mass moved very far"
         )
     return ", ".join(words)

@@ -1,8 +1,8 @@
-"""One page about a classifier: what it is, what is proven of it, and what an adversary could do to it.
+"""A page about a classifier: what it is, what is proven about it, and what an adversary could do to it.
 
     X, y ──► work (fit, rivals, path, worst case) ──► analysis ──► figures, words ──► page ──► Report
 
-The page is one HTML file without scripts and without anything to be loaded from elsewhere.
+The page is one HTML file without scripts or external resources.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ class Report:
     html : str
         The page.
     summary : dict
-        The same in plain numbers, strings, lists and dicts: ready for JSON.
+        The same information as plain numbers, strings, lists and dicts, ready for JSON.
     """
 
     html: str = field(repr=False)
@@ -38,7 +38,7 @@ class Report:
         """Write the page to a file, whole or not at all, and return its path."""
         path = Path(path)
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist.")
+            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first.")
         write_whole(path, self.html.encode("utf-8"))
         return path
 
@@ -58,9 +58,9 @@ def make_report(
     positive=None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Report:
-    """Fit a robust classifier and write a page about it.
+    """Fit a robust classifier and create a page about it.
 
-    What the fit warns of stands on the page and in the summary.
+    Warnings of the fit appear on the page and in the summary.
 
     Parameters
     ----------
@@ -73,19 +73,19 @@ def make_report(
     feature_names : sequence of str, optional
         Names of the features.
     row_names : sequence, optional
-        Names of the training rows; by default the index of a data frame, else numbers from 0.
+        Names of the training rows; by default the index of a data frame, otherwise numbers from 0.
     row_note : str, optional
-        A sentence for the page that says what these names are.
+        A sentence for the page that explains these names.
     title : str, optional
         Title of the page.
     standardise : bool
-        Whether a model that is not a Pipeline sees standardised features (not centred where X is sparse). A Pipeline
-        brings its own steps.
+        Whether to standardise the features (without centring if X is sparse). Ignored for a Pipeline, which has its
+        own steps.
     positive : label, optional
         With more than two classes, the one whose decision against the rest is shown; by default the largest. The
-        certificates and accuracies are those of all classes.
+        certificates and accuracies cover all classes.
     progress : callable, optional
-        Called with the fraction done and a few words on what comes next.
+        Called with the fraction done and a short description of the next step.
 
     Returns
     -------

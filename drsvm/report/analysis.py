@@ -1,4 +1,4 @@
-"""All that a report says, as numbers."""
+"""The content of a report, as numbers."""
 
 import math
 from dataclasses import dataclass
@@ -22,24 +22,24 @@ NEGLIGIBLE = 1e-6
 
 @dataclass(frozen=True)
 class Analysis:
-    """What was found.
+    """The results of the analysis.
 
     Attributes
     ----------
     material : Material
         Data and fitted model.
     index : int
-        Which of the model's decisions is shown (0 where there are two classes).
+        Index of the decision that is shown (0 for two classes).
     positive : label
-        The class of its positive side.
+        The positive class of this decision.
     models : dict from str to fitted classifier
-        The robust one and its rivals, on the transformed features.
+        The robust classifier and its rivals, on the transformed features.
     path : RadiusPath or None
-        None where w = 0 is optimal for every radius.
+        None if w = 0 is optimal for every radius.
     largest_radius : float
-        The radius from which on w = 0 is optimal.
+        The smallest radius at which w = 0 is optimal.
     data : AuditData
-        The shown decision on the training data.
+        The decision on the training data.
     distribution : WorstCaseDistribution
         Its worst case.
     """
@@ -70,23 +70,23 @@ class Analysis:
 
     @property
     def results(self) -> list[Result]:
-        """The proven results, one per decision."""
+        """The results with their proofs, one per decision."""
         found = self.material.linear.result_
         return [found] if isinstance(found, Result) else list(found)
 
     @property
     def result(self) -> Result:
-        """The one that is shown."""
+        """The result that is shown."""
         return self.results[self.index]
 
     @property
     def ball(self) -> dict[str, Any]:
-        """The ball it was trained for."""
+        """The ball that the model was trained for."""
         return self.material.ball
 
     @property
     def audit(self) -> dict[str, Any]:
-        """What `worst_case_risk` has to know, but for the radius."""
+        """The arguments of `worst_case_risk`, except the radius."""
         ball = {name: value for name, value in self.ball.items() if name != "radius"}
         return {**ball, "positive": self.positive, "sample_weight": self.material.row_weights(self.positive)}
 
@@ -111,7 +111,7 @@ class Analysis:
 
     @cached_property
     def features(self) -> list[tuple[str, float]]:
-        """Names and weights of the features that count, the largest first."""
+        """Names and weights of the features in use, largest weights first."""
         sizes = np.abs(self.data.coef)
         order = np.argsort(-sizes, kind="stable")
         used = order[sizes[order] > NEGLIGIBLE * max(float(sizes.max()), 1e-300)]
@@ -119,7 +119,7 @@ class Analysis:
 
     @cached_property
     def pulls(self) -> np.ndarray:
-        """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that hold the weights in place."""
+        """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
         norm = float(self.ball["norm"])
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
@@ -134,12 +134,12 @@ class Analysis:
 
     @cached_property
     def carried_by(self) -> float:
-        """Share of the samples with a multiplier that is not 0."""
+        """Share of the samples with a nonzero multiplier."""
         active = self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.data.weights
         return float(active.mean())
 
     def contradicted(self, count: int) -> np.ndarray:
-        """Return the rows whose labels the classifier contradicts most clearly."""
+        """Return the rows whose labels the classifier contradicts most strongly."""
         order = np.argsort(self.data.margins, kind="stable")[:count]
         return order[self.data.margins[order] < 0]
 
@@ -193,6 +193,6 @@ class Analysis:
 
 
 def _plain(value):
-    """Return a number that JSON knows; infinity has no name there."""
+    """Return a JSON-compatible number; JSON has no infinity."""
     number = float(value)
     return "inf" if math.isinf(number) else number

@@ -1,4 +1,4 @@
-"""What a report is made from: data, names and the fitted model, all as the model's last step sees them."""
+"""Input of a report: data, names and the fitted model, all as seen by the model's last step."""
 
 import warnings
 from contextlib import suppress
@@ -24,21 +24,21 @@ class Material:
     Attributes
     ----------
     model : fitted estimator or Pipeline
-        As the user would use it.
+        The complete model.
     linear : WassersteinSVC
         Its last step.
     X, X_test : arrays or CSR
-        Features as the last step sees them; None where there are no held-out data.
+        Features as seen by the last step; X_test is None if there are no held-out data.
     y, y_test : arrays
         Labels.
     feature_names, row_names : lists of str
         Names of the transformed features and of the training rows.
     row_note : str
-        What the names of the rows are, in a sentence.
+        A sentence that explains the names of the rows.
     scaled : bool
         Whether features are in standard deviations.
     notes : list of str
-        What the fit warned of.
+        Warnings of the fit.
     """
 
     model: Any
@@ -54,13 +54,13 @@ class Material:
     notes: list[str]
 
     def setting(self, name: str) -> Any:
-        """Return a parameter as it was used: what the fit has chosen, where it has chosen."""
+        """Return the value of a parameter that was used: the one chosen by the fit, if any."""
         chosen = f"{name}_"
         return getattr(self.linear, chosen if hasattr(self.linear, chosen) else name)
 
     @property
     def ball(self) -> dict[str, Any]:
-        """The ball the model was trained for."""
+        """The ball that the model was trained for."""
         return {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
 
     def row_weights(self, label) -> np.ndarray | None:
@@ -73,9 +73,9 @@ class Material:
 def prepare(
     X, y, *, model, X_test, y_test, feature_names, row_names, row_note: str | None, standardise: bool
 ) -> Material:
-    """Check what is given, fit the model, and collect what the report needs."""
+    """Check the arguments, fit the model, and collect what the report needs."""
     if (X_test is None) != (y_test is None):
-        raise ValueError("X_test and y_test belong together: give both, or neither.")
+        raise ValueError("X_test and y_test must be given together: give both, or neither.")
     X, y = _as_rows(X), np.ravel(np.asarray(y))
     names = _given_names(X, feature_names)
     row_names, usual_note = _names_of_rows(X, row_names)
@@ -120,8 +120,8 @@ def _given_names(X, feature_names) -> list[str] | None:
 
 
 def _names_of_rows(X, given) -> tuple[list[str], str]:
-    """Return the names of the rows, and what they are."""
-    n = X.shape[0] if X.shape else 0  # the fit refuses what has no rows
+    """Return the names of the rows, and a sentence that explains them."""
+    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
     if given is not None:
         names = [str(name) for name in given]
         if len(names) != n:
@@ -129,18 +129,18 @@ def _names_of_rows(X, given) -> tuple[list[str], str]:
         return names, ""
     if hasattr(X, "index"):
         return [str(name) for name in X.index], "Samples are named by the index of the data frame."
-    return [str(row) for row in range(n)], "Samples are numbered by their rows, from 0."
+    return [str(row) for row in range(n)], "Samples are numbered by row, from 0."
 
 
 def _estimator(model, standardise: bool, is_sparse: bool):
-    """Return a clone of the model, behind a scaler where it has no steps of its own."""
+    """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    # Subclasses are welcome, and so is WassersteinSVCCV.
+    # Subclasses are accepted, and so is WassersteinSVCCV.
     if not any(kind.__module__.startswith("drsvm.") for kind in type(last).__mro__) or not hasattr(last, "fit"):
         raise TypeError(
             f"model must be an unfitted WassersteinSVC or a Pipeline ending in one, got {type(last).__name__}. "
-            "drsvm.worst_case_risk judges other classifiers."
+            "For other classifiers use drsvm.worst_case_risk."
         )
     model = clone(model)
     if isinstance(model, Pipeline) or not standardise:
@@ -154,9 +154,9 @@ def _is_scaled(estimator) -> bool:
 
 
 def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[str]:
-    """Return the names of the features behind all steps but the last."""
+    """Return the names of the features after all steps except the last."""
     if isinstance(estimator, Pipeline) and len(estimator.steps) > 1 and names is not None:
-        # A step may be unable to name its features; if their number is the same, they are the same.
+        # A step may not name its features; if their number is the same, keep the names.
         with suppress(AttributeError, ValueError, NotImplementedError):
             names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
     if names is None or len(names) != n_features:
@@ -170,5 +170,5 @@ def _check_test_labels(X_test, y_test, classes) -> None:
     unknown = ~np.isin(y_test, classes)
     if unknown.any():
         raise ValueError(
-            f"y_test has the label {y_test[unknown].tolist()[0]!r}, but the training data have {classes.tolist()} only."
+            f"y_test has the label {y_test[unknown].tolist()[0]!r}, but the training data have only {classes.tolist()}."
         )

@@ -1,20 +1,20 @@
-"""Pieces of HTML. They take finished HTML, except where a number is formatted; texts are escaped before."""
+"""HTML elements. Except for numbers, arguments are HTML: text must be escaped beforehand."""
 
 from collections.abc import Sequence
 
 
 def number(value, digits: int = 4) -> str:
-    """Return a number for reading."""
+    """Return a formatted number."""
     return f"{float(value):.{digits}g}".replace("-", "−")
 
 
 def percent(share, digits: int = 1) -> str:
     """Return a share as a percentage."""
-    return f"{100 * float(share):.{digits}f}\u202f%"  # a narrow space that does not break
+    return f"{100 * float(share):.{digits}f}\u202f%"  # a narrow non-breaking space
 
 
 def power(value) -> str:
-    """Return a small number with its power of ten; what rounding has made negative is 0."""
+    """Return a small number with its power of ten; negative rounding errors count as 0."""
     if value <= 0:
         return "0"
     mantissa, exponent = f"{value:.1e}".split("e")
@@ -22,7 +22,7 @@ def power(value) -> str:
 
 
 def tiles(items: Sequence[tuple[str, str, str]]) -> str:
-    """Return large figures, each with a name and an aside."""
+    """Return large figures, each with a name and a remark."""
     cells = (
         f'<div class="tile"><dt>{name}</dt><dd>{value}<span class="aside">{aside}</span></dd></div>'
         for name, value, aside in items
@@ -31,7 +31,7 @@ def tiles(items: Sequence[tuple[str, str, str]]) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], own: int | None = None, text: int = 1) -> str:
-    """Return a table; `own` is the row to stress, `text` the number of columns with names, which may be long."""
+    """Return a table; `own` is the row to highlight, `text` the number of leading columns with text."""
     mark, stressed = ' class="text"', ' class="own"'
     titles = "".join(f'<th scope="col"{mark if k < text else ""}>{title}</th>' for k, title in enumerate(head))
     body = "".join(
@@ -48,13 +48,13 @@ def _kind(cell: str) -> str:
 
 
 def bars(share: float) -> str:
-    """Return a bar from the middle to the left (negative) or right, of a length between 0 and 1."""
+    """Return a bar from the centre to the left (negative) or right, of length 0 to 1."""
     side, width = ("right" if share > 0 else "left"), f"{100 * abs(share):.1f}%"
     return f'<div class="track"><span class="{side}" style="width:{width}"></span></div>'
 
 
 def figure(svg: str, description: str, caption: str, wide: bool = False) -> str:
-    """Return a picture with its caption; the description is read out where it cannot be seen."""
+    """Return a plot with its caption; the description is for screen readers."""
     kind = ' class="wide"' if wide else ""
-    picture = f'<div role="img" aria-label="{description}">{svg}</div>'
-    return f"<figure{kind}>{picture}<figcaption>{caption}</figcaption></figure>"
+    image = f'<div role="img" aria-label="{description}">{svg}</div>'
+    return f"<figure{kind}>{image}<figcaption>{caption}</figcaption></figure>"

@@ -1,4 +1,4 @@
-"""The pictures of a report: SVG that takes its colours from the page, so that it is legible on light and dark."""
+"""The plots of a report: SVG that takes its colours from the page, so that it is legible in light and dark mode."""
 
 import io
 import re
@@ -24,7 +24,7 @@ VARIABLES = {
     FAINT: "--faint",
     INK: "--ink",
 }
-"""Colours of the pictures and the names they have in the style of the page."""
+"""Colours of the plots and their names in the style sheet of the page."""
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -40,7 +40,7 @@ POINTS = 350
 
 
 def draw_all(analysis: Analysis) -> dict[str, str]:
-    """Return the pictures by name."""
+    """Return the plots by name."""
     material, radius = analysis.material, float(analysis.ball["radius"])
     on_training, audit = (material.X, material.y), analysis.audit
     radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
@@ -79,12 +79,12 @@ def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[s
 
 
 def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:
-    """Draw on new axes and return the picture as an SVG element whose ids begin with the name."""
+    """Draw on new axes and return the plot as an SVG element whose ids start with the name."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # glyphs that the font for measuring lacks; the browser has them
+        warnings.simplefilter("ignore")  # missing glyphs; the browser has them
         figure = Figure(figsize=size, layout="constrained")
         draw(figure.subplots())
         buffer = io.StringIO()
@@ -93,7 +93,7 @@ def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:
 
 
 def _for_the_page(name: str, text: str) -> str:
-    """Turn a file into an element: no header, no fixed size, its own ids, colours of the page."""
+    """Turn a file into an element: no header, no fixed size, unique ids, colours of the page."""
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     head, body = text.split(">", 1)

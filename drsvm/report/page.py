@@ -1,4 +1,4 @@
-"""The page: sections of plain words, tables and pictures. Every string of the user passes through `escape`."""
+"""The page: sections with text, tables and plots. Every string from the user passes through `escape`."""
 
 from html import escape
 from importlib.resources import files
@@ -88,7 +88,7 @@ def _certificate(analysis: Analysis) -> str:
     ]
     head = ["class against the rest", "objective", "lower bound", "gap", "status"]
     return (
-        f"{text}\n<p>Each class has a decision, and a proof, of its own. What follows shows "
+        f"{text}\n<p>Each class has its own decision and proof. The rest of this page shows "
         f"<strong>{escape(str(analysis.positive))}</strong> against the rest; accuracies are those of all classes.</p>"
         + table(head, rows, own=analysis.index)
     )
@@ -107,18 +107,18 @@ def _comparison(analysis: Analysis, figures: dict[str, str]) -> str:
         "",
         "accuracy, training",
         *(["accuracy, held out"] if held_out else []),
-        "risk, worst case",
-        "errors, worst case",
+        "worst-case risk",
+        "worst-case error rate",
     ]
     ridge = ", up to its ridge term" if float(analysis.material.setting("l2")) > 0 else ""
     captions = (
         "Worst-case risk around the training data. At the radius it was trained for, the robust classifier has the "
-        f"lowest risk of all linear classifiers{ridge}; elsewhere, others may be lower.",
-        "Worst-case error rate: the share of wrong answers that the adversary can force. Nobody here was trained for "
-        "it, so no order is proven; it does not depend on the scale of the weights.",
+        f"lowest risk of all linear classifiers{ridge}; at other radii, others may have a lower risk.",
+        "Worst-case error rate: the share of errors that the adversary can force. None of the classifiers was trained "
+        "for it, so no ranking is proven. It does not depend on the scale of the weights.",
     )
-    return f"""<h2>Against LinearSVC and LogisticRegression</h2>
-<p>Both with their default settings, on the same features. The adversary is {adversary(analysis)}.</p>
+    return f"""<h2>Comparison with LinearSVC and LogisticRegression</h2>
+<p>Both have default settings and use the same features. The adversary is {adversary(analysis)}.</p>
 {table(head, rows, own=0)}
 <div class="pair">
 {figure(figures["risk-hinge"], "Worst-case hinge risk over the radius, three classifiers", captions[0])}
@@ -128,15 +128,15 @@ def _comparison(analysis: Analysis, figures: dict[str, str]) -> str:
 
 def _radius(analysis: Analysis, figures: dict[str, str]) -> str:
     if analysis.path is None:
-        return "<h2>The radius</h2>\n<p>Weights of 0 are optimal for every radius: there is nothing to follow.</p>"
+        return "<h2>The radius</h2>\n<p>Weights of 0 are optimal for every radius, so there is no path.</p>"
     against = " (this class against the rest)" if analysis.multiclass else ""
     captions = (
-        "Weights over the radius. A larger radius makes the classifier more cautious, until all weights are 0.",
-        f"Accuracy over the radius{against}. With wrong labels in the training data, judge by held-out data with "
+        "Weights over the radius. A larger radius gives a more cautious classifier, until all weights are 0.",
+        f"Accuracy over the radius{against}. If the training data may have wrong labels, use held-out data with "
         "labels you trust.",
     )
     return f"""<h2>The radius</h2>
-<p>The same classifier for other radii. At {number(analysis.largest_radius, 3)} the adversary leaves nothing to learn.
+<p>The same classifier for other radii. At {number(analysis.largest_radius, 3)} and above, all weights are 0.
 The vertical line marks the radius in use, {number(float(analysis.ball["radius"]), 3)}.</p>
 <div class="pair">
 {figure(figures["path-weights"], "Weights of the features over the radius", captions[0])}
@@ -147,8 +147,8 @@ The vertical line marks the radius in use, {number(float(analysis.ball["radius"]
 def _worst_case(analysis: Analysis, figures: dict[str, str]) -> str:
     some = f" ({POINTS} of them, chosen at random)" if len(analysis.data.signs) > POINTS else ""
     caption = (
-        f"Each mark is a sample{some}. Rings: labels that are flipped. Arrows: samples that are moved. Only samples "
-        "inside the margins or on the wrong side are worth moving; only those far on their own side are worth flipping."
+        f"Each marker is a sample{some}. Rings: flipped labels. Arrows: moved samples. Moving pays only for samples "
+        "inside the margins or on the wrong side; flipping pays only for samples far on the correct side."
     )
     return f"""<h2>The worst case</h2>
 <p>{adversary_did(analysis)}</p>
@@ -158,17 +158,17 @@ def _worst_case(analysis: Analysis, figures: dict[str, str]) -> str:
 def _features(analysis: Analysis, figures: dict[str, str]) -> str:
     shown = analysis.features[:FEATURES]
     if not shown:
-        return "<h2>The features</h2>\n<p>All weights are 0: the classifier says the same of every sample.</p>"
+        return "<h2>Features</h2>\n<p>All weights are 0: the classifier predicts the same class for every sample.</p>"
     against, towards = (escape(name) for name in analysis.side_names)
     left, right = (escape(short(name, 14)) for name in analysis.side_names)
     ends = f'<span class="ends"><span>← {left}</span><span>{right} →</span></span>'
     largest = abs(shown[0][1])
     rows = [[escape(name), number(weight), bars(weight / largest)] for name, weight in shown]
     more = len(analysis.features) - len(shown)
-    rest = f" With smaller weights: {more} more." if more else ""
-    return f"""<h2>The features that count</h2>
-<p>Weights for {unit(analysis)}. To the right a larger value speaks for <strong>{towards}</strong>, to the left for
-<strong>{against}</strong>.{rest}</p>
+    rest = f" {more} more have smaller weights." if more else ""
+    return f"""<h2>Most important features</h2>
+<p>Weights for {unit(analysis)}. A bar to the right means that larger values favour <strong>{towards}</strong>, a bar to
+the left <strong>{against}</strong>.{rest}</p>
 <div class="narrow">{table(["feature", "weight", ends], rows)}</div>"""
 
 
@@ -182,29 +182,29 @@ def _samples(analysis: Analysis, figures: dict[str, str]) -> str:
         _card(
             "Labels worth checking",
             f"The classifier contradicts {contradicted:,} labels, {strongly:,} of them clearly (margin below −1). "
-            "These most of all:"
+            "The strongest contradictions:"
             if contradicted
-            else "The classifier contradicts no label.",
+            else "The classifier agrees with all labels.",
             ["sample", "label", "margin"],
             doubtful,
         ),
         _card(
-            "Who carries the classifier",
-            f"{percent(analysis.carried_by)} of the samples have a multiplier that is not 0. These pull hardest at the "
-            "weights; the figure is their share of all pulls.",
+            "Most influential samples",
+            f"{percent(analysis.carried_by)} of the samples have a nonzero multiplier. These pull the weights most "
+            "strongly; the figure is their share of all pulls.",
             ["sample", "label", "pull"],
             pulls,
         ),
         _card(
-            "Whom the adversary flips",
-            "Labels that the classifier relies on most: a flip costs the same for all, and here it does most harm.",
+            "Labels the adversary flips",
+            "The labels that the classifier relies on most: every flip costs the same, and these do most harm.",
             ["sample", "label", "flipped"],
             flips,
         ),
     ]
     note = analysis.material.row_note
     numbered = f"<p>{escape(note)}</p>\n" if note else ""
-    return f'<h2>The samples that count</h2>\n{numbered}<div class="trio">{"".join(cards)}</div>'
+    return f'<h2>Most important samples</h2>\n{numbered}<div class="trio">{"".join(cards)}</div>'
 
 
 def _rows(analysis: Analysis, rows: np.ndarray, figure_of) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The work behind a report: one fit, two rivals, a path of radii, the worst case."""
+"""The computations behind a report: one fit, two rivals, a path of radii, the worst case."""
 
 import warnings
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from drsvm.solvers.path import RadiusPath, radius_max, radius_path
 
 N_RADII = 16
 PATH_TOLERANCE = 1e-5
-"""A picture needs no more."""
+"""Accurate enough for a plot."""
 
 STARTS = {
     "fitting": 0.0,
@@ -29,11 +29,11 @@ STARTS = {
     "finding the worst case": 0.75,
     "drawing": 0.8,
 }
-"""The fraction of all work that is done when a step begins, as seen with a few hundred and with 30,000 samples."""
+"""The fraction of the work done when a step starts, as measured with a few hundred and with 30,000 samples."""
 
 
 class Steps:
-    """Tells how far the work is."""
+    """Reports the progress of the work."""
 
     def __init__(self, progress: Callable[[float, str], Any] | None):
         if progress is not None and not callable(progress):
@@ -41,18 +41,18 @@ class Steps:
         self.progress = progress
 
     def begin(self, name: str, further: float = 0.0) -> None:
-        """Tell that a step begins, or how far beyond its start it is."""
+        """Report the start of a step, or progress within it."""
         if self.progress is not None:
             self.progress(STARTS[name] + further, name)
 
     def end(self) -> None:
-        """Tell that all is done."""
+        """Report that everything is done."""
         if self.progress is not None:
             self.progress(1.0, "done")
 
 
 def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
-    """Fit and judge; `given` is what `prepare` takes."""
+    """Fit and evaluate; `given` are the arguments of `prepare`."""
     steps.begin("fitting")
     watch = Stopwatch()
     material = prepare(X, y, **given)
@@ -71,7 +71,7 @@ def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
 
 
 def _shown_decision(material: Material, positive) -> tuple[int, Any]:
-    """Return the decision that is shown and the label of its positive side."""
+    """Return the index of the decision to show and the label of its positive side."""
     classes = material.linear.classes_.tolist()
     if positive is not None and positive not in classes:
         raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
@@ -83,7 +83,7 @@ def _shown_decision(material: Material, positive) -> tuple[int, Any]:
 
 
 def _rivals(material: Material) -> dict[str, Any]:
-    """Return what else one would have used, with default settings, on the same features."""
+    """Return the usual alternatives, fitted with default settings on the same features."""
     weights = material.setting("class_weight")
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     rivals = {
@@ -91,12 +91,12 @@ def _rivals(material: Material) -> dict[str, Any]:
         "LogisticRegression": logistic if len(material.linear.classes_) == 2 else OneVsRestClassifier(logistic),
     }
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whether they converge in their default iterations is their own affair
+        warnings.simplefilter("ignore")  # they keep their default iterations, even if they do not converge
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
-    """Return what the fit has left of the model's `max_time`."""
+    """Return what remains of the model's `max_time` after the fit."""
     seconds = material.setting("max_time")
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
@@ -117,14 +117,14 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
     radii = np.unique(np.append(grid, problem.radius))
     done = []
 
-    def tell(index: int, result: Result) -> bool:
+    def advance(index: int, result: Result) -> bool:
         done.append(index)
         steps.begin("following the radius path", 0.45 * len(done) / len(radii))
         return False
 
-    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=tell)
+    path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
-        material.notes.append("The time was over before all radii were solved: allow more (max_time) for exact curves.")
+        material.notes.append("Time ran out before all radii were solved: increase max_time for exact curves.")
     return path, largest

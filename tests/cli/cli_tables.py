@@ -1,0 +1,18 @@
+"""Data of the command-line tests."""
+
+import numpy as np
+
+
+def rows(n=120, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, 3))
+    X[:, 0] += 1.5 * y
+    X[:, 1] -= y == 1
+    return X, y
+
+
+def write_csv(path, X, labels, names=("height", "width", "depth"), label="kind"):
+    lines = [[*names, label], *([*map(repr, row), text] for row, text in zip(X.tolist(), labels, strict=True))]
+    path.write_text("\n".join(",".join(line) for line in lines) + "\n")
+    return path

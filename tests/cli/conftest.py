@@ -1,0 +1,50 @@
+"""Fixtures of the command-line tests: a function that runs it, and files."""
+
+import numpy as np
+import pytest
+from cli_tables import rows, write_csv
+
+
+@pytest.fixture(autouse=True)
+def extras():
+    """Skip the tests if an extra of the command line is missing."""
+    for extra in ("typer", "rich", "skops"):
+        pytest.importorskip(extra)
+
+
+@pytest.fixture
+def drsvm_command(capsys):
+    """Return a function that runs the command line and returns its exit code, output and messages."""
+    from drsvm.cli import main
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err + printed.out
+        return ended.value.code or 0, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def table(tmp_path):
+    X, y = rows()
+    return write_csv(tmp_path / "table.csv", X, np.array(["cat", "dog"])[y])
+
+
+@pytest.fixture
+def svmlight(tmp_path):
+    from sklearn.datasets import dump_svmlight_file
+
+    path = tmp_path / "data.svm"
+    dump_svmlight_file(*rows(), str(path), zero_based=False)
+    return path
+
+
+@pytest.fixture
+def model(drsvm_command, table, tmp_path):
+    """Return the file of a fitted model."""
+    path = tmp_path / "model.drsvm"
+    assert drsvm_command("fit", table, "--model", path)[0] == 0
+    return path

@@ -1,0 +1,53 @@
+"""``drsvm audit``."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from cli_tables import rows, write_csv
+
+from drsvm.persistence.model_files import load_model
+
+
+def test_audit(drsvm_command, model, table):
+    from drsvm import worst_case_risk
+
+    answer = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
+    X, y = rows()
+    labels, saved = np.array(["cat", "dog"])[y], load_model(model).model
+    ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
+    np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
+    np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
+
+
+def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, out, err = drsvm_command(
+        "audit", model, table, "--compare", "--plot", tmp_path / "r.svg", "--csv", tmp_path / "r.csv"
+    )
+    assert code == 0 and "risk LinearSVC" in out and "error LogisticRegression" in out
+    assert "are trained on the audited file" in err
+    read = list(csv.DictReader(io.StringIO((tmp_path / "r.csv").read_text())))
+    own = read[3]  # the training radius
+    assert float(own["risk_drsvm"]) <= min(float(own["risk_LinearSVC"]), float(own["risk_LogisticRegression"]))
+    assert (tmp_path / "r.svg").read_text().startswith("<?xml")
+    code, _, err = drsvm_command("audit", model, table, "--compare", "--train", table)
+    assert code == 0 and "audited file" not in err
+
+
+def test_audit_of_three_classes_rejects_plots_and_writes_nothing(drsvm_command, tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = rows(60, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
+    for option in (["--plot", tmp_path / "r.png"], ["--compare"]):
+        code, _, err = drsvm_command("audit", tmp_path / "m.drsvm", table, "--csv", tmp_path / "r.csv", *option)
+        assert code == 2 and f"{option[0]} needs two classes; this model has 3" in err
+    assert not (tmp_path / "r.csv").exists() and not (tmp_path / "r.png").exists()
+
+
+def test_audit_lists_the_norms(drsvm_command, model, table):
+    code, _, err = drsvm_command("audit", model, table, "--norm", "foo")
+    assert code == 2 and "--norm must be one of 1, 2, inf, got 'foo'" in err

@@ -1,0 +1,101 @@
+"""``drsvm predict``."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from cli_tables import rows, write_csv
+
+from drsvm.persistence.model_files import load_model
+
+
+def test_predict(drsvm_command, model, table, tmp_path):
+    code, out, err = drsvm_command("predict", model, table)
+    assert code == 0 and "accuracy 0." in err
+    read = list(csv.DictReader(io.StringIO(out)))
+    saved, (X, y) = load_model(model).model, rows()
+    assert [row["prediction"] for row in read] == saved.predict(X).tolist()
+    np.testing.assert_array_equal([float(row["decision"]) for row in read], saved.decision_function(X))
+    assert [row["label"] for row in read] == np.array(["cat", "dog"])[y].tolist()
+    code, shown, _ = drsvm_command("predict", model, table, "--output", tmp_path / "p.csv")
+    assert code == 0 and (tmp_path / "p.csv").read_text() == out and "predictions in" in shown
+    answer = json.loads(drsvm_command("predict", model, table, "--json")[1])
+    assert answer["scores"]["accuracy"] == pytest.approx(saved.score(X, np.array(["cat", "dog"])[y]))
+    assert answer["predictions"]["prediction"] == saved.predict(X).tolist()
+
+
+def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, table, tmp_path):
+    X, _ = rows(4)
+    (tmp_path / "new.csv").write_text("depth,height,width\n" + "".join(f"{c},{a},{b}\n" for a, b, c in X.tolist()))
+    code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["scores"] is None
+    np.testing.assert_allclose(answer["predictions"]["decision"], load_model(model).model.decision_function(X))
+    other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
+    code, _, err = drsvm_command("predict", model, other)
+    assert code == 0 and "no scores: the file has the label 'cow', which the model was not trained on" in err
+    code, _, err = drsvm_command("fit", table, "--test", other)
+    assert code == 2 and "has the label 'cow', which is not in the training file" in err
+
+
+def test_predict_three_classes(drsvm_command, tmp_path):
+    X, y = rows(60, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
+    _, out, _ = drsvm_command("predict", tmp_path / "m.drsvm", table)
+    assert out.splitlines()[0] == "row,prediction,decision_a,decision_b,decision_c,label"
+    read = list(csv.DictReader(io.StringIO(out)))
+    assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").model.predict(X).tolist()
+
+
+def test_files_that_are_not_models(drsvm_command, table, model, tmp_path):
+    for command in ("predict", "audit"):
+        code, _, err = drsvm_command(command, table, table)
+        assert code == 2 and "is not a drsvm model" in err
+    (tmp_path / "cut.drsvm").write_bytes(model.read_bytes()[:-10])
+    code, _, err = drsvm_command("predict", tmp_path / "cut.drsvm", table)
+    assert code == 2 and "the checksum is wrong" in err
+
+
+def test_a_file_that_does_not_fit_the_model(drsvm_command, model, svmlight, tmp_path):
+    code, _, err = drsvm_command("predict", model, svmlight)
+    assert code == 2 and "trained on a table with named columns" in err
+    (tmp_path / "other.csv").write_text("heigth,width,depth\n1,2,3\n")
+    code, _, err = drsvm_command("predict", model, tmp_path / "other.csv", "--output", tmp_path / "p.csv")
+    assert code == 2 and "no column 'height' (needed by the model): did you mean 'heigth'?" in err
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_path):
+    X, y = rows(60)
+    lines = [
+        f"{1000 + k};{a:.3f};{'' if k % 7 == 0 else round(b, 3)};{['Rome', 'Oslo'][k % 3 == 0]};{['no', 'yes'][label]}"
+        for k, ((a, b, _), label) in enumerate(zip(X, y, strict=True))
+    ]
+    table = tmp_path / "export.csv"
+    table.write_text("customer id;a;b;town;churned\n" + "\n".join(lines) + "\n")
+    model = tmp_path / "m.drsvm"
+    code, _, err = drsvm_command(
+        "fit",
+        table,
+        "--label",
+        "churned",
+        "--drop",
+        "customer id",
+        "--one-hot",
+        "--missing",
+        "median",
+        "--model",
+        model,
+    )
+    assert code == 0, err
+    new = tmp_path / "new.csv"
+    new.write_text("a;b;town\n1;;Rome\n2;3;Bonn\n")
+    code, out, err = drsvm_command("predict", model, new, "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["rows"] == 2 and "'Bonn'" in answer["notes"][0]
+    code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
+    assert json.loads(out)["predictions"]["row"] == [2]

@@ -1,0 +1,46 @@
+"""Output of the commands: notes, errors as JSON, markup and interrupts."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_tables import rows, write_csv
+
+
+def test_warnings_become_notes(drsvm_command, table):
+    code, out, _ = drsvm_command("fit", table, "--radius", 50, "--flip-cost", "inf", "--json")
+    assert code == 0
+    assert any("classifier is constant" in note for note in json.loads(out)["notes"])
+
+
+def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
+    X, y = rows(40)
+    folder = tmp_path / "[bold]"
+    folder.mkdir()
+    table = write_csv(folder / "[x].csv", X, np.array(["[red]", "[/b]"])[y], names=("[i]a", "b", "c"))
+    code, out, err = drsvm_command("fit", table)
+    assert code == 0 and "[red] (20)" in out and "reading [x].csv" in err and "[i]a" in out
+    code, out, _ = drsvm_command("report", table, "--output", folder / "r.html")
+    assert code == 0 and f"report written to {folder / 'r.html'}" in out
+    code, out, _ = drsvm_command("path", table, "--radii", "0.1", "--positive", "[red]")
+    assert code == 0 and "positive: [red]" in out
+
+
+def test_bad_files_as_json(drsvm_command, tmp_path):
+    code, out, err = drsvm_command("fit", tmp_path / "none.csv", "--json")
+    assert code == 2 and "no such file" in err
+    assert json.loads(out) == {"error": f"{tmp_path / 'none.csv'}: no such file.", "exit_code": 2}
+    assert drsvm_command("fit", tmp_path)[0] == 2
+
+
+def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drsvm.learn.estimators.WassersteinSVC.fit", interrupted)
+    code, out, err = drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
+    assert (code, out) == (130, "") and "interrupted" in err
+    assert not (tmp_path / "m.drsvm").exists()

@@ -1,0 +1,81 @@
+"""Standard input, standard output and pipes."""
+
+import gzip
+import io
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from drsvm.persistence.model_files import load_model
+
+
+@pytest.fixture
+def pipe_in(monkeypatch):
+    """Return a function that replaces standard input by bytes."""
+    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress])
+def test_standard_input_is_a_data_file(drsvm_command, table, model, pipe_in, packed):
+    content = packed(table.read_bytes())
+    expected = json.loads(drsvm_command("fit", table, "--label", "kind", "--test-size", 0.25, "--json")[1])
+    pipe_in(content)
+    code, out, err = drsvm_command("fit", "-", "--label", "kind", "--test-size", 0.25, "--json")
+    answer = json.loads(out)
+    assert (code, err, answer["file"]) == (0, "", "-")
+    assert answer["weights"] == expected["weights"] and answer["test"] == expected["test"]
+    printed = drsvm_command("predict", model, table)[1]
+    for arguments in ([], ["--output", "-"]):
+        pipe_in(content)
+        assert drsvm_command("predict", model, "-", *arguments)[:2] == (0, printed)
+    assert not Path("-").exists()
+
+
+def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
+    pipe_in(table.read_bytes())
+    out = tmp_path / "m.drsvm"
+    answer = json.loads(drsvm_command("fit", table, "--test", "-", "--model", out, "--json")[1])
+    assert answer["test"] == answer["train"]
+    pipe_in(table.read_bytes())
+    drsvm_command("fit", "-", "--model", out)
+    assert load_model(out).metadata["training"]["file"] == "standard input"
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "standard input: is empty."),
+        (b"a,b,label\n1,2,x\n3,oops,y\n5,6,x\n", "standard input: column 'b' contains the text 'oops' (line 3)"),
+        (b"a,b,label\n1,2,x\n3,4,x\n", "standard input: all 2 rows have the label 'x'"),
+    ],
+)
+def test_errors_name_standard_input(drsvm_command, pipe_in, content, expected):
+    pipe_in(content)
+    code, _, err = drsvm_command("fit", "-")
+    assert code == 2 and f"error: {expected}" in err
+
+
+def test_invalid_uses_of_a_dash(drsvm_command, table, model):
+    for arguments, expected in (
+        (("fit", "-", "--test", "-"), "standard input can be read only once"),
+        (("audit", model, "-", "--compare", "--train", "-"), "standard input can be read only once"),
+        (("predict", "-", table), "a model cannot be read from standard input"),
+        (("fit", table, "--model", "-"), "only predictions can be written to standard output"),
+        (("path", table, "--csv", "-"), "only predictions can be written to standard output"),
+    ):
+        code, _, err = drsvm_command(*arguments)
+        assert code == 2 and expected in err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_a_data_file(drsvm_command, table, model, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[table.read_bytes()])
+    writer.start()
+    assert drsvm_command("predict", model, pipe)[:2] == drsvm_command("predict", model, table)[:2]
+    writer.join()

@@ -1,0 +1,81 @@
+"""Steps that several commands share: bad data files, classes, and output files."""
+
+import json
+
+import numpy as np
+import pytest
+from cli_tables import rows, write_csv
+
+BAD_FILES = {
+    "wrong.csv": (b"a,b,label\n1,2,x\n3\n", "line 3 has 1 columns"),
+    "text.csv": (b"a,b,label\n1,2,x\n3,oops,y\n4,5,x\n", "'oops' (line 3)"),
+    "commas.csv": (b"a;b;label\n1,5;2;x\n3,0;4;y\n", "column 'a' contains '1,5' (line 2): use decimal points"),
+    "category.csv": (b"a,town,label\n1,Rome,x\n3,Oslo,y\n", "--one-hot"),
+    "empty.csv": (b"", "is empty"),
+    "header.csv": (b"a,b,label\n", "no rows found below the header"),
+    "one.csv": (b"a,b,label\n1,2,x\n3,4,x\n", "all 2 rows have the label 'x'"),
+    "nan.csv": (b"a,b,label\n1,nan,x\n3,4,y\n", "--missing"),
+    "inf.csv": (b"a,b,label\n1,inf,x\n3,4,y\n", "is infinite at line 2"),
+    "twice.csv": (b"a,a,label\n1,2,x\n3,4,y\n", "both called 'a'"),
+    "cut.csv.gz": (b"\x1f\x8b\x08\x00\x00\x00\x00\x00", "truncated"),
+    "cut.svm.xz": (b"\xfd7zXZ\x00\x00\x04", "truncated"),
+    "noise.csv": (bytes(range(256)) * 4, "binary"),
+    "far.svm": (b"1 1:1\n-1 10000000:1\n", "line 2 has the index 10000000"),
+    "negative.svm": (b"1 1:1\n-1 -1:1\n", "line 2: the index -1 is negative"),
+    "zero.svm": (b"1 1:1\n-1 0:1\n", "line 2 has the index 0"),
+    "numbers.csv": (b"a,price\n" + b"".join(b"%d,%d.5\n" % (k, k) for k in range(30)), "too many for class labels"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files(drsvm_command, tmp_path, name):
+    content, expected = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    code, out, err = drsvm_command("fit", path, "--model", tmp_path / "m.drsvm")
+    assert code == 2 and out == ""
+    assert err.splitlines()[-1].startswith("error: ") and name in err and expected in err
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_more_than_two_classes_need_a_choice(drsvm_command, tmp_path):
+    X, y = rows(60, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    for command in ("path", "compare"):
+        code, _, err = drsvm_command(command, table)
+        assert code == 2 and "--positive a" in err
+    answer = json.loads(drsvm_command("path", table, "--positive", "b", "--n-radii", 2, "--json")[1])
+    assert answer["positive"] == "b"
+    assert drsvm_command("path", table, "--positive", "z")[0] == 2
+
+
+def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path):
+    content = table.read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(table)
+    for arguments in (
+        ("fit", table, "--model", table),
+        ("fit", table, "--model", link),
+        ("predict", model, table, "--output", table),
+        ("predict", model, table, "--output", model),
+        ("path", table, "--csv", table),
+        ("path", table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
+    ):
+        code, _, err = drsvm_command(*arguments)
+        assert code == 2 and "choose another name" in err
+    assert table.read_bytes() == content
+
+
+def test_a_model_does_not_replace_another_kind_of_file(drsvm_command, table, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    code, _, err = drsvm_command("fit", table, "--model", tmp_path / "thesis.txt")
+    assert code == 2 and "exists and is not a drsvm model" in err
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
+    for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
+        code, _, err = drsvm_command("fit", table, "--model", output)
+        assert code == 2 and expected in err
+    code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.bmp")
+    assert code == 2 and "must end in .png" in err

@@ -1,0 +1,102 @@
+"""CSV files: delimiters, headers, quotes and line breaks."""
+
+import numpy as np
+import pytest
+from file_contents import TABLE
+
+from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
+
+pytestmark = pytest.mark.usefixtures("with_and_without_pyarrow")
+
+
+def test_a_table(write):
+    data = read(write("data.csv", TABLE))
+    assert data.X.dtype == np.float64
+    np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 4], [5, 6]])
+    assert data.y.tolist() == ["yes", "no", "yes"]
+    assert data.schema == Schema("table", 2, "label", ["a", "b"])
+    assert any("'label' is used as the label (by its name)" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|", " "])
+def test_the_delimiter_is_found(write, delimiter):
+    data = read(write("data.csv", TABLE.replace(",", delimiter)))
+    assert data.shape == (3, 2) and data.schema.columns == ["a", "b"]
+
+
+def test_spaces_in_texts_are_not_delimiters(write):
+    data = read(write("data.csv", "one two,three four five,label\n1,2,so so la la la\n"), ReadOptions(label="-1"))
+    assert data.schema.columns == ["one two", "three four five"]
+    text = "first name,a long name,label\n" + 3 * "aa bb,cc dd ee,x\n"
+    assert read(write("data.csv", text), ReadOptions(one_hot=True)).shape == (3, 2)
+
+
+def test_a_first_line_of_a_megabyte(write):
+    names = [f"a feature with a long name, number {k}" for k in range(20_000)]
+    quoted = ",".join(f'"{name}"' for name in names)
+    data = read(write("data.csv", f"{quoted},label\n" + 2 * ("1," * 20_000 + "x\n")))
+    assert data.schema.columns == names and data.shape == (2, 20_000)
+
+
+def test_quotes_blank_lines_and_a_byte_order_mark(write):
+    text = '\ufeff"a, first",b,label\r\n\r\n"1",2,"no, no"\r\n3,4,"yes, ""so"""\r\n'
+    data = read(write("data.csv", text))
+    assert data.schema.columns == ["a, first", "b"]
+    assert data.y.tolist() == ["no, no", 'yes, "so"']
+
+
+def test_a_file_without_names(write):
+    data = read(write("data.csv", "1,2,0\n3,4,1\n"))
+    assert data.schema.columns == ["column0", "column1"] and data.schema.label == "column2"
+    assert "has only numbers" in data.notes[0]
+    data = read(write("data.csv", "x,2,0\ny,4,1\n"), ReadOptions(header=False, drop=("0",)))
+    assert data.schema.columns == ["column1"] and data.shape == (2, 1)
+
+
+def test_text_after_a_megabyte_of_numbers_is_found(error_for):
+    rows = "".join(f"{k},{k % 2}\n" for k in range(200_000))
+    assert "'oops' (line 200002)" in error_for("data.csv", f"a,label\n{rows}oops,1\n")
+
+
+@pytest.mark.parametrize("content", [TABLE.replace("\n", "\r"), f"\n\r\n{TABLE}", f"\ufeff\n{TABLE}"])
+def test_line_ends_and_blank_lines_before_the_header(write, content):
+    data = read(write("data.csv", content))
+    np.testing.assert_array_equal(data.X, [[1, 2.5], [3, 4], [5, 6]])
+    assert data.y.tolist() == ["yes", "no", "yes"] and data.schema.columns == ["a", "b"]
+
+
+def test_names_over_several_lines(write):
+    data = read(write("data.csv", '"height\r\n(cm)",b,"la\nbel"\n1,2,x\n3,4,y\n'), ReadOptions(label="la bel"))
+    assert data.schema.columns == ["height (cm)", "b"] and data.X.tolist() == [[1, 2], [3, 4]]
+    assert data.y.tolist() == ["x", "y"]
+    new = write("new.csv", '"height\n(cm)",b\n1,2\n3,oops\n')
+    with pytest.raises(DataFileError, match=r"column 'b' contains the text 'oops' \(line 4\)"):
+        read_like(new, data.schema)
+
+
+def test_unused_texts_may_span_several_lines(write):
+    content = 'a,remark,label\n1,"one\ntwo",x\n3,none,y\n'
+    assert read(write("data.csv", content), ReadOptions(drop=("remark",))).X.tolist() == [[1], [3]]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "contain an unquoted ',' (perhaps a decimal comma)?"),
+        ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but the first has 3"),
+        ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "line 3 has 4 columns, but the first has 3"),
+        ("a,b,label\n", {}, "no rows found below the header"),
+        (TABLE, {"delimiter": ";"}, "with the delimiter semicolon (--delimiter): the delimiter seems to be a comma."),
+        ("just some words\n", {"delimiter": ","}, "the delimiter seems to be a blank."),
+        ("word\nword\n", {}, "is it a CSV file?"),
+        (b"a,b,label\n1,2,caf\xe9\n", {}, "line 2 is not UTF-8 text"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x\n', {}, "line 3: a closing quote is missing"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,x"\n7,8,x\n', {}, "column 'label' that starts in line 3 spans several"),
+        ('a,b,label\n1,2,x\n3,4,"y\n5,6,"x"\n"7",8,x\n', {}, "line 3: a closing quote is missing"),
+        ('a,"b,label\n1,2,x\n', {}, "line 1: a closing quote is missing"),
+        ('a,"b,label\n1,2,x\n3,4,"\n5,6,y\n', {}, "in the header spans several lines and contains the delimiter ','"),
+        ("   \n", {}, "no rows found"),
+    ],
+)  # fmt: skip
+def test_invalid_tables(error_for, content, options, expected):
+    assert expected in error_for("data.csv", content, **options)

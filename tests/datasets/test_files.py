@@ -1,0 +1,112 @@
+"""Opening files: compression, format, damage and permissions."""
+
+import bz2
+import gzip
+import lzma
+import os
+import sys
+import types
+
+import numpy as np
+import pytest
+from file_contents import SPARSE, TABLE
+
+from drsvm.datasets import DataFileError, read
+
+
+@pytest.mark.parametrize("packed", [gzip, bz2, lzma])
+@pytest.mark.parametrize("ending", ["svm", "csv"])
+def test_compressed_files(write, packed, ending):
+    content = (SPARSE if ending == "svm" else TABLE).encode()
+    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[packed]
+    named = read(write(f"data.{ending}.{suffix}", packed.compress(content)))
+    unnamed = read(write("data", packed.compress(content)))
+    assert named.shape[0] == unnamed.shape[0] == 3
+
+
+def test_the_content_decides_and_a_misleading_name_is_noted(write):
+    data = read(write("data.csv", SPARSE))
+    assert data.schema.kind == "sparse" and "contains svmlight data" in data.notes[0]
+
+
+@pytest.mark.parametrize("content", [SPARSE, TABLE])
+def test_a_missing_last_line_break_is_noted(write, content):
+    assert not any("truncated" in note for note in read(write("data", content)).notes)
+    assert any("truncated" in note for note in read(write("data", content[:-1])).notes)
+
+
+@pytest.mark.parametrize("packed", [gzip, bz2, lzma])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
+def test_truncated_compressed_files(error_for, packed, share):
+    rng = np.random.default_rng(0)
+    text = "a,b,label\n" + "".join(f"{x},{y},{k % 2}\n" for k, (x, y) in enumerate(rng.normal(size=(4000, 2))))
+    content = packed.compress(text.encode())
+    suffix = {gzip: "gz", bz2: "bz2", lzma: "xz"}[packed]
+    expected = "is truncated or damaged" if share else "is empty"
+    assert expected in error_for(f"data.csv.{suffix}", content[: int(share * len(content))])
+
+
+def test_a_suffix_that_contradicts_the_compression(error_for):
+    assert "ends in .gz, but is not compressed" in error_for("data.csv.gz", TABLE)
+    assert "ends in .xz, but is compressed as .gz" in error_for("data.csv.xz", gzip.compress(TABLE.encode()))
+
+
+def test_missing_files_and_folders(write, tmp_path):
+    write("train.csv", TABLE)
+    with pytest.raises(DataFileError, match=r"no such file; did you mean train\.csv\?"):
+        read(tmp_path / "tran.csv")
+    with pytest.raises(DataFileError, match=r"no such file\.$"):
+        read(tmp_path / "nowhere" / "x.csv")
+    with pytest.raises(DataFileError, match="is a folder"):
+        read(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_rejected_without_being_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", os.devnull):
+        with pytest.raises(DataFileError, match="cannot be read more than once: save it to a file"):
+            read(path)
+
+
+def test_damage_found_by_the_zstd_module_of_python(error_for, monkeypatch):
+    class ZstdError(Exception):
+        pass
+
+    def damaged(*_):
+        raise ZstdError("bad frame")
+
+    zstd = types.ModuleType("compression.zstd")
+    vars(zstd).update(ZstdError=ZstdError, open=damaged)
+    compression = types.ModuleType("compression")
+    vars(compression).update(zstd=zstd)
+    monkeypatch.setitem(sys.modules, "compression", compression)
+    monkeypatch.setitem(sys.modules, "compression.zstd", zstd)
+    assert "is truncated or damaged (bad frame)" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
+
+
+def test_a_file_without_read_permission(write, monkeypatch):
+    path = write("data.csv", TABLE)
+    path.chmod(0)
+    if os.access(path, os.R_OK):  # the superuser may read everything
+
+        def denied(*_, **__):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(type(path), "open", denied)
+    with pytest.raises(DataFileError, match=r"permission denied: change its permissions"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        ("", {}, "is empty"),
+        (bytes(range(256)), {}, "contains binary data"),
+        (b"\xff\xfea\x00,\x00b\x00", {}, "is UTF-16 text"),
+        (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("with_and_without_pyarrow")
+def test_contents_that_are_not_tables(error_for, content, options, expected):
+    assert expected in error_for("data.csv", content, **options)

@@ -1,0 +1,74 @@
+"""Plots of radius paths."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from legends import labels
+from scipy import sparse
+from sklearn.metrics import balanced_accuracy_score
+
+from drsvm import Problem, radius_path, solve
+from drsvm.plotting import RadiusPathDisplay
+
+
+def test_the_path_has_two_panels_with_weights_and_scores(data, problem):
+    from matplotlib.figure import Figure
+
+    rows, y = data
+    path = radius_path(problem, [0.3, 0.1, 0.01])
+    axes = Figure().subplots(1, 2)
+    display = RadiusPathDisplay.from_path(
+        path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], radius=0.1, ax=axes, n_named=2
+    )
+    assert list(display.ax_) == list(axes)
+    assert labels(axes[0])[0] == "3 others" and "training radius" in labels(axes[0])
+    for result, train, held_out in zip(path.results, *display.scores.values(), strict=True):
+        predicted = np.where(rows @ result.weights + result.intercept > 0, 1, -1)
+        assert train == np.mean(predicted == y)
+        assert held_out == np.mean(predicted[:50] == y[:50])
+    drawn = {line.get_label(): line.get_ydata() for line in axes[1].lines}
+    np.testing.assert_array_equal(drawn["held-out data"], display.scores["held-out data"])
+
+
+def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
+    rows, y = data
+    frame = pd.DataFrame(rows, columns=["a", "b", "c", "price in $", "e" * 40])
+    display = RadiusPathDisplay.from_data(
+        frame,
+        np.where(y > 0, "yes", "no"),
+        radii=[0.0, 0.01, 0.3],
+        metric=balanced_accuracy_score,
+        kind="weights",
+        ax=ax,
+    )
+    expected = solve(Problem(rows, y, radius=0.3, flip_cost=1.0, fit_intercept=True))
+    np.testing.assert_allclose(display.weights[2], expected.weights, atol=1e-5)
+    assert set(labels(ax)) == {"a", "b", "c", r"price in \$", "e" * 22 + "…"}
+    assert ax.get_xscale() == "symlog"  # 0 is among the radii
+    assert display.score_name == "balanced accuracy"
+    assert 0.5 < display.scores["training data"][1] <= 1
+
+
+def test_sparse_rows_have_the_same_path(data, ax):
+    rows, y = data
+    radii = [0.05, 0.2]
+    dense = RadiusPathDisplay.from_data(rows, y, radii=radii, kind="scores", ax=ax)
+    compressed = RadiusPathDisplay.from_data(sparse.csr_array(rows), y, radii=radii, kind="scores", ax=ax)
+    np.testing.assert_array_equal(compressed.scores["training data"], dense.scores["training data"])
+
+
+def test_the_path_rejects_bad_arguments(data, problem, ax):
+    rows, y = data
+    path = radius_path(problem, [0.1])
+    with pytest.raises(TypeError, match="path must be returned by radius_path, got list"):
+        RadiusPathDisplay.from_path([1], ax=ax)
+    with pytest.raises(ValueError, match="kind='scores' needs scores: give X and y"):
+        RadiusPathDisplay.from_path(path, kind="scores", ax=ax)
+    with pytest.raises(ValueError, match=r"kind must be .* got kind='all'"):
+        RadiusPathDisplay.from_path(path, kind="all", ax=ax)
+    with pytest.raises(ValueError, match="needs 2 matplotlib axes as ax"):
+        RadiusPathDisplay.from_path(path, X=rows, y=y, ax=ax)
+    with pytest.raises(ValueError, match="X has 4 features, but the path has 5"):
+        RadiusPathDisplay.from_path(path, X=rows[:, :4], y=y, ax=ax)
+    with pytest.raises(ValueError, match="y must be given with X_test"):
+        RadiusPathDisplay.from_path(path, X_test=rows, y_test=y, ax=ax)

@@ -1,0 +1,66 @@
+"""Plots of risk curves."""
+
+import numpy as np
+import pytest
+from legends import labels
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from drsvm import WassersteinSVC, worst_case_risk
+from drsvm.plotting import RiskCurveDisplay
+
+
+@pytest.mark.parametrize("loss", ["hinge", "zero-one"])
+def test_risk_curves_are_those_of_worst_case_risk(data, ax, loss):
+    rows, y = data
+    models = {
+        "robust": WassersteinSVC().fit(rows, y),
+        "plain": make_pipeline(StandardScaler(), LinearSVC()).fit(rows, y),
+    }
+    ball = {"flip_cost": 2.0, "norm": 1, "loss": loss}
+    display = RiskCurveDisplay.from_estimators(models, rows, y, radius=0.05, ax=ax, **ball)
+    assert display.radii[0] == 0 and labels(ax) == ["robust", "plain", "training radius"]
+    for name, model in models.items():
+        expected = worst_case_risk(model, rows, y, radius=display.radii, **ball)
+        np.testing.assert_array_equal(display.lines_[name].get_ydata(), expected)
+    least = min(risks[-1] for risks in display.risks.values())
+    assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # where the best is no better than chance
+
+
+def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
+    rows, y = data
+    models = [LinearSVC().fit(rows, y), LogisticRegression().fit(rows, y), LinearSVC(C=0.1).fit(rows, y)]
+    display = RiskCurveDisplay.from_estimators(models, rows, y, radii=[0, 0.1], ax=ax)
+    assert list(display.risks) == ["LinearSVC", "LogisticRegression", "LinearSVC (3)"]
+    alone = RiskCurveDisplay.from_estimators(make_pipeline(models[0]), rows, y, radii=[0, 0.1], ax=ax)
+    assert list(alone.risks) == ["LinearSVC"]
+    arrays = RiskCurveDisplay.from_estimators((models[0].coef_, 0.0), rows, y, radii=[0, 0.1], ax=ax)
+    assert list(arrays.risks) == ["classifier"]
+
+
+def test_names_with_a_leading_underscore_are_in_the_legend(data, ax):
+    rows, y = data
+    RiskCurveDisplay.from_estimators({"_mine": LinearSVC().fit(rows, y)}, rows, y, radii=[0, 0.1], ax=ax)
+    ax.figure.canvas.draw()  # a missing glyph would cause a warning
+    assert any(text.get_text().endswith("_mine") for text in ax.get_legend().get_texts())
+
+
+def test_a_classifier_with_a_huge_risk_does_not_flatten_the_others(data, ax):
+    rows, y = data
+    model = LinearSVC().fit(rows, y)
+    models = {"modest": model, "loud": (100 * model.coef_[0], model.intercept_)}
+    RiskCurveDisplay.from_estimators(models, rows, y, radii=np.linspace(0, 0.5, 5), ax=ax)
+    modest = worst_case_risk(model, rows, y, radius=0.5)
+    assert ax.get_ylim()[1] < 4 * modest
+
+
+def test_risk_curves_reject_bad_arguments(data, ax):
+    rows, y = data
+    with pytest.raises(ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"):
+        RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, y), rows, y, loss="log", ax=ax)
+    with pytest.raises(ValueError, match="estimators is empty"):
+        RiskCurveDisplay.from_estimators({}, rows, y, ax=ax)
+    with pytest.raises(ValueError, match="separates 3 classes: choose"):
+        RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, np.arange(120) % 3), rows, y, ax=ax)

@@ -1,0 +1,64 @@
+"""Fixtures of the report tests."""
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hostile_names import NASTY
+from sklearn.datasets import load_breast_cancer
+
+from drsvm import WassersteinSVC
+from drsvm.report import make_report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def matplotlib_installed():
+    """Skip the tests if matplotlib is missing."""
+    pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="session")
+def noisy():
+    """Return breast-cancer data with a fifth of the training labels wrong: training, test, and which are wrong."""
+    bunch = load_breast_cancer()
+    names = bunch.target_names[bunch.target]
+    wrong = np.random.default_rng(1).random(400) < 0.2
+    train = np.where(wrong, bunch.target_names[1 - bunch.target[:400]], names[:400])
+    return bunch.data[:400], train, bunch.data[400:], names[400:], wrong, bunch.feature_names
+
+
+@pytest.fixture(scope="session")
+def report(noisy):
+    X, y, X_test, y_test, _, names = noisy
+    reported = []
+    made = make_report(
+        X,
+        y,
+        X_test=X_test,
+        y_test=y_test,
+        feature_names=names,
+        title="Tumours",
+        progress=lambda share, text: reported.append((share, text)),
+    )
+    return made, reported
+
+
+@pytest.fixture(scope="session")
+def nasty_report():
+    """Return the report on three classes whose names, like those of rows and features, are long or hostile."""
+    rng = np.random.default_rng(2)
+    classes = np.array([NASTY, "x" * 90, "plain"])
+    y = classes[rng.integers(3, size=90)]
+    X = pd.DataFrame(
+        rng.normal(size=(90, 4)) + (y == "plain")[:, None],
+        columns=[NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"],
+        index=[f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)],
+    )
+    return make_report(X, y, title=f"{NASTY} {'T' * 150}", model=WassersteinSVC(radius=0.3, norm="inf"))
+
+
+@pytest.fixture
+def no_plots(monkeypatch):
+    """Omit the plots in tests about numbers: they take most of the time."""
+    monkeypatch.setattr("drsvm.report.draw_all", lambda analysis: defaultdict(str))

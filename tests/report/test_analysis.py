@@ -1,0 +1,61 @@
+"""The figures of a report, checked against the library."""
+
+import json
+
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from drsvm import WassersteinSVC, worst_case_risk
+from drsvm.report import make_report
+
+
+def test_the_summary_agrees_with_a_manual_fit(noisy, report):
+    X, y, X_test, y_test, _, _ = noisy
+    summary = report[0].summary
+    model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    robust = model[-1]
+    assert summary["objective"] == pytest.approx(robust.objective_, abs=1e-7)
+    assert 0 <= summary["gap"] == summary["objective"] - summary["lower_bound"] <= 1e-6
+    assert (summary["n_samples"], summary["n_features"]) == X.shape
+    assert summary["classes"] == ["benign", "malignant"] and summary["positive"] == "malignant"
+    own = summary["models"]["WassersteinSVC"]
+    assert own["train_accuracy"] == model.score(X, y) and own["test_accuracy"] == model.score(X_test, y_test)
+    assert own["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-10)
+    plain = make_pipeline(StandardScaler(), LinearSVC(random_state=0)).fit(X, y)
+    ball = {"radius": summary["radius"], "flip_cost": summary["flip_cost"]}
+    rival = summary["models"]["LinearSVC"]
+    assert rival["test_accuracy"] == plain.score(X_test, y_test)
+    assert rival["worst_case_risk"] == pytest.approx(worst_case_risk(plain, X, y, **ball), rel=1e-6)
+    assert rival["worst_case_error"] == pytest.approx(worst_case_risk(plain, X, y, loss="zero-one", **ball), rel=1e-6)
+    assert own["worst_case_risk"] < rival["worst_case_risk"]
+
+
+def test_the_summary_is_ready_for_json(report):
+    text = json.dumps(report[0].summary, allow_nan=False)
+    assert json.loads(text) == report[0].summary
+
+
+def test_the_labels_to_check_are_mostly_wrong(noisy, report):
+    wrong = noisy[4]
+    rows = [int(row) for row in report[0].summary["labels_to_check"]]
+    assert len(rows) == 20 and wrong[rows].mean() >= 0.8
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_several_classes_show_the_largest_or_the_chosen_one():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    chosen = make_report(X, y, positive=2).summary
+    assert chosen["positive"] == 2
+    made = make_report(X, y)
+    summary = made.summary
+    assert summary["positive"] == int(y.mode()[0]) == 1 and len(summary["certificates"]) == 3
+    assert summary["objective"] == summary["certificates"][1]["objective"]
+    # Equal only if the audit weights the rows as the fit did.
+    assert summary["models"]["WassersteinSVC"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
+    assert summary["models"]["WassersteinSVC"]["train_accuracy"] > 0.95
+    assert "against the rest" in made.html
+    with pytest.raises(ValueError, match=r"positive=7 is not one of the classes \[0, 1, 2\]"):
+        make_report(X, y, positive=7)
