@@ -15,7 +15,7 @@ NOTICE = (
 )
 
 
-UNCOUNTED = {"nogil": True, "error_model": "numpy", "_nrt": False}
+UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """Options of code that allocates nothing, for `numba.extending.overload`.
 
 numba counts references to every array that a function is called with or takes from a tuple, which costs more than the

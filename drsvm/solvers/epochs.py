@@ -89,7 +89,8 @@ class Samples:
             entries = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
         else:
             entries = X.reshape(-1), None, None
-        self.rows = Rows(*map(_read_only, entries), self.d, _read_only(signs), _read_only(importance))
+        data, indices, indptr = map(_read_only, entries)
+        self.rows = Rows(data, indices, indptr, self.d, _read_only(signs), _read_only(importance))
         self.row_squares = row_squares(self.rows.data, self.rows.indptr, self.d)
         self.entries_per_row = self.rows.data.size / self.n
 
