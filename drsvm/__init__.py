@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ConvergenceDisplay": "plotting",
+    "History": "model.result",
     "Problem": "model.problem",
     "RadiusPathDisplay": "plotting",
     "Result": "model.result",
@@ -21,11 +22,11 @@ _HOME = {
     "WorstCaseDisplay": "plotting",
     "auto_radius": "learn.radius_rule",
     "certify": "model.certificate",
-    "load_model": "persistence.model_files",
+    "load_model": "persistence",
     "proximal_step": "model.proximal",
     "radius_max": "solvers.path",
     "radius_path": "solvers.path",
-    "save_model": "persistence.model_files",
+    "save_model": "persistence",
     "solve": "solvers",
     "worst_case_distribution": "model.worst_case",
     "worst_case_risk": "model.worst_case",
@@ -33,6 +34,7 @@ _HOME = {
 
 __all__ = [
     "ConvergenceDisplay",
+    "History",
     "Problem",
     "RadiusPathDisplay",
     "Result",
@@ -60,9 +62,9 @@ if TYPE_CHECKING:
     from drsvm.model.certificate import certify
     from drsvm.model.problem import Problem
     from drsvm.model.proximal import proximal_step
-    from drsvm.model.result import Result, Status
+    from drsvm.model.result import History, Result, Status
     from drsvm.model.worst_case import worst_case_distribution, worst_case_risk
-    from drsvm.persistence.model_files import load_model, save_model
+    from drsvm.persistence import load_model, save_model
     from drsvm.plotting import ConvergenceDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
     from drsvm.solvers import solve
     from drsvm.solvers.path import radius_max, radius_path
