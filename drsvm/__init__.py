@@ -22,6 +22,7 @@ _HOME = {
     "WorstCaseDisplay": "plotting",
     "auto_radius": "learn.radius_rule",
     "certify": "model.certificate",
+    "load_metadata": "persistence",
     "load_model": "persistence",
     "proximal_step": "model.proximal",
     "radius_max": "solvers.path",
@@ -45,6 +46,7 @@ __all__ = [
     "WorstCaseDisplay",
     "auto_radius",
     "certify",
+    "load_metadata",
     "load_model",
     "proximal_step",
     "radius_max",
@@ -64,7 +66,7 @@ if TYPE_CHECKING:
     from drsvm.model.proximal import proximal_step
     from drsvm.model.result import History, Result, Status
     from drsvm.model.worst_case import worst_case_distribution, worst_case_risk
-    from drsvm.persistence import load_model, save_model
+    from drsvm.persistence import load_metadata, load_model, save_model
     from drsvm.plotting import ConvergenceDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
     from drsvm.solvers import solve
     from drsvm.solvers.path import radius_max, radius_path

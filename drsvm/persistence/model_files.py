@@ -47,7 +47,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model with what is known about its data.
+    """All that a file holds.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     path : str or Path
         The file; an existing one is replaced at the very end, by a complete one.
     metadata : dict, optional
-        Plain values (texts, numbers, lists, dicts) to keep with it.
+        Plain values (texts, numbers, lists, dicts) to keep with it, for `load_metadata`.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def _mode_for(target: Path) -> int:
 # --- loading ------------------------------------------------------------------------------------------------------
 
 
-def load_model(path: str | Path) -> SavedModel:
+def load_model(path: str | Path) -> Any:
     """Load a classifier from a file without running any code that the file names.
 
     Parameters
@@ -168,14 +168,36 @@ def load_model(path: str | Path) -> SavedModel:
 
     Returns
     -------
-    SavedModel
+    WassersteinSVC, WassersteinSVCCV or Pipeline
+        The fitted classifier, as it was saved; `load_metadata` has what was saved with it.
 
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type outside
-        `drsvm.persistence.archives.ALLOWED_TYPES`.
+        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type that no model
+        needs.
     """
+    return load_saved(path).model
+
+
+def load_metadata(path: str | Path) -> dict[str, Any]:
+    """Load what was saved with a classifier, as carefully as `load_model` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model` has written.
+
+    Returns
+    -------
+    dict
+        The metadata that were given to `save_model`; the entry ``drsvm`` is the version that wrote the file.
+    """
+    return load_saved(path).metadata
+
+
+def load_saved(path: str | Path) -> SavedModel:
+    """Load a classifier together with its metadata."""
     path = Path(path)
     version, packed = _checked_archive(path)
     try:

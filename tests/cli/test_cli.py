@@ -22,7 +22,7 @@ for extra in ("typer", "rich", "skops"):
 
 from drsvm.cli import main  # noqa: E402
 from drsvm.kernels.compiling import NOTICE  # noqa: E402
-from drsvm.persistence.model_files import load_model  # noqa: E402
+from drsvm.persistence import load_metadata, load_model  # noqa: E402
 
 COMMANDS = ("fit", "predict", "path", "audit", "compare", "report", "demo")
 
@@ -104,9 +104,10 @@ def test_fit_as_json(drsvm_command, table, tmp_path):
     [certificate] = told["certificates"]
     assert 0 <= certificate["objective"] - certificate["lower_bound"] <= 1e-6
     fitted = load_model(tmp_path / "m.drsvm")
-    assert fitted.model[-1].get_params()["norm"] == np.inf
-    assert fitted.metadata["schema"]["columns"] == ["height", "width", "depth"]
-    assert fitted.metadata["label"] == "kind" and fitted.metadata["drsvm"] == drsvm.__version__
+    assert fitted[-1].get_params()["norm"] == np.inf
+    metadata = load_metadata(tmp_path / "m.drsvm")
+    assert metadata["schema"]["columns"] == ["height", "width", "depth"]
+    assert metadata["label"] == "kind" and metadata["drsvm"] == drsvm.__version__
 
 
 def test_fit_gives_what_the_estimator_gives(drsvm_command, table, tmp_path):
@@ -116,7 +117,7 @@ def test_fit_gives_what_the_estimator_gives(drsvm_command, table, tmp_path):
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     X, y = rows()
     expected = make_pipeline(StandardScaler(), drsvm.WassersteinSVC()).fit(X, np.array(["cat", "dog"])[y])
-    saved = load_model(tmp_path / "m.drsvm").model
+    saved = load_model(tmp_path / "m.drsvm")
     np.testing.assert_allclose(saved.decision_function(X), expected.decision_function(X), atol=1e-6)
 
 
@@ -126,10 +127,10 @@ def test_fit_of_svmlight_with_a_test_file(drsvm_command, svmlight, tmp_path):
     assert code == 0
     assert told["classes"] == {"0": 60, "1": 60} and told["positive"] == 1
     assert told["train"] == told["test"]
-    scaler = load_model(tmp_path / "m.drsvm").model[0]
+    scaler = load_model(tmp_path / "m.drsvm")[0]
     assert scaler.with_mean is False
     _, out, _ = drsvm_command("fit", svmlight, "--no-standardise", "--json", "--model", tmp_path / "m.drsvm")
-    assert len(load_model(tmp_path / "m.drsvm").model) == 1
+    assert len(load_model(tmp_path / "m.drsvm")) == 1
 
 
 def test_fit_of_three_classes(drsvm_command, tmp_path):
@@ -148,7 +149,7 @@ def test_fit_with_cross_validation(drsvm_command, table, tmp_path):
     assert code == 0, err
     told = json.loads(out)
     assert 0.5 < told["cv"]["score"] <= 1 and told["cv"]["candidates"] > 5
-    fitted = load_model(out_file).model[-1]
+    fitted = load_model(out_file)[-1]
     assert fitted.radius == told["parameters"]["radius"] > 0 and fitted.flip_cost == 5
     assert fitted.result_.gap <= fitted.result_.tol
     assert drsvm_command("fit", table, "--cv", "--radius", 1)[0] == 2
@@ -158,7 +159,7 @@ def test_an_unreached_tolerance_is_exit_code_1(drsvm_command, table, tmp_path):
     code, out, err = drsvm_command("fit", table, "--max-iter", 1, "--model", tmp_path / "m.drsvm")
     assert code == 1
     assert "The proven gap is" in err and "iteration limit" in out
-    assert load_model(tmp_path / "m.drsvm").model[-1].gap_ > 1e-8
+    assert load_model(tmp_path / "m.drsvm")[-1].gap_ > 1e-8
 
 
 def test_warnings_become_notes(drsvm_command, table):
@@ -174,7 +175,7 @@ def test_predict(drsvm_command, model, table, tmp_path):
     code, out, err = drsvm_command("predict", model, table)
     assert code == 0 and "accuracy 0." in err
     read = list(csv.DictReader(io.StringIO(out)))
-    saved, (X, y) = load_model(model).model, rows()
+    saved, (X, y) = load_model(model), rows()
     assert [row["prediction"] for row in read] == saved.predict(X).tolist()
     np.testing.assert_array_equal([float(row["decision"]) for row in read], saved.decision_function(X))
     assert [row["label"] for row in read] == np.array(["cat", "dog"])[y].tolist()
@@ -191,7 +192,7 @@ def test_predict_without_labels_and_with_other_ones(drsvm_command, model, tmp_pa
     code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
     told = json.loads(out)
     assert code == 0 and told["scores"] is None
-    np.testing.assert_allclose(told["predictions"]["decision"], load_model(model).model.decision_function(X))
+    np.testing.assert_allclose(told["predictions"]["decision"], load_model(model).decision_function(X))
     other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
     code, _, err = drsvm_command("predict", model, other)
     assert code == 0 and "'cow', which the model does not know" in err
@@ -204,7 +205,7 @@ def test_predict_three_classes(drsvm_command, tmp_path):
     _, out, _ = drsvm_command("predict", tmp_path / "m.drsvm", table)
     assert out.splitlines()[0] == "row,prediction,decision_a,decision_b,decision_c,label"
     read = list(csv.DictReader(io.StringIO(out)))
-    assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").model.predict(X).tolist()
+    assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").predict(X).tolist()
 
 
 @pytest.fixture
@@ -236,7 +237,7 @@ def test_the_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_
     assert told["test"] == told["train"]
     pipe_in(table.read_bytes())
     drsvm_command("fit", "-", "--model", out)
-    assert load_model(out).metadata["training"]["file"] == "standard input"
+    assert load_metadata(out)["training"]["file"] == "standard input"
 
 
 @pytest.mark.parametrize(
@@ -307,7 +308,7 @@ def test_audit(drsvm_command, model, table):
 
     told = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
     X, y = rows()
-    labels, saved = np.array(["cat", "dog"])[y], load_model(model).model
+    labels, saved = np.array(["cat", "dog"])[y], load_model(model)
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
     np.testing.assert_allclose(told["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
     np.testing.assert_allclose(told["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))

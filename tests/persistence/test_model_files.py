@@ -24,8 +24,8 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.persistence import archives, names
-from drsvm.persistence.model_files import FORMAT, MAGIC, ModelFileError, load_model, save_model, write_whole
+from drsvm.persistence import ModelFileError, archives, load_metadata, load_model, names, save_model
+from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -56,10 +56,14 @@ def refusal(file):
 
     def refusal(content):
         file.write_bytes(content)
-        with pytest.raises(ModelFileError) as caught:
-            load_model(file)
-        assert str(caught.value).startswith(f"{file}: ")
-        return str(caught.value)
+        messages = set()
+        for load in (load_model, load_metadata):
+            with pytest.raises(ModelFileError) as caught:
+                load(file)
+            messages.add(str(caught.value))
+        (message,) = messages
+        assert message.startswith(f"{file}: ")
+        return message
 
     return refusal
 
@@ -81,17 +85,17 @@ def test_a_model_comes_back_as_it_was(file, n_classes, steps):
     model = make_pipeline(*steps, WassersteinSVC(class_weight="balanced")).fit(X, y)
     save_model(model, file, {"note": ["x", 1, None], "nested": {"a": 0.5}})
     loaded = load_model(file)
-    np.testing.assert_array_equal(loaded.model.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
-    assert loaded.model[-1].get_params() == model[-1].get_params()
-    assert loaded.metadata == {"note": ["x", 1, None], "nested": {"a": 0.5}, "drsvm": drsvm.__version__}
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded[-1].get_params() == model[-1].get_params()
+    assert load_metadata(file) == {"note": ["x", 1, None], "nested": {"a": 0.5}, "drsvm": drsvm.__version__}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_certificate_comes_back(file, n_classes):
     model = WassersteinSVC().fit(*data(n_classes))
     save_model(model, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     assert repr(loaded.result_) == repr(model.result_)
     before, after = (np.ravel(each.result_)[0] for each in (model, loaded))
     np.testing.assert_array_equal(after.hinge_dual, before.hinge_dual)
@@ -103,7 +107,7 @@ def test_a_search_comes_back_with_its_scores(file):
     X, y = data()
     search = WassersteinSVCCV(radii=[0.05, 0.1], flip_costs=[1.0], cv=2).fit(X, y)
     save_model(search, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
     assert loaded.best_params_ == search.best_params_ and repr(loaded.result_) == repr(search.result_)
     np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
@@ -120,10 +124,10 @@ def test_sparse_weights_and_models_of_partial_fit(file):
     X, y = data()
     model = WassersteinSVC().fit(X, y).sparsify()
     save_model(model, file)
-    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(load_model(file).decision_function(X), model.decision_function(X))
     model = WassersteinSVC(radius=0.1).partial_fit(X, y, classes=np.unique(y))
     save_model(model, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
@@ -177,11 +181,11 @@ def test_models_of_version_0_1_0(file, name, n_classes, note, model):
     assert content.startswith(MAGIC + b"1 ") and '"drsvm.result"' in schema_in(content)
     file.write_bytes(content)
     loaded = load_model(file)
-    assert loaded.metadata == {"note": note, "drsvm": "0.1.0"}
-    np.testing.assert_allclose(loaded.model.decision_function(X), fitted.decision_function(X), atol=1e-6)
-    np.testing.assert_array_equal(loaded.model.predict(X), fitted.predict(X))
-    save_model(loaded.model, file)  # a file of today
-    np.testing.assert_array_equal(load_model(file).model.predict(X), fitted.predict(X))
+    assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
+    np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=1e-6)
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    save_model(loaded, file)  # a file of today
+    np.testing.assert_array_equal(load_model(file).predict(X), fitted.predict(X))
 
 
 def test_a_file_names_no_module_that_defines_a_class(file):
@@ -202,13 +206,13 @@ def test_a_model_outlives_a_move_of_its_class(saved, file, monkeypatch):
     moved.WassersteinSVC = type("WassersteinSVC", (WassersteinSVC,), {"__module__": "drsvm.moved"})
     monkeypatch.setitem(sys.modules, "drsvm.moved", moved)
     monkeypatch.setattr(drsvm, "WassersteinSVC", moved.WassersteinSVC)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     assert type(loaded) is moved.WassersteinSVC
     np.testing.assert_array_equal(loaded.decision_function(X), WassersteinSVC().fit(X, y).decision_function(X))
     save_model(loaded, file)
     assert "moved" not in schema_in(file.read_bytes())
     monkeypatch.undo()
-    assert type(load_model(file).model) is WassersteinSVC
+    assert type(load_model(file)) is WassersteinSVC
 
 
 def test_modules_that_define_a_class_are_no_names_of_it(refusal):
@@ -508,7 +512,7 @@ def test_a_model_that_shrinks_too_much_is_saved_uncompressed(file, monkeypatch):
     save_model(model, file)
     with zipfile.ZipFile(io.BytesIO(archive_of(file.read_bytes()))) as opened:
         assert {member.compress_type for member in opened.infolist()} == {zipfile.ZIP_STORED}
-    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(load_model(file).decision_function(X), model.decision_function(X))
 
 
 def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
