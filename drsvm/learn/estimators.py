@@ -163,6 +163,10 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         tags.input_tags.sparse = True
         return tags
 
+    def _trained_for(self) -> dict[str, Any]:
+        """Return the ball of the fit, for `drsvm.model.linear_model.own_ball`."""
+        return {"radius": self.radius_, "flip_cost": self.flip_cost, "norm": self.norm}
+
     # --- fit --------------------------------------------------------------------------------------------------------
 
     @with_callbacks

@@ -177,6 +177,10 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         tags.input_tags.sparse = True
         return tags
 
+    def _trained_for(self) -> dict[str, Any]:
+        """Return the chosen ball, for `drsvm.model.linear_model.own_ball`."""
+        return {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
+
     def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
         if hasattr(self, "cv_results_") and not hasattr(self, "coef_"):
