@@ -7,11 +7,11 @@ says how.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,6 +28,7 @@ from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
+from drsvm.model.validation import check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -127,20 +128,20 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
     def __init__(
         self,
-        radius=0.05,
-        flip_cost=5.0,
-        norm=2,
-        l2=0.0,
-        fit_intercept=True,
-        class_weight=None,
+        radius: float | Literal["auto"] = 0.05,
+        flip_cost: float = 5.0,
+        norm: Any = 2,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         solver: str | Solver = "auto",
-        tol=None,
-        max_iter=None,
-        max_time=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        n_jobs=None,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
     ):
         self.radius = radius
         self.flip_cost = flip_cost
@@ -359,8 +360,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
-        ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
-        self.radius_ = float(self.radius)
+        self.radius_ = check_number(self.radius, "radius")
+        ball = self.radius_, self.flip_cost, self.norm, self.l2, self.fit_intercept
         self._block_fits = [
             BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
         ]

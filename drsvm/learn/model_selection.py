@@ -7,9 +7,10 @@ A setting is all but the radius. Its radii are the same in all folds.
 
 import numbers
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -40,6 +41,7 @@ from drsvm.learn.radius_rule import chance_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_number
 from drsvm.notices import listening
+from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 15, 5
 
@@ -135,23 +137,23 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def __init__(
         self,
-        radii=N_RADII,
-        flip_costs=(5.0, np.inf),
-        norms=(2,),
-        l2=0.0,
-        fit_intercept=True,
-        class_weight="cv",
-        cv=None,
-        scoring=None,
-        selection="auto",
-        refit=True,
-        solver="auto",
-        tol=None,
-        max_iter=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        radii: int | Sequence[float] | np.ndarray | None = N_RADII,
+        flip_costs: float | Sequence[float] | np.ndarray = (5.0, np.inf),
+        norms: Any = (2,),
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
+        cv: Any = None,
+        scoring: str | Callable[..., Any] | None = None,
+        selection: str | Callable[[dict[str, Any]], int] = "auto",
+        refit: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.radii = radii
         self.flip_costs = flip_costs
