@@ -19,8 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
@@ -28,13 +27,10 @@ from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
-from drsvm.model.validation import check_number
+from drsvm.model.validation import CheckedRows, check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
-
-ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-"""How rows are taken from the caller: without a copy where they are in this form."""
 
 PILOT_PARTS = 4
 """The pilot solutions of radius="auto" may take this part of the time."""
@@ -194,8 +190,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
     def _fit(self, X, y, sample_weight, time: TimeLimit):
         earlier = self._earlier_classifier() if self.warm_start else None
-        X, y = validate_data(self, X, y, **ROWS)
-        check_classification_targets(y)
+        X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
         self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
         if sample_weight is not None:
@@ -329,8 +324,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
         """
         first = not hasattr(self, "_block_fits")
-        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), **ROWS)
-        check_classification_targets(y)
+        X, y = one_vs_rest.checked_rows(self, X, y, reset=not hasattr(self, "classes_"))
         if first:
             self._begin_with_blocks(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -341,7 +335,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
             signs = np.where(y == label, 1.0, -1.0)
-            fit.feed(X, signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
+            fit.feed(CheckedRows(X), signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
         self._store_blocks()
         return self
 

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import sklearn
+from scipy import sparse
 from sklearn.datasets import load_digits, make_classification
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from drsvm import WassersteinSVC
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV
+from drsvm.model import validation
 
 
 def test_more_classes_are_taken_one_against_the_rest(three_classes):
@@ -67,3 +70,67 @@ def test_flips_of_a_whole_class_are_a_warning():
     with pytest.warns(UserWarning) as caught:
         WassersteinSVC(radius=0.3, flip_cost=1.0).fit(X, y)
     assert "lets the adversary flip every label of the rarer class" in str(caught[0].message)
+
+
+# The check of X
+
+
+@pytest.fixture
+def scans(monkeypatch):
+    """Return a list that grows by the number of values whenever many of them are looked through for NaN."""
+    sizes = []
+
+    def counted(scan, is_skipped):
+        def scan_and_count(X, *arguments, **more):
+            size = np.size(X.data if sparse.issparse(X) else X)
+            if size > 500 and not is_skipped():  # labels and weights are fewer
+                sizes.append(size)
+            return scan(X, *arguments, **more)
+
+        return scan_and_count
+
+    theirs = "sklearn.utils.validation._assert_all_finite"
+    monkeypatch.setattr(
+        theirs, counted(sklearn.utils.validation._assert_all_finite, lambda: sklearn.get_config()["assume_finite"])
+    )
+    monkeypatch.setattr(validation, "_check_finite", counted(validation._check_finite, lambda: False))
+    return sizes
+
+
+FITS = {
+    "fit": lambda X, y: WassersteinSVC().fit(X, y),
+    "radius from the data": lambda X, y: WassersteinSVC(radius="auto").fit(X, y, np.arange(len(y)) % 7),
+    "partial_fit": lambda X, y: WassersteinSVC().partial_fit(X, y, classes=np.unique(y)),
+    "cross-validation": lambda X, y: WassersteinSVCCV(radii=[0.1, 0.05], flip_costs=5.0, cv=2).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("fit", FITS)
+def test_the_values_of_the_rows_are_checked_once(scans, fit, n_classes, container):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % n_classes
+    X = rng.normal(size=(200, 6)) + 3.0 * np.eye(6)[y]
+    FITS[fit](container(X), y)
+    assert scans == [X.size]
+
+
+def test_the_problem_of_a_user_is_checked(scans):
+    Problem(np.eye(30), np.arange(30) % 2)
+    assert scans == [900]
+
+
+@pytest.mark.parametrize("container", [np.asfortranarray, sparse.csr_matrix, sparse.csc_array])
+@pytest.mark.parametrize("fit", FITS)
+def test_rows_of_any_form_are_brought_into_form_once_and_left_alone(fit, container):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    dense = rng.normal(size=(90, 5)) + 3.0 * np.eye(5)[y]
+    X = container(dense)
+    model, expected = FITS[fit](X, y), FITS[fit](dense.copy(), y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
+    if sparse.issparse(X):
+        X.data[0] += 1.0  # the caller's matrix is still its own
+    else:
+        assert X.flags.writeable
