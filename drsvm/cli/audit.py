@@ -58,8 +58,7 @@ def audit(
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
     from drsvm.cli.streams import check_inputs
-    from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.cli.tables import show_table
 
     work.check_outputs([csv, plot], [model, file, train])
     check_picture(plot)
@@ -67,20 +66,14 @@ def audit(
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    for option, given in (("--plot", plot), ("--compare", compare)):
-        if given and len(saved.model.classes_) > 2:
-            raise ValueError(f"{option} is for two classes; this model has {len(saved.model.classes_)}: leave it out.")
+    _check_classes(saved.model, {"--plot": plot, "--compare": compare})
     y = _labels(saved.model, dataset)
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
-    if plot is not None:
-        outputs[plot] = _drawn(plot, models, dataset.X, y, ball)
-    for target, content in outputs.items():
-        write_whole(target, content)
+    work.write_outputs(csv, columns, plot, lambda target: _drawn(target, models, dataset.X, y, ball))
     payload: dict[str, Any] = {
         "command": "audit",
         "model": str(model),
@@ -94,6 +87,13 @@ def audit(
     }
     title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
     screen.finish(payload, lambda console: show_table(console, columns, title))
+
+
+def _check_classes(model, options: dict[str, Any]) -> None:
+    """Refuse options that are for two classes where the model has more."""
+    for option, given in options.items():
+        if given and len(model.classes_) > 2:
+            raise ValueError(f"{option} is for two classes; this model has {len(model.classes_)}: leave it out.")
 
 
 def _labels(model, dataset):

@@ -46,8 +46,7 @@ def path(
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.pictures import check_picture
-    from drsvm.cli.tables import csv_text, show_table
-    from drsvm.persistence.model_files import write_whole
+    from drsvm.cli.tables import show_table
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must lie between 0 and 1, got {smallest:g}.")
@@ -63,11 +62,8 @@ def path(
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
-    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
-    if plot is not None:
-        outputs[plot] = _drawn(found, plot, X, y, X_test, y_test, parts.data.schema.feature_names)
-    for target, content in outputs.items():
-        write_whole(target, content)
+    names = parts.data.schema.feature_names
+    work.write_outputs(csv, columns, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, names))
     proven = all(result.gap <= result.tol for result in found.results)
     payload: dict[str, Any] = {
         "command": "path",

@@ -1,7 +1,7 @@
 """Steps that several commands share: reading, splitting, scaling, and care for output files."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ import numpy as np
 from drsvm.cli.options import DataOptions, FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
+from drsvm.cli.tables import csv_text
 from drsvm.datasets import DataFileError, Dataset, Schema, read, read_like
-from drsvm.persistence.model_files import SavedModel, is_model_file, load_saved
+from drsvm.persistence.model_files import SavedModel, is_model_file, load_saved, write_whole
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,15 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None])
         if not os.access(folder, os.W_OK):
             raise ValueError(f"{output}: the folder {folder} may not be written to.")
         taken.append(output)
+
+
+def write_outputs(csv: Path | None, columns: dict[str, Any], plot: Path | None, draw: Callable[[Path], bytes]) -> None:
+    """Write a table and a picture, those of them that are asked for; neither before both are ready."""
+    outputs = {} if csv is None else {csv: csv_text(columns).encode()}
+    if plot is not None:
+        outputs[plot] = draw(plot)
+    for target, content in outputs.items():
+        write_whole(target, content)
 
 
 def check_model_output(output: Path | None) -> None:
