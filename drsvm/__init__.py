@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-# Type checkers see plain imports and nothing else, so that a misspelt name is an error to them; Python sees the same
-# names in a table. A test compares the two.
+# Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
+# come from a table; a test compares the two.
 if TYPE_CHECKING:
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
     from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV

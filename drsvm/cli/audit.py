@@ -90,7 +90,7 @@ def audit(
 
 
 def _check_classes(model, options: dict[str, Any]) -> None:
-    """Refuse options that are for two classes where the model has more."""
+    """Refuse options for two classes if the model has more."""
     for option, given in options.items():
         if given and len(model.classes_) > 2:
             raise ValueError(f"{option} is for two classes; this model has {len(model.classes_)}: leave it out.")

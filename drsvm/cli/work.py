@@ -188,7 +188,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None])
 
 
 def write_outputs(csv: Path | None, columns: dict[str, Any], plot: Path | None, draw: Callable[[Path], bytes]) -> None:
-    """Write a table and a picture, those of them that are asked for; neither before both are ready."""
+    """Write the table and the plot that were asked for, once both are ready."""
     outputs = {} if csv is None else {csv: csv_text(columns).encode()}
     if plot is not None:
         outputs[plot] = draw(plot)

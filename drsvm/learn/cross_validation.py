@@ -121,7 +121,7 @@ def _takes_weights(scorer) -> bool:
 
 
 class _Candidate(WassersteinSVC):
-    """A classifier for a scorer to judge, on rows that `fit` has checked."""
+    """A classifier for scorers, which skips the check of rows that `fit` has already checked."""
 
     def decision_function(self, X):
         with config_context(assume_finite=True):

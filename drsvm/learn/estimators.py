@@ -160,8 +160,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         tags.input_tags.sparse = True
         return tags
 
-    def _trained_for(self) -> dict[str, Any]:
-        """Return the ball of the fit, for `drsvm.model.linear_model.own_ball`."""
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
         return {"radius": self.radius_, "flip_cost": self.flip_cost, "norm": self.norm}
 
     # --- fit --------------------------------------------------------------------------------------------------------

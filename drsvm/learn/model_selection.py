@@ -179,8 +179,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         tags.input_tags.sparse = True
         return tags
 
-    def _trained_for(self) -> dict[str, Any]:
-        """Return the chosen ball, for `drsvm.model.linear_model.own_ball`."""
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
         return {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
 
     def decision_function(self, X):

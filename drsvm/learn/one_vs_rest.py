@@ -23,7 +23,7 @@ CONSTANT = 1e-5
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
-    """Return the rows in the form that problems use, and the labels. This is the only look at all values in a fit."""
+    """Validate X and y, once per fit; return the rows in the form that problems use, and the labels."""
     X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y
@@ -87,7 +87,7 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 
 
 def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
-    """Return one problem per class, or one for two classes; they share the rows, which `checked_rows` has checked."""
+    """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`."""
     rows = CheckedRows(X)
     labels = positive_labels(classes)
     if len(classes) == 2:

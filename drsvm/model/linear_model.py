@@ -17,7 +17,7 @@ class AuditData:
     """A linear classifier with the data it is judged on, as its last step sees them.
 
     `classes` are the labels of the signs −1 and +1: two labels, or False and True for a class against the rest.
-    `own_ball` is the ball the classifier was trained for: radius, flip cost and norm, or nothing.
+    `own_ball` has the radius, flip cost and norm that a classifier of this library was trained with.
     """
 
     X: Any
@@ -46,9 +46,9 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
 
 
 def own_ball(linear) -> dict[str, Any]:
-    """Return radius, flip cost and norm that a fitted classifier of this library was trained for; {} for any other."""
-    trained_for = getattr(linear, "_trained_for", None)
-    return {} if trained_for is None else trained_for()
+    """Return the radius, flip cost and norm of a fitted classifier of this library, and {} for any other."""
+    trained_ball = getattr(linear, "_trained_ball", None)
+    return {} if trained_ball is None else trained_ball()
 
 
 def behind_pipeline(model, X):

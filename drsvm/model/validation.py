@@ -63,16 +63,16 @@ def check_rows(X):
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows that need no further check: they are in the form that `as_rows` returns, and known to be finite.
+    """Rows in the form that `as_rows` returns, known to be finite: `check_rows` returns them without another check.
 
-    An estimator checks its rows once, and then states one problem per class, fold and setting on them.
+    An estimator checks its rows once, and then builds one problem per class, fold and setting from them.
     """
 
     rows: Any
 
 
 def as_rows(X):
-    """Return X in the form that `check_rows` returns, without a look at the values."""
+    """Return X in the form that `check_rows` returns, without checking its values."""
     rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
     n, d = rows.shape
     if n == 0 or d == 0:

@@ -45,11 +45,10 @@ def worst_case_risk(
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball.
     radius : float or array of floats, optional
-        Radius of the ball, or several of them. By default the one that the model was trained for, if it is a
-        WassersteinSVC or WassersteinSVCCV, alone or at the end of a pipeline or search; for any other model it must be
-        given.
+        Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
+        WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
     flip_cost, norm : float, {1, 2, inf}, optional
-        As in `drsvm.Problem`. By default those that the model was trained for, and 1 and 2 for any other model.
+        As in `drsvm.Problem`. By default those that the model was trained with; 1 and 2 for any other model.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
@@ -88,14 +87,14 @@ def worst_case_risk(
 
 
 def _ball(model, data: AuditData, radius, flip_cost, norm) -> tuple[Any, float, Norm]:
-    """Return radius, flip cost and norm: those that are given, or the model's own, or what suits any other model."""
+    """Return radius, flip cost and norm: the given ones, the model's own, or the defaults for other models."""
     ball = {"flip_cost": 1.0, "norm": 2, **data.own_ball}
     given = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
     ball |= {name: value for name, value in given.items() if value is not None}
     if "radius" not in ball:
         raise ValueError(
-            f"radius must be given, for instance radius=0.1: a {type(model).__name__} does not say which ball it was "
-            "trained for, as a WassersteinSVC does."
+            f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a WassersteinSVC "
+            "or WassersteinSVCCV has a radius of its own."
         )
     return ball["radius"], check_flip_cost(ball["flip_cost"]), norm_for(ball["norm"])
 
@@ -184,8 +183,7 @@ def worst_case_distribution(
 
     Where no distribution attains it (separable data: the best is to move ever less mass ever farther), the one
     returned has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those
-    of `worst_case_risk`, with the model's own ball by default: behind a pipeline, features and shifts are those of the
-    last step.
+    of `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from drsvm.persistence.names import PUBLIC_HOMES, call_publicly
+from drsvm.persistence.names import PUBLIC_HOMES, make_public
 
 ALLOWED_TYPES = frozenset(
     {
@@ -111,12 +111,12 @@ def _too_large(what: str, total: int, size: int) -> ArchiveError:
 
 
 def with_public_names(archive: bytes, home_of: Callable[[str], str | None], compression: int = ZIP_STORED) -> bytes:
-    """Return an archive with the same content whose schema calls the classes at the given homes by public names."""
+    """Return a copy of an archive in which the public module of a class replaces the one that `home_of` returns."""
     written = io.BytesIO()
     with ZipFile(io.BytesIO(archive)) as given, ZipFile(written, "w", compression) as renamed:
         schema = json.loads(given.read("schema.json"))
         for node in _nodes(schema):
-            call_publicly(node, home_of)
+            make_public(node, home_of)
         for member in given.namelist():
             content = json.dumps(schema, indent=2) if member == "schema.json" else given.read(member)
             renamed.writestr(member, content)

@@ -7,7 +7,7 @@ skops stores objects as plain data. Its own list of trusted types is long; here 
 library needs may occur, under their public names (`names.py`), and everything else is refused before anything is built.
 Before that, an archive is refused that would take far more memory or time than its size calls for.
 
-Format 1, of version 0.1.0, named the modules that defined the classes; its files are renamed as they are read.
+Format 1, written by version 0.1.0, contains the modules that defined the classes then; loading replaces them.
 """
 
 import copy
@@ -47,7 +47,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class SavedModel:
-    """All that a file holds.
+    """The contents of a model file.
 
     Attributes
     ----------
@@ -169,19 +169,19 @@ def load_model(path: str | Path) -> Any:
     Returns
     -------
     WassersteinSVC, WassersteinSVCCV or Pipeline
-        The fitted classifier, as it was saved; `load_metadata` has what was saved with it.
+        The fitted classifier. `load_metadata` returns the metadata saved with it.
 
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type that no model
-        needs.
+        If the file is not a model file, is damaged, would unpack to far more than its size, or contains a type that no
+        model needs.
     """
     return load_saved(path).model
 
 
 def load_metadata(path: str | Path) -> dict[str, Any]:
-    """Load what was saved with a classifier, as carefully as `load_model` does.
+    """Load the metadata of a model file, with the same checks as `load_model`.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        The metadata that were given to `save_model`; the entry ``drsvm`` is the version that wrote the file.
+        The metadata given to `save_model`, and the version that wrote the file under the key ``drsvm``.
     """
     return load_saved(path).metadata
 
@@ -231,7 +231,7 @@ def is_model_file(path: Path) -> bool:
 
 
 def _checked_archive(path: Path) -> tuple[int, bytes]:
-    """Return the format of a file and its archive, which is the one that was written."""
+    """Return the format number of a file and its archive, after checking the checksum."""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)

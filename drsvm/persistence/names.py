@@ -1,7 +1,7 @@
-"""The names of classes in model files: public ones, so that no file depends on the module in which a class lives.
+"""The names of classes in model files, which do not depend on the module that defines a class.
 
-skops writes the module in which a class is defined, which is nobody's promise. A model file names the module from
-which the class is imported instead, ``drsvm.WassersteinSVC`` and not ``drsvm.learn.estimators.WassersteinSVC``.
+skops writes the defining module, such as ``drsvm.learn.estimators``, which may change. A model file contains the public
+module instead, the one from which users import the class: ``drsvm.WassersteinSVC``.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PUBLIC_HOMES = {
     "csr_array": "scipy.sparse",
     "csr_matrix": "scipy.sparse",
 }
-"""The classes of model files, each with the module that it is imported from, wherever it is defined."""
+"""The classes that may occur in model files, with their public modules."""
 
 HOMES_IN_FORMAT_1 = {
     "WassersteinSVC": "drsvm.estimators",
@@ -33,17 +33,17 @@ HOMES_IN_FORMAT_1 = {
     "csr_array": "scipy.sparse._csr",
     "csr_matrix": "scipy.sparse._csr",
 }
-"""The modules that files of format 1 name: those in which the classes lived in version 0.1.0."""
+"""The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
 
 def defining_home(name: str) -> str | None:
-    """Return the module that defines a class of model files today, as skops writes it; None for other names."""
+    """Return the module that currently defines a class of `PUBLIC_HOMES`, as skops writes it; None for other names."""
     home = PUBLIC_HOMES.get(name)
     return None if home is None else getattr(import_module(home), name).__module__
 
 
-def call_publicly(node: dict[str, Any], home_of: Callable[[str], str | None]) -> None:
-    """Let a node of a schema that names the home of its class name the public one; all others stay as they are."""
+def make_public(node: dict[str, Any], home_of: Callable[[str], str | None]) -> None:
+    """Replace the module in a schema node by the public one if `home_of` returns that module for its class."""
     name, module = node.get("__class__"), node.get("__module__")
     if isinstance(name, str) and module is not None and module == home_of(name):
         node["__module__"] = PUBLIC_HOMES[name]

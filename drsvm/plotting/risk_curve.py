@@ -82,7 +82,7 @@ class RiskCurveDisplay:
         radii : array of floats, optional
             The radii; by default from 0 to where the best classifier is no better than a coin.
         flip_cost, norm : float, {1, 2, inf}
-            The adversary's prices, the same for all classifiers whatever they were trained for.
+            Flip cost and norm, the same for all classifiers.
         sample_weight, positive
             As in `drsvm.worst_case_risk`.
         loss : {"hinge", "zero-one"}

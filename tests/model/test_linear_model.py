@@ -136,7 +136,7 @@ def test_other_models_need_a_radius_and_have_usual_prices(three):
     result = solve(Problem(rows, y, radius=0.2, flip_cost=3.0, norm=1))
     for model, name in ((linear, "LinearSVC"), (result, "Result"), ((linear.coef_, linear.intercept_), "tuple")):
         for judge in (worst_case_risk, worst_case_distribution):
-            with pytest.raises(ValueError, match=f"radius must be given, for instance radius=0.1: a {name} does not"):
+            with pytest.raises(ValueError, match=f"radius is required for a {name}: pass one, for instance radius=0.1"):
                 judge(model, rows, y)
         risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=1.0, norm=2)
         assert worst_case_risk(model, rows, y, radius=0.1) == risk

@@ -212,13 +212,6 @@ def test_risk_curves_refuse_what_they_cannot_judge(data, ax):
 # The worst case
 
 
-def test_the_worst_case_is_by_default_that_of_the_ball_of_the_classifier(data, ax):
-    rows, y = data
-    model = WassersteinSVC(radius=0.2, norm=1).fit(rows, y)
-    display = WorstCaseDisplay.from_estimator(model, rows, y, ax=ax)
-    assert display.distribution_.risk == pytest.approx(model.objective_, rel=1e-9)
-
-
 def test_the_worst_case_of_two_features_is_drawn_as_it_is(data, ax):
     rows, y = data[0][:, :2], data[1]
     model = WassersteinSVC(radius=0.2, flip_cost=4.0).fit(rows, y)
