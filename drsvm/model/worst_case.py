@@ -93,8 +93,8 @@ def _ball(model, data: AuditData, radius, flip_cost, norm) -> tuple[Any, float, 
     ball |= {name: value for name, value in given.items() if value is not None}
     if "radius" not in ball:
         raise ValueError(
-            f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a WassersteinSVC "
-            "or WassersteinSVCCV has a radius of its own."
+            f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
+            "WassersteinSVC or WassersteinSVCCV has a radius of its own."
         )
     return ball["radius"], check_flip_cost(ball["flip_cost"]), norm_for(ball["norm"])
 
