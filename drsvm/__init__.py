@@ -9,72 +9,76 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "ConvergenceDisplay": "plotting",
-    "Problem": "model.problem",
-    "RadiusPathDisplay": "plotting",
-    "Result": "model.result",
-    "RiskCurveDisplay": "plotting",
-    "Status": "model.result",
-    "WassersteinSVC": "learn.estimators",
-    "WassersteinSVCCV": "learn.model_selection",
-    "WorstCaseDisplay": "plotting",
-    "auto_radius": "learn.radius_rule",
-    "certify": "model.certificate",
-    "load_model": "persistence.model_files",
-    "proximal_step": "model.proximal",
-    "radius_max": "solvers.path",
-    "radius_path": "solvers.path",
-    "save_model": "persistence.model_files",
-    "solve": "solvers",
-    "worst_case_distribution": "model.worst_case",
-    "worst_case_risk": "model.worst_case",
-}
-
-__all__ = [
-    "ConvergenceDisplay",
-    "Problem",
-    "RadiusPathDisplay",
-    "Result",
-    "RiskCurveDisplay",
-    "Status",
-    "WassersteinSVC",
-    "WassersteinSVCCV",
-    "WorstCaseDisplay",
-    "auto_radius",
-    "certify",
-    "load_model",
-    "proximal_step",
-    "radius_max",
-    "radius_path",
-    "save_model",
-    "solve",
-    "worst_case_distribution",
-    "worst_case_risk",
-]
-
+# Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
+# come from a table; a test compares the two.
 if TYPE_CHECKING:
-    from drsvm.learn.estimators import WassersteinSVC
-    from drsvm.learn.model_selection import WassersteinSVCCV
-    from drsvm.learn.radius_rule import auto_radius
-    from drsvm.model.certificate import certify
-    from drsvm.model.problem import Problem
-    from drsvm.model.proximal import proximal_step
-    from drsvm.model.result import Result, Status
-    from drsvm.model.worst_case import worst_case_distribution, worst_case_risk
-    from drsvm.persistence.model_files import load_model, save_model
-    from drsvm.plotting import ConvergenceDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
-    from drsvm.solvers import solve
-    from drsvm.solvers.path import radius_max, radius_path
+    from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV
+    from drsvm.learn.radius_rule import auto_radius as auto_radius
+    from drsvm.model.certificate import Certificate as Certificate
+    from drsvm.model.certificate import certify as certify
+    from drsvm.model.problem import Problem as Problem
+    from drsvm.model.proximal import ProximalStep as ProximalStep
+    from drsvm.model.proximal import proximal_step as proximal_step
+    from drsvm.model.result import History as History
+    from drsvm.model.result import Progress as Progress
+    from drsvm.model.result import Result as Result
+    from drsvm.model.result import Status as Status
+    from drsvm.model.worst_case import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_case import worst_case_distribution as worst_case_distribution
+    from drsvm.model.worst_case import worst_case_risk as worst_case_risk
+    from drsvm.persistence import ModelFileError as ModelFileError
+    from drsvm.persistence import load_metadata as load_metadata
+    from drsvm.persistence import load_model as load_model
+    from drsvm.persistence import save_model as save_model
+    from drsvm.plotting import ConvergenceDisplay as ConvergenceDisplay
+    from drsvm.plotting import RadiusPathDisplay as RadiusPathDisplay
+    from drsvm.plotting import RiskCurveDisplay as RiskCurveDisplay
+    from drsvm.plotting import WorstCaseDisplay as WorstCaseDisplay
+    from drsvm.solvers import solve as solve
+    from drsvm.solvers.admm import Admm as Admm
+    from drsvm.solvers.conic import Conic as Conic
+    from drsvm.solvers.dual_coordinate import DualCoordinate as DualCoordinate
+    from drsvm.solvers.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
+    from drsvm.solvers.hybrid import Hybrid as Hybrid
+    from drsvm.solvers.interior_point import InteriorPoint as InteriorPoint
+    from drsvm.solvers.ippa import Ippa as Ippa
+    from drsvm.solvers.isg import Isg as Isg
+    from drsvm.solvers.path import RadiusPath as RadiusPath
+    from drsvm.solvers.path import radius_max as radius_max
+    from drsvm.solvers.path import radius_path as radius_path
+else:
+    _NAMES = {
+        "learn.estimators": ("WassersteinSVC",),
+        "learn.model_selection": ("WassersteinSVCCV",),
+        "learn.radius_rule": ("auto_radius",),
+        "model.certificate": ("Certificate", "certify"),
+        "model.problem": ("Problem",),
+        "model.proximal": ("ProximalStep", "proximal_step"),
+        "model.result": ("History", "Progress", "Result", "Status"),
+        "model.worst_case": ("WorstCaseDistribution", "worst_case_distribution", "worst_case_risk"),
+        "persistence": ("ModelFileError", "load_metadata", "load_model", "save_model"),
+        "plotting": ("ConvergenceDisplay", "RadiusPathDisplay", "RiskCurveDisplay", "WorstCaseDisplay"),
+        "solvers": ("solve",),
+        "solvers.admm": ("Admm",),
+        "solvers.conic": ("Conic",),
+        "solvers.dual_coordinate": ("DualCoordinate",),
+        "solvers.feature_working_set": ("FeatureWorkingSet",),
+        "solvers.hybrid": ("Hybrid",),
+        "solvers.interior_point": ("InteriorPoint",),
+        "solvers.ippa": ("Ippa",),
+        "solvers.isg": ("Isg",),
+        "solvers.path": ("RadiusPath", "radius_max", "radius_path"),
+    }
+    _HOME = {name: module for module, names in _NAMES.items() for name in names}
+    __all__ = sorted(_HOME)
 
+    def __getattr__(name: str):
+        if name not in _HOME:
+            raise AttributeError(f"module 'drsvm' has no attribute {name!r}")
+        value = getattr(import_module(f"drsvm.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
 
-def __getattr__(name: str):
-    if name not in _HOME:
-        raise AttributeError(f"module 'drsvm' has no attribute {name!r}")
-    value = getattr(import_module(f"drsvm.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_HOME})

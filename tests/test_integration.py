@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm import WassersteinSVC, WassersteinSVCCV, WorstCaseDisplay, worst_case_risk
 
 SMALL_SEARCH = {"radii": [0.2, 0.05], "flip_costs": 5.0, "cv": 3}
 BOTH = [WassersteinSVC(), WassersteinSVCCV(**SMALL_SEARCH)]
@@ -78,6 +78,9 @@ def test_a_pipeline_can_be_audited(two_classes):
     model = pipeline[-1]
     ball = {"radius": model.radius_, "flip_cost": model.flip_cost_, "norm": model.norm_}
     assert worst_case_risk(pipeline, X, y, **ball) == pytest.approx(model.objective_, abs=1e-9)
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    display = WorstCaseDisplay.from_estimator(pipeline, X, y, ax=figure.add_subplot())  # with the same ball by default
+    assert display.distribution_.risk == pytest.approx(model.objective_, abs=1e-9)
 
 
 # Names, clones, representations

@@ -1,14 +1,18 @@
 """The package as a whole: its public names, and what importing it leaves alone."""
 
+import ast
 import importlib.metadata
+import inspect
 import json
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
 import drsvm
+from drsvm.solvers import make_solver, solver_names
 
 OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
 
@@ -61,6 +65,75 @@ def test_public_names_can_be_imported_together():
         "import json\nfrom drsvm import *\nprint(json.dumps([n for n in dir() if not n.startswith('_')]))"
     )
     assert set(drsvm.__all__) <= set(names)
+
+
+def test_what_public_functions_return_is_public():
+    public = {name: getattr(drsvm, name) for name in drsvm.__all__}
+    returned = [typing.get_type_hints(value).get("return") for value in public.values() if inspect.isfunction(value)]
+    own = {kind.__name__: kind for kind in returned if getattr(kind, "__module__", "").startswith("drsvm.")}
+    assert {"Result", "RadiusPath", "Certificate"} <= set(own)
+    assert own.items() <= public.items()
+    fields = typing.get_type_hints(drsvm.Result).values()
+    assert {kind for kind in fields if getattr(kind, "__module__", "").startswith("drsvm.")} <= set(public.values())
+
+
+def test_the_settings_of_every_solver_are_public():
+    for name in solver_names()[1:]:
+        solver = type(make_solver(name, None))
+        assert getattr(drsvm, solver.__name__) is solver and solver.__name__ in drsvm.__all__
+
+
+def test_every_public_name_is_in_the_reference():
+    reference = (Path(__file__).parent.parent / "docs" / "api.rst").read_text()
+    entries = {line.strip() for line in reference.splitlines() if line.startswith("   ")}
+    assert set(drsvm.__all__) <= entries
+
+
+def what_type_checkers_see():
+    """Return the names of the package as a type checker reads them, and the modules that they come from."""
+    tree = ast.parse(Path(drsvm.__file__).read_text())
+    (guard,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    seen = [node for node in tree.body if node is not guard] + guard.body
+    imports = [node for node in guard.body if isinstance(node, ast.ImportFrom)]
+    # `import A as A` is how a module says that it passes a name on.
+    names = {alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname}
+    return names, {node.name for node in seen if isinstance(node, ast.FunctionDef)}
+
+
+def test_type_checkers_see_the_public_names_and_no_others():
+    names, functions = what_type_checkers_see()
+    assert names == {name: f"drsvm.{module}" for name, module in drsvm._HOME.items()}
+    assert functions == set()  # a __getattr__ among them would stand for every misspelt name
+
+
+TYPED = """
+import math
+import drsvm
+from drsvm import InteriorPoint, Problem, WassersteinSVC, WassersteinSVCCV, proximal_step, solve
+WassersteinSVC(radius="auto", norm="inf", class_weight={0: 2.0}, solver=InteriorPoint(), max_time=1)
+WassersteinSVCCV(radii=[0.1, 0.2], flip_costs=5, norms=[1, "inf"], class_weight="balanced", selection="best", cv=3)
+proximal_step([1.0], 1, [0.0], 0.0, step=1.0, radius=0.1, flip_cost=1.0, norm=math.inf)
+result: drsvm.Result = solve(Problem([[1.0], [2.0]], [0, 1], norm=math.inf), "isg", tol=1)
+drsvm.Probelm
+from drsvm import solev
+WassersteinSVC(radius="automatic")
+result.wieghts
+"""
+
+
+def test_a_type_checker_finds_misspelt_names_and_nothing_else(tmp_path):
+    pytest.importorskip("pyright")
+    (tmp_path / "typed.py").write_text(TYPED)
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps({"extraPaths": [str(Path(drsvm.__file__).parent.parent)], "useLibraryCodeForTypes": False})
+    )
+    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if not run.stdout.startswith("{"):
+        pytest.skip(f"pyright does not run here: {run.stderr or run.stdout}")
+    found = {entry["range"]["start"]["line"] for entry in json.loads(run.stdout)["generalDiagnostics"]}
+    lines = TYPED.splitlines()
+    assert {lines[number] for number in found} == set(lines[-4:])
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -110,11 +110,14 @@ def _labels(model, dataset):
 
 
 def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: str | None) -> dict[str, Any]:
-    own = float(getattr(classifier, "radius_", classifier.radius)) or 0.05
+    from drsvm.model.linear_model import own_ball
+
+    own = own_ball(classifier)
+    unit = float(own["radius"]) or 0.05
     return {
-        "radius": radii or [factor * own for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)],
-        "flip_cost": float(classifier.flip_cost if flip_cost is None else flip_cost),
-        "norm": float(classifier.norm if norm is None else norm),
+        "radius": radii or [factor * unit for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)],
+        "flip_cost": float(own["flip_cost"] if flip_cost is None else flip_cost),
+        "norm": float(own["norm"] if norm is None else norm),
     }
 
 

@@ -12,7 +12,7 @@ from drsvm.cli.options import DataOptions, FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, Schema, read, read_like
-from drsvm.persistence.model_files import SavedModel, is_model_file, load_model
+from drsvm.persistence.model_files import SavedModel, is_model_file, load_saved
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen
     """Load a model and read a file the way its training file was read."""
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
-        saved = load_model(model)
+        saved = load_saved(model)
         if not isinstance(saved.metadata.get("schema"), dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
         dataset = read_for(saved, file, options)

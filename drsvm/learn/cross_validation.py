@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn import config_context
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
@@ -119,9 +120,17 @@ def _takes_weights(scorer) -> bool:
     return "sample_weight" in signature(scorer).parameters
 
 
+class _Candidate(WassersteinSVC):
+    """A classifier for scorers, which skips the check of rows that `fit` has already checked."""
+
+    def decision_function(self, X):
+        with config_context(assume_finite=True):
+            return super().decision_function(X)
+
+
 def _classifier(classes, coef, intercept) -> WassersteinSVC:
-    """Return a fitted estimator with given weights, for a scorer to judge."""
-    model = WassersteinSVC()
+    """Return a fitted estimator with given weights."""
+    model = _Candidate()
     model.classes_, model.coef_, model.intercept_ = classes, coef, intercept
     model.n_features_in_ = coef.shape[1]
     return model

@@ -7,11 +7,11 @@ says how.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -19,8 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
@@ -28,12 +27,10 @@ from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
+from drsvm.model.validation import CheckedRows, check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
-
-ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-"""How rows are taken from the caller: without a copy where they are in this form."""
 
 PILOT_PARTS = 4
 """The pilot solutions of radius="auto" may take this part of the time."""
@@ -127,20 +124,20 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
     def __init__(
         self,
-        radius=0.05,
-        flip_cost=5.0,
-        norm=2,
-        l2=0.0,
-        fit_intercept=True,
-        class_weight=None,
+        radius: float | Literal["auto"] = 0.05,
+        flip_cost: float = 5.0,
+        norm: Any = 2,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         solver: str | Solver = "auto",
-        tol=None,
-        max_iter=None,
-        max_time=None,
-        warm_start=False,
-        random_state=None,
-        verbose=0,
-        n_jobs=None,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
     ):
         self.radius = radius
         self.flip_cost = flip_cost
@@ -162,6 +159,10 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
+        return {"radius": self.radius_, "flip_cost": self.flip_cost, "norm": self.norm}
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
@@ -189,8 +190,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
     def _fit(self, X, y, sample_weight, time: TimeLimit):
         earlier = self._earlier_classifier() if self.warm_start else None
-        X, y = validate_data(self, X, y, **ROWS)
-        check_classification_targets(y)
+        X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
         self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
         if sample_weight is not None:
@@ -324,8 +324,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
         """
         first = not hasattr(self, "_block_fits")
-        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), **ROWS)
-        check_classification_targets(y)
+        X, y = one_vs_rest.checked_rows(self, X, y, reset=not hasattr(self, "classes_"))
         if first:
             self._begin_with_blocks(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
@@ -336,7 +335,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
             signs = np.where(y == label, 1.0, -1.0)
-            fit.feed(X, signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
+            fit.feed(CheckedRows(X), signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
         self._store_blocks()
         return self
 
@@ -355,8 +354,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
-        ball = self.radius, self.flip_cost, self.norm, self.l2, self.fit_intercept
-        self.radius_ = float(self.radius)
+        self.radius_ = check_number(self.radius, "radius")
+        ball = self.radius_, self.flip_cost, self.norm, self.l2, self.fit_intercept
         self._block_fits = [
             BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
         ]

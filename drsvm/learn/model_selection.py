@@ -7,20 +7,21 @@ A setting is all but the radius. Its radii are the same in all folds.
 
 import numbers
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn import config_context
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
@@ -35,11 +36,12 @@ from drsvm.learn.cross_validation import (
     results_table,
     score_path,
 )
-from drsvm.learn.estimators import ROWS, WassersteinSVC
+from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import chance_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_number
 from drsvm.notices import listening
+from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 15, 5
 
@@ -135,23 +137,23 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def __init__(
         self,
-        radii=N_RADII,
-        flip_costs=(5.0, np.inf),
-        norms=(2,),
-        l2=0.0,
-        fit_intercept=True,
-        class_weight="cv",
-        cv=None,
-        scoring=None,
-        selection="auto",
-        refit=True,
-        solver="auto",
-        tol=None,
-        max_iter=None,
-        max_time=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        radii: int | Sequence[float] | np.ndarray | None = N_RADII,
+        flip_costs: float | Sequence[float] | np.ndarray = (5.0, np.inf),
+        norms: Any = (2,),
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
+        cv: Any = None,
+        scoring: str | Callable[..., Any] | None = None,
+        selection: str | Callable[[dict[str, Any]], int] = "auto",
+        refit: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.Generator | None = None,
     ):
         self.radii = radii
         self.flip_costs = flip_costs
@@ -176,6 +178,10 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
+        return {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
 
     def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -216,8 +222,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
         for name in FROM_THE_REFIT:  # of an earlier fit
             self.__dict__.pop(name, None)
-        X, y = validate_data(self, X, y, **ROWS)
-        check_classification_targets(y)
+        X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -337,14 +342,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         model = WassersteinSVC(**self.best_params_, max_time=time, **{name: getattr(self, name) for name in names})
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
                 # A constant classifier, or a budget for one, is here what the scores have chosen.
                 warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
                 model.fit(X, y, sample_weight)
         finally:  # an interrupted fit has stored what it had
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
-        decisions = X @ self.coef_.T  # X is the checked array, without the names that decision_function asks for
+        decisions = X @ self.coef_.T  # X is without the names that decision_function asks for
         if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
             warnings.warn(
                 "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "

@@ -7,14 +7,26 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
+from drsvm.model.validation import CheckedRows, as_rows
+
+ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+"""How rows are taken from the caller: without a copy where they are in this form."""
 
 CONSTANT = 1e-5
 """Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
+
+
+def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
+    """Validate X and y, once per fit; return the rows in the form that problems use, and the labels."""
+    X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
+    check_classification_targets(y)
+    return as_rows(X), y
 
 
 def classes_of(labels, estimator) -> np.ndarray:
@@ -75,12 +87,13 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 
 
 def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
-    """Return one problem per class, or one for two classes; they share the rows."""
+    """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`."""
+    rows = CheckedRows(X)
     labels = positive_labels(classes)
     if len(classes) == 2:
-        return [Problem(X, y, sample_weight=weights, **ball)]
+        return [Problem(rows, y, sample_weight=weights, **ball)]
     sides = [(y == label, side_weights(y, label, classes, weights)) for label in labels]
-    first = Problem(X, sides[0][0], sample_weight=sides[0][1], **ball)
+    first = Problem(rows, sides[0][0], sample_weight=sides[0][1], **ball)
     return [first, *(first.relabelled(*side) for side in sides[1:])]
 
 

@@ -3,7 +3,7 @@
 A model with more than two classes has one row of weights for each; one class is then judged against the rest.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ class AuditData:
     """A linear classifier with the data it is judged on, as its last step sees them.
 
     `classes` are the labels of the signs −1 and +1: two labels, or False and True for a class against the rest.
+    `own_ball` has the radius, flip cost and norm that a classifier of this library was trained with.
     """
 
     X: Any
@@ -26,6 +27,7 @@ class AuditData:
     coef: np.ndarray
     intercept: float
     classes: np.ndarray
+    own_ball: dict[str, Any] = field(default_factory=dict)
 
 
 def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
@@ -40,7 +42,13 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     weights = check_weights(sample_weight, n)
     weights = np.full(n, 1.0 / n) if weights is None else weights
     values = np.concatenate([X[block] @ coef for block in row_blocks(X)]) + intercept
-    return AuditData(X, signs, weights, signs * values, coef, intercept, classes)
+    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own_ball(linear))
+
+
+def own_ball(linear) -> dict[str, Any]:
+    """Return the radius, flip cost and norm of a fitted classifier of this library, and {} for any other."""
+    trained_ball = getattr(linear, "_trained_ball", None)
+    return {} if trained_ball is None else trained_ball()
 
 
 def behind_pipeline(model, X):

@@ -7,6 +7,7 @@ minimise over ‖w‖_q ≤ λ   max(1 − m, 1 + m − κλ, 0) + ελ + (c/2)�
 import math
 from dataclasses import dataclass
 from enum import Flag
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def proximal_step(
     step: float,
     radius: float,
     flip_cost: float,
-    norm=2,
+    norm: Any = 2,
     l2: float = 0.0,
     intercept: float | None = None,
 ) -> ProximalStep:

@@ -2,6 +2,8 @@
 
 import math
 import numbers
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -51,12 +53,30 @@ def check_flip_cost(value) -> float:
 
 
 def check_rows(X):
-    """Return X as a C-ordered array or a canonical CSR array of floats, sharing memory with X where possible."""
+    """Return X as a C-ordered array or a canonical CSR array of finite floats, sharing memory with X where possible."""
+    if isinstance(X, CheckedRows):
+        return X.rows
+    rows = as_rows(X)
+    _check_finite(rows)
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows in the form that `as_rows` returns, known to be finite: `check_rows` returns them without another check.
+
+    An estimator checks its rows once, and then builds one problem per class, fold and setting from them.
+    """
+
+    rows: Any
+
+
+def as_rows(X):
+    """Return X in the form that `check_rows` returns, without checking its values."""
     rows = _sparse_rows(X) if sparse.issparse(X) else _dense_rows(X)
     n, d = rows.shape
     if n == 0 or d == 0:
         raise ValueError(f"X is empty: its shape is {rows.shape}, but at least one row and one feature are needed.")
-    _check_finite(rows)
     return rows
 
 

@@ -27,9 +27,9 @@ def worst_case_risk(
     X,
     y,
     *,
-    radius,
-    flip_cost: float = 1.0,
-    norm: Any = 2,
+    radius=None,
+    flip_cost: float | None = None,
+    norm: Any = None,
     sample_weight=None,
     loss: str = "hinge",
     positive=None,
@@ -44,9 +44,12 @@ def worst_case_risk(
         standard deviations, not in the units of X.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball.
-    radius : float or array of floats
-        Radius of the ball, or several of them.
-    flip_cost, norm, sample_weight
+    radius : float or array of floats, optional
+        Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
+        WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
+    flip_cost, norm : float, {1, 2, inf}, optional
+        As in `drsvm.Problem`. By default those that the model was trained with; 1 and 2 for any other model.
+    sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
         Hinge loss max(1 − m, 0), or the error rate (a sample on the boundary counts as an error). The hinge loss
@@ -76,12 +79,24 @@ def worst_case_risk(
     """
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
-    radii = np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()])
-    kappa = check_flip_cost(flip_cost)
     data = audit_data(model, X, y, sample_weight, positive)
-    size = norm_for(norm).value(data.coef)
-    values = _RISKS[loss](data.margins, data.weights, size, radii, kappa)
+    radius, kappa, size_of = _ball(model, data, radius, flip_cost, norm)
+    radii = np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()])
+    values = _RISKS[loss](data.margins, data.weights, size_of.value(data.coef), radii, kappa)
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
+
+
+def _ball(model, data: AuditData, radius, flip_cost, norm) -> tuple[Any, float, Norm]:
+    """Return radius, flip cost and norm: the given ones, the model's own, or the defaults for other models."""
+    ball = {"flip_cost": 1.0, "norm": 2, **data.own_ball}
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
+    ball |= {name: value for name, value in given.items() if value is not None}
+    if "radius" not in ball:
+        raise ValueError(
+            f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
+            "WassersteinSVC or WassersteinSVCCV has a radius of its own."
+        )
+    return ball["radius"], check_flip_cost(ball["flip_cost"]), norm_for(ball["norm"])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -157,9 +172,9 @@ def worst_case_distribution(
     X,
     y,
     *,
-    radius: float,
-    flip_cost: float = 1.0,
-    norm: Any = 2,
+    radius: float | None = None,
+    flip_cost: float | None = None,
+    norm: Any = None,
     sample_weight=None,
     positive=None,
     slack: float = 1e-3,
@@ -168,18 +183,18 @@ def worst_case_distribution(
 
     Where no distribution attains it (separable data: the best is to move ever less mass ever farther), the one
     returned has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those
-    of `worst_case_risk`: behind a pipeline, features and shifts are those of the last step.
+    of `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step.
 
     Returns
     -------
     WorstCaseDistribution
     """
-    radius, slack = check_number(radius, "radius"), check_number(slack, "slack")
+    slack = check_number(slack, "slack")
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss given up where no maximum exists.")
-    kappa = check_flip_cost(flip_cost)
-    size_of = norm_for(norm)
     data = audit_data(model, X, y, sample_weight, positive)
+    radius, kappa, size_of = _ball(model, data, radius, flip_cost, norm)
+    radius = check_number(radius, "radius")
     size = size_of.value(data.coef)
     share = _flipped_share(data, size, radius, kappa)
     rows, mass, flipped = _split(data.weights, share)

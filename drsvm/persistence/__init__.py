@@ -1,1 +1,5 @@
-"""Models in files."""
+"""Model files, which execute no code when they are loaded."""
+
+from drsvm.persistence.model_files import ModelFileError, load_metadata, load_model, save_model
+
+__all__ = ["ModelFileError", "load_metadata", "load_model", "save_model"]

@@ -7,25 +7,18 @@ schema is searched for types that no model of this library needs.
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from drsvm.persistence.names import PUBLIC_HOMES, make_public
 
 ALLOWED_TYPES = frozenset(
     {
         *(f"builtins.{name}" for name in ("dict", "list", "tuple", "str", "int", "float", "bool", "NoneType")),
         *(f"numpy.{name}" for name in ("ndarray", "dtype", "float64", "float32", "int64", "int32", "bool", "str_")),
-        "scipy.sparse._csr.csr_array",
-        "scipy.sparse._csr.csr_matrix",
-        "sklearn.pipeline.Pipeline",
-        "sklearn.impute._base.SimpleImputer",
-        "sklearn.preprocessing._data.StandardScaler",
-        "sklearn.preprocessing._data.MaxAbsScaler",
-        "drsvm.learn.estimators.WassersteinSVC",
-        "drsvm.learn.model_selection.WassersteinSVCCV",
-        "drsvm.model.result.Result",
-        "drsvm.model.result.History",
+        *(f"{home}.{name}" for name, home in PUBLIC_HOMES.items()),
     }
 )
 """The types that may occur in a model file."""
@@ -115,6 +108,19 @@ def _too_large(what: str, total: int, size: int) -> ArchiveError:
 
 
 # --- types --------------------------------------------------------------------------------------------------------
+
+
+def with_public_names(archive: bytes, home_of: Callable[[str], str | None], compression: int = ZIP_STORED) -> bytes:
+    """Return a copy of an archive in which the public module of a class replaces the one that `home_of` returns."""
+    written = io.BytesIO()
+    with ZipFile(io.BytesIO(archive)) as given, ZipFile(written, "w", compression) as renamed:
+        schema = json.loads(given.read("schema.json"))
+        for node in _nodes(schema):
+            make_public(node, home_of)
+        for member in given.namelist():
+            content = json.dumps(schema, indent=2) if member == "schema.json" else given.read(member)
+            renamed.writestr(member, content)
+    return written.getvalue()
 
 
 def foreign_types(archive: bytes) -> list[str]:

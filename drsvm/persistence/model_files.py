@@ -1,11 +1,13 @@
 """Models in files: written whole or not at all, checked before they are believed, loaded without running code.
 
-    drsvm-model 1 sha256:…      ← one line, the checksum of all that follows
+    drsvm-model 2 sha256:…      ← one line: the format, and the checksum of all that follows
     skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
 
 skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
-library needs may occur, and everything else is refused before anything is built. Before that, an archive is refused
-that would take far more memory or time than its size calls for.
+library needs may occur, under their public names (`names.py`), and everything else is refused before anything is built.
+Before that, an archive is refused that would take far more memory or time than its size calls for.
+
+Format 1, written by version 0.1.0, contains the modules that defined the classes then; loading replaces them.
 """
 
 import copy
@@ -20,9 +22,17 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile
 
 from drsvm import __version__
 from drsvm.model.result import Result
-from drsvm.persistence.archives import ALLOWED_TYPES, ArchiveError, check_archive, foreign_types, unpacked
+from drsvm.persistence.archives import (
+    ALLOWED_TYPES,
+    ArchiveError,
+    check_archive,
+    foreign_types,
+    unpacked,
+    with_public_names,
+)
+from drsvm.persistence.names import HOMES_IN_FORMAT_1, defining_home
 
-MAGIC, FORMAT = b"drsvm-model ", 1
+MAGIC, FORMAT = b"drsvm-model ", 2
 
 NO_ARCHIVE = (
     *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
@@ -37,7 +47,7 @@ class ModelFileError(ValueError):
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model with what is known about its data.
+    """The contents of a model file.
 
     Attributes
     ----------
@@ -64,7 +74,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     path : str or Path
         The file; an existing one is replaced at the very end, by a complete one.
     metadata : dict, optional
-        Plain values (texts, numbers, lists, dicts) to keep with it.
+        Plain values (texts, numbers, lists, dicts) to keep with it, for `load_metadata`.
 
     Raises
     ------
@@ -89,11 +99,12 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
 def _archive_of(content: dict[str, Any]) -> bytes:
     """Return an archive that `load_model` takes: what would shrink too much to be believed is not compressed."""
-    archive = _skops().dumps(content, compression=ZIP_DEFLATED)
+    plain = _skops().dumps(content, compression=ZIP_STORED)
+    archive = with_public_names(plain, defining_home, ZIP_DEFLATED)
     try:
         check_archive(archive)
     except ArchiveError:
-        archive = _skops().dumps(content, compression=ZIP_STORED)
+        archive = with_public_names(plain, defining_home, ZIP_STORED)
         check_archive(archive)
     return archive
 
@@ -147,7 +158,7 @@ def _mode_for(target: Path) -> int:
 # --- loading ------------------------------------------------------------------------------------------------------
 
 
-def load_model(path: str | Path) -> SavedModel:
+def load_model(path: str | Path) -> Any:
     """Load a classifier from a file without running any code that the file names.
 
     Parameters
@@ -157,18 +168,42 @@ def load_model(path: str | Path) -> SavedModel:
 
     Returns
     -------
-    SavedModel
+    WassersteinSVC, WassersteinSVCCV or Pipeline
+        The fitted classifier. `load_metadata` returns the metadata saved with it.
 
     Raises
     ------
     ModelFileError
-        If the file is no model file, is damaged, would unpack to far more than its size, or holds a type outside
-        `drsvm.persistence.archives.ALLOWED_TYPES`.
+        If the file is not a model file, is damaged, would unpack to far more than its size, or contains a type that no
+        model needs.
     """
+    return load_saved(path).model
+
+
+def load_metadata(path: str | Path) -> dict[str, Any]:
+    """Load the metadata of a model file, with the same checks as `load_model`.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that `save_model` has written.
+
+    Returns
+    -------
+    dict
+        The metadata given to `save_model`, and the version that wrote the file under the key ``drsvm``.
+    """
+    return load_saved(path).metadata
+
+
+def load_saved(path: str | Path) -> SavedModel:
+    """Load a classifier together with its metadata."""
     path = Path(path)
-    packed = _checked_archive(path)
+    version, packed = _checked_archive(path)
     try:
         archive = unpacked(packed)
+        if version == 1:
+            archive = with_public_names(archive, HOMES_IN_FORMAT_1.get)
         foreign = foreign_types(archive)
         if foreign:
             raise ModelFileError(
@@ -195,7 +230,8 @@ def is_model_file(path: Path) -> bool:
         return stream.read(len(MAGIC)) == MAGIC
 
 
-def _checked_archive(path: Path) -> bytes:
+def _checked_archive(path: Path) -> tuple[int, bytes]:
+    """Return the format number of a file and its archive, after checking the checksum."""
     try:
         with path.open("rb") as stream:
             head = stream.readline(200)
@@ -213,12 +249,11 @@ def _checked_archive(path: Path) -> bytes:
         )
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
-    return archive
+    return int(words[0]), archive
 
 
 def _checked_content(path: Path, content) -> SavedModel:
-    from drsvm.learn.estimators import WassersteinSVC
-    from drsvm.learn.model_selection import WassersteinSVCCV
+    from drsvm import WassersteinSVC, WassersteinSVCCV
 
     parts = content if isinstance(content, dict) else {}
     model: Any = parts.get("model")

@@ -81,7 +81,9 @@ class RiskCurveDisplay:
             The sample at the centre of the ball.
         radii : array of floats, optional
             The radii; by default from 0 to where the best classifier is no better than a coin toss.
-        flip_cost, norm, sample_weight, positive
+        flip_cost, norm : float, {1, 2, inf}
+            Flip cost and norm, the same for all classifiers.
+        sample_weight, positive
             As in `drsvm.worst_case_risk`.
         loss : {"hinge", "zero-one"}
             The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and

@@ -112,7 +112,7 @@ class Samples:
         return metric
 
 
-def _read_only(array):
+def _read_only(array) -> Any:
     """Return a read-only view of an array, if there is one: kernels are compiled again for writable arrays."""
     if array is None:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cli_tables import rows, write_csv
 
-from drsvm.persistence.model_files import load_model
+from drsvm.persistence import load_model
 
 
 def test_audit(drsvm_command, model, table):
@@ -16,7 +16,7 @@ def test_audit(drsvm_command, model, table):
 
     answer = json.loads(drsvm_command("audit", model, table, "--radii", "0,0.1", "--json")[1])
     X, y = rows()
-    labels, saved = np.array(["cat", "dog"])[y], load_model(model).model
+    labels, saved = np.array(["cat", "dog"])[y], load_model(model)
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
     np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
     np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))

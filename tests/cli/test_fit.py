@@ -8,7 +8,7 @@ import pytest
 from cli_tables import rows, write_csv
 
 import drsvm
-from drsvm.persistence.model_files import load_model
+from drsvm.persistence import load_metadata, load_model
 
 
 def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
@@ -33,9 +33,10 @@ def test_fit_as_json(drsvm_command, table, tmp_path):
     [certificate] = answer["certificates"]
     assert 0 <= certificate["objective"] - certificate["lower_bound"] <= 1e-6
     fitted = load_model(tmp_path / "m.drsvm")
-    assert fitted.model[-1].get_params()["norm"] == np.inf
-    assert fitted.metadata["schema"]["columns"] == ["height", "width", "depth"]
-    assert fitted.metadata["label"] == "kind" and fitted.metadata["drsvm"] == drsvm.__version__
+    assert fitted[-1].get_params()["norm"] == np.inf
+    metadata = load_metadata(tmp_path / "m.drsvm")
+    assert metadata["schema"]["columns"] == ["height", "width", "depth"]
+    assert metadata["label"] == "kind" and metadata["drsvm"] == drsvm.__version__
 
 
 def test_fit_agrees_with_the_estimator(drsvm_command, table, tmp_path):
@@ -45,7 +46,7 @@ def test_fit_agrees_with_the_estimator(drsvm_command, table, tmp_path):
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     X, y = rows()
     expected = make_pipeline(StandardScaler(), drsvm.WassersteinSVC()).fit(X, np.array(["cat", "dog"])[y])
-    saved = load_model(tmp_path / "m.drsvm").model
+    saved = load_model(tmp_path / "m.drsvm")
     np.testing.assert_allclose(saved.decision_function(X), expected.decision_function(X), atol=1e-6)
 
 
@@ -55,10 +56,10 @@ def test_fit_of_svmlight_with_a_test_file(drsvm_command, svmlight, tmp_path):
     assert code == 0
     assert answer["classes"] == {"0": 60, "1": 60} and answer["positive"] == 1
     assert answer["train"] == answer["test"]
-    scaler = load_model(tmp_path / "m.drsvm").model[0]
+    scaler = load_model(tmp_path / "m.drsvm")[0]
     assert scaler.with_mean is False
     _, out, _ = drsvm_command("fit", svmlight, "--no-standardise", "--json", "--model", tmp_path / "m.drsvm")
-    assert len(load_model(tmp_path / "m.drsvm").model) == 1
+    assert len(load_model(tmp_path / "m.drsvm")) == 1
 
 
 def test_fit_of_three_classes(drsvm_command, tmp_path):
@@ -77,7 +78,7 @@ def test_fit_with_cross_validation(drsvm_command, table, tmp_path):
     assert code == 0, err
     answer = json.loads(out)
     assert 0.5 < answer["cv"]["score"] <= 1 and answer["cv"]["candidates"] > 5
-    fitted = load_model(out_file).model[-1]
+    fitted = load_model(out_file)[-1]
     assert fitted.radius == answer["parameters"]["radius"] > 0 and fitted.flip_cost == 5
     assert fitted.result_.gap <= fitted.result_.tol
     assert drsvm_command("fit", table, "--cv", "--radius", 1)[0] == 2
@@ -87,4 +88,4 @@ def test_an_unreached_tolerance_is_exit_code_1(drsvm_command, table, tmp_path):
     code, out, err = drsvm_command("fit", table, "--max-iter", 1, "--model", tmp_path / "m.drsvm")
     assert code == 1
     assert "The proven gap is" in err and "iteration limit" in out
-    assert load_model(tmp_path / "m.drsvm").model[-1].gap_ > 1e-8
+    assert load_model(tmp_path / "m.drsvm")[-1].gap_ > 1e-8

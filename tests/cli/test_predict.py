@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from cli_tables import rows, write_csv
 
-from drsvm.persistence.model_files import load_model
+from drsvm.persistence import load_model
 
 
 def test_predict(drsvm_command, model, table, tmp_path):
     code, out, err = drsvm_command("predict", model, table)
     assert code == 0 and "accuracy 0." in err
     read = list(csv.DictReader(io.StringIO(out)))
-    saved, (X, y) = load_model(model).model, rows()
+    saved, (X, y) = load_model(model), rows()
     assert [row["prediction"] for row in read] == saved.predict(X).tolist()
     np.testing.assert_array_equal([float(row["decision"]) for row in read], saved.decision_function(X))
     assert [row["label"] for row in read] == np.array(["cat", "dog"])[y].tolist()
@@ -32,7 +32,7 @@ def test_predict_without_labels_and_with_unknown_labels(drsvm_command, model, ta
     code, out, _ = drsvm_command("predict", model, tmp_path / "new.csv", "--json")
     answer = json.loads(out)
     assert code == 0 and answer["scores"] is None
-    np.testing.assert_allclose(answer["predictions"]["decision"], load_model(model).model.decision_function(X))
+    np.testing.assert_allclose(answer["predictions"]["decision"], load_model(model).decision_function(X))
     other = write_csv(tmp_path / "other.csv", X, ["cat", "dog", "cow", "cat"])
     code, _, err = drsvm_command("predict", model, other)
     assert code == 0 and "no scores: the file has the label 'cow', which the model was not trained on" in err
@@ -47,7 +47,7 @@ def test_predict_three_classes(drsvm_command, tmp_path):
     _, out, _ = drsvm_command("predict", tmp_path / "m.drsvm", table)
     assert out.splitlines()[0] == "row,prediction,decision_a,decision_b,decision_c,label"
     read = list(csv.DictReader(io.StringIO(out)))
-    assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").model.predict(X).tolist()
+    assert [row["prediction"] for row in read] == load_model(tmp_path / "m.drsvm").predict(X).tolist()
 
 
 def test_files_that_are_not_models(drsvm_command, table, model, tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drsvm.persistence.model_files import load_model
+from drsvm.persistence import load_metadata
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_standard_input_as_a_test_file(drsvm_command, table, tmp_path, pipe_in):
     assert answer["test"] == answer["train"]
     pipe_in(table.read_bytes())
     drsvm_command("fit", "-", "--model", out)
-    assert load_model(out).metadata["training"]["file"] == "standard input"
+    assert load_metadata(out)["training"]["file"] == "standard input"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path
-from drsvm.learn.cross_validation import SELECTION_RULES, PathScores, Setting, nearest_to_chance, results_table
 
 SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "class_weight": None, "cv": 2}
 
@@ -36,12 +35,6 @@ def test_weights_are_counts_in_grid_and_choice_too():
 def two_classes():
     X, y = make_classification(160, 5, n_informative=3, n_redundant=0, flip_y=0.1, class_sep=1.5, random_state=0)
     return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
-
-
-@pytest.fixture
-def three_classes():
-    X, y = load_iris(return_X_y=True)
-    return StandardScaler().fit_transform(X), np.array(["setosa", "versicolor", "virginica"])[y]
 
 
 # Scores
@@ -116,30 +109,6 @@ def _no_weights(model, X, y):
 
 
 # The choice
-
-
-def test_one_standard_error_takes_a_larger_radius():
-    scores = np.array([[0.5, 0.5, 0.5], [0.7, 0.9, 0.7], [0.8, 0.9, 0.7], [0.9, 0.7, 0.9], [0.0, 0.0, 0.0]])
-    results = {
-        "param_radius": np.array([1.0, 0.5, 0.2, 0.1, 2.0]),
-        "params": [{"radius": r, "norm": 2} for r in (1.0, 0.5, 0.2, 0.1)] + [{"radius": 2.0, "norm": 1}],
-        "chance_radius": np.full(5, 0.25),
-        "equal_sides": np.zeros(5, dtype=bool),
-        "mean_test_score": scores.mean(axis=1),
-        **{f"split{k}_test_score": scores[:, k] for k in range(3)},
-    }
-    assert SELECTION_RULES["best"](results) == 3
-    # 0.833 minus 0.115 / sqrt(3) = 0.767 is reached at 0.5 too
-    assert SELECTION_RULES["one-standard-error"](results) == 1
-    assert SELECTION_RULES["auto"](results) == 2
-    results["mean_test_score"][4] = 0.83  # within the error, but of another norm
-    assert SELECTION_RULES["one-standard-error"](results) == 1
-    results["params"] = [{**one, "norm": 2, "class_weight": k == 4} for k, one in enumerate(results["params"])]
-    results["equal_sides"][4] = True  # as good, and of equal sides
-    assert SELECTION_RULES["auto"](results) == 4
-    assert SELECTION_RULES["one-standard-error"](results) == 1
-    results["mean_test_score"][2] = results["mean_test_score"][3]
-    assert SELECTION_RULES["best"](results) == 2  # among equals the larger radius
 
 
 def test_the_refit_is_the_chosen_model(three_classes):
@@ -255,18 +224,6 @@ def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
     assert "before 20 of 20 paths in 5 folds had an end" in told[0] and "time limit" in told[1]
     assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
     assert search.n_iter_ == 1 and search.coef_.any()
-
-
-def test_only_complete_folds_count():
-    setting = Setting(None, {"flip_cost": 5.0, "norm": 2}, np.array([0.2, 0.1]), None, 0.1, False)
-    good, bad = PathScores(np.array([0.9, 0.8]), *np.ones((2, 2))), PathScores(np.array([0.1, 0.9]), *np.ones((2, 2)))
-    table = results_table([setting, setting], [[good, bad], [good, bad._replace(complete=False)]])
-    np.testing.assert_array_equal(table["mean_test_score"], [0.9, 0.8, 0.9, 0.8])
-    np.testing.assert_array_equal(table["split1_test_score"], np.full(4, np.nan))
-    for rule in SELECTION_RULES.values():
-        assert rule(table) == 0
-    nothing = results_table([setting], [[good._replace(complete=False)]])
-    assert np.isnan(nothing["mean_test_score"]).all() and nearest_to_chance(nothing) == 1
 
 
 def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -11,8 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import compute_sample_weight
 
-from drsvm import Problem, WassersteinSVC, solve, worst_case_distribution, worst_case_risk
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_distribution, worst_case_risk
 from drsvm.model.linear_model import audit_data
 
 CLASSES = ["ant", "bee", "cat"]
@@ -94,6 +96,59 @@ def test_the_audit_of_a_robust_classifier_is_its_objective(three):
     model = make_pipeline(StandardScaler(), WassersteinSVC(radius=0.1, flip_cost=2.0)).fit(rows, y)
     risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=2.0)
     assert risk == pytest.approx(model[-1].objective_, rel=1e-12)
+
+
+OURS = {
+    "classifier": WassersteinSVC(radius="auto", flip_cost=2.0, norm=1),
+    "cross-validation": WassersteinSVCCV(radii=[0.3, 0.2], flip_costs=[0.5, 2.0], norms=[np.inf, 1], cv=2),
+    "pipeline": make_pipeline(StandardScaler(), WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=np.inf)),
+    "search": GridSearchCV(
+        make_pipeline(StandardScaler(), WassersteinSVC(norm=1)), {"wassersteinsvc__radius": [0.1, 0.2]}, cv=2
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_the_ball_is_by_default_that_of_the_model(kind, three):
+    rows, y = three[0][:60], three[1][:60]
+    model = clone(OURS[kind]).fit(rows, y)
+    last = getattr(model, "best_estimator_", model)
+    last = last[-1] if hasattr(last, "steps") else last
+    if kind == "cross-validation":
+        ball = {"radius": last.radius_, "flip_cost": last.flip_cost_, "norm": last.norm_}
+        weights = compute_sample_weight(last.class_weight_, y)
+    else:
+        ball, weights = {"radius": last.radius_, "flip_cost": last.flip_cost, "norm": last.norm}, None
+    assert worst_case_risk(model, rows, y, sample_weight=weights) == pytest.approx(last.objective_, rel=1e-9)
+    for loss in ("hinge", "zero-one"):
+        assert worst_case_risk(model, rows, y, loss=loss) == worst_case_risk(model, rows, y, loss=loss, **ball)
+    for given in ({"radius": 0.4}, {"flip_cost": 0.1}, {"flip_cost": np.inf, "norm": 2}):  # what is given counts
+        mixed = worst_case_risk(model, rows, y, **{**ball, **given})
+        assert worst_case_risk(model, rows, y, **given) == mixed != worst_case_risk(model, rows, y)
+    distribution = worst_case_distribution(model, rows, y)
+    assert distribution.risk == worst_case_risk(model, rows, y)
+    assert distribution.transport_cost == pytest.approx(last.radius_, rel=1e-9)
+
+
+def test_other_models_need_a_radius_and_have_usual_prices(three):
+    rows, y = three[0][:60], three[1][:60] == "ant"
+    linear = LinearSVC().fit(rows, y)
+    result = solve(Problem(rows, y, radius=0.2, flip_cost=3.0, norm=1))
+    for model, name in ((linear, "LinearSVC"), (result, "Result"), ((linear.coef_, linear.intercept_), "tuple")):
+        for judge in (worst_case_risk, worst_case_distribution):
+            with pytest.raises(ValueError, match=f"radius is required for a {name}: pass one, for instance radius=0.1"):
+                judge(model, rows, y)
+        risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=1.0, norm=2)
+        assert worst_case_risk(model, rows, y, radius=0.1) == risk
+        assert worst_case_distribution(model, rows, y, radius=0.1).risk == risk
+
+
+@pytest.mark.parametrize("model", [WassersteinSVC(), WassersteinSVCCV(radii=[0.1], cv=2, refit=False)], ids=str)
+def test_a_model_without_weights_has_no_worst_case(model, three):
+    rows, y = three[0][:60], three[1][:60]
+    model = model if isinstance(model, WassersteinSVC) else model.fit(rows, y)
+    with pytest.raises(TypeError, match="has no coef_"):
+        worst_case_risk(model, rows, y)
 
 
 def test_arrays_take_the_positive_label_by_name(three):

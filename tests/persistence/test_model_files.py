@@ -6,12 +6,17 @@ import io
 import json
 import operator
 import os
+import re
+import sys
 import tracemalloc
 import zipfile
 import zlib
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -19,8 +24,8 @@ from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
 
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.persistence import archives
-from drsvm.persistence.model_files import MAGIC, ModelFileError, load_model, save_model, write_whole
+from drsvm.persistence import ModelFileError, archives, load_metadata, load_model, names, save_model
+from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
 
 skops_io = pytest.importorskip("skops.io")
 
@@ -31,8 +36,13 @@ def data(n_classes=2, n=90):
     return rng.normal(size=(n, 3)) + (y == "spam")[:, None], y
 
 
-def with_checksum(archive):
-    return MAGIC + f"1 sha256:{hashlib.sha256(archive).hexdigest()}\n".encode() + archive
+def dumped(content):
+    """Return an archive that names classes as a model file does, whatever is in it."""
+    return archives.with_public_names(skops_io.dumps(content), names.defining_home)
+
+
+def with_checksum(archive, version=FORMAT):
+    return MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode() + archive
 
 
 @pytest.fixture
@@ -46,10 +56,14 @@ def refusal(file):
 
     def refusal(content):
         file.write_bytes(content)
-        with pytest.raises(ModelFileError) as caught:
-            load_model(file)
-        assert str(caught.value).startswith(f"{file}: ")
-        return str(caught.value)
+        messages = set()
+        for load in (load_model, load_metadata):
+            with pytest.raises(ModelFileError) as caught:
+                load(file)
+            messages.add(str(caught.value))
+        (message,) = messages
+        assert message.startswith(f"{file}: ")
+        return message
 
     return refusal
 
@@ -71,17 +85,17 @@ def test_a_model_comes_back_as_it_was(file, n_classes, steps):
     model = make_pipeline(*steps, WassersteinSVC(class_weight="balanced")).fit(X, y)
     save_model(model, file, {"note": ["x", 1, None], "nested": {"a": 0.5}})
     loaded = load_model(file)
-    np.testing.assert_array_equal(loaded.model.decision_function(X), model.decision_function(X))
-    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
-    assert loaded.model[-1].get_params() == model[-1].get_params()
-    assert loaded.metadata == {"note": ["x", 1, None], "nested": {"a": 0.5}, "drsvm": drsvm.__version__}
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded[-1].get_params() == model[-1].get_params()
+    assert load_metadata(file) == {"note": ["x", 1, None], "nested": {"a": 0.5}, "drsvm": drsvm.__version__}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_certificate_comes_back(file, n_classes):
     model = WassersteinSVC().fit(*data(n_classes))
     save_model(model, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     assert repr(loaded.result_) == repr(model.result_)
     before, after = (np.ravel(each.result_)[0] for each in (model, loaded))
     np.testing.assert_array_equal(after.hinge_dual, before.hinge_dual)
@@ -93,7 +107,7 @@ def test_a_search_comes_back_with_its_scores(file):
     X, y = data()
     search = WassersteinSVCCV(radii=[0.05, 0.1], flip_costs=[1.0], cv=2).fit(X, y)
     save_model(search, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     np.testing.assert_array_equal(loaded.decision_function(X), search.decision_function(X))
     assert loaded.best_params_ == search.best_params_ and repr(loaded.result_) == repr(search.result_)
     np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
@@ -110,10 +124,10 @@ def test_sparse_weights_and_models_of_partial_fit(file):
     X, y = data()
     model = WassersteinSVC().fit(X, y).sparsify()
     save_model(model, file)
-    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(load_model(file).decision_function(X), model.decision_function(X))
     model = WassersteinSVC(radius=0.1).partial_fit(X, y, classes=np.unique(y))
     save_model(model, file)
-    loaded = load_model(file).model
+    loaded = load_model(file)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
@@ -134,6 +148,80 @@ def test_what_could_not_be_loaded_is_not_saved(file, model):
 def test_an_unfitted_model_is_not_saved(file):
     with pytest.raises(ModelFileError, match="call fit first"):
         save_model(WassersteinSVC(), file)
+
+
+# --- files of other versions, and classes that move ---------------------------------------------------------------
+
+FILES = Path(__file__).parent / "files"
+
+
+def schema_in(content):
+    with zipfile.ZipFile(io.BytesIO(archive_of(content))) as opened:
+        return opened.read("schema.json").decode()
+
+
+def iris(n_classes):
+    """Return every third row of iris, of all classes or of the last ones."""
+    X, y = (part[::3] for part in load_iris(return_X_y=True))
+    kept = y >= 3 - n_classes
+    return X[kept], y[kept]
+
+
+@pytest.mark.parametrize(
+    ("name", "n_classes", "note", "model"),
+    [
+        ("pipeline", 3, "three classes", make_pipeline(StandardScaler(), WassersteinSVC(radius=0.05))),
+        ("cross-validated", 2, "two classes", WassersteinSVCCV(radii=[0.1, 0.01])),
+    ],
+)
+def test_models_of_version_0_1_0(file, name, n_classes, note, model):
+    X, y = iris(n_classes)
+    fitted = model.fit(X, y)
+    content = (FILES / f"{name}-0.1.0.drsvm").read_bytes()
+    assert content.startswith(MAGIC + b"1 ") and '"drsvm.result"' in schema_in(content)
+    file.write_bytes(content)
+    loaded = load_model(file)
+    assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
+    np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=1e-6)
+    np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
+    save_model(loaded, file)  # a file of today
+    np.testing.assert_array_equal(load_model(file).predict(X), fitted.predict(X))
+
+
+def test_a_file_names_no_module_that_defines_a_class(file):
+    X, y = data()
+    sparsified = WassersteinSVC(norm="inf").fit(X, y).sparsify()
+    for model in (make_pipeline(SimpleImputer(), StandardScaler(), sparsified), WassersteinSVCCV(radii=2).fit(X, y)):
+        if hasattr(model, "steps"):
+            model[:-1].fit(X)
+        save_model(model, file)
+        modules = set(re.findall(r'"__module__": "([^"]*)"', schema_in(file.read_bytes())))
+        assert modules <= {"builtins", "numpy", *names.PUBLIC_HOMES.values()}
+
+
+def test_a_model_outlives_a_move_of_its_class(saved, file, monkeypatch):
+    """The class moves between saving and loading, and back."""
+    X, y = data()
+    moved = ModuleType("drsvm.moved")
+    moved.WassersteinSVC = type("WassersteinSVC", (WassersteinSVC,), {"__module__": "drsvm.moved"})
+    monkeypatch.setitem(sys.modules, "drsvm.moved", moved)
+    monkeypatch.setattr(drsvm, "WassersteinSVC", moved.WassersteinSVC)
+    loaded = load_model(file)
+    assert type(loaded) is moved.WassersteinSVC
+    np.testing.assert_array_equal(loaded.decision_function(X), WassersteinSVC().fit(X, y).decision_function(X))
+    save_model(loaded, file)
+    assert "moved" not in schema_in(file.read_bytes())
+    monkeypatch.undo()
+    assert type(load_model(file)) is WassersteinSVC
+
+
+def test_modules_that_define_a_class_are_no_names_of_it(refusal):
+    """A name has one spelling: neither today's modules nor those of other formats are taken for it."""
+    archive = skops_io.dumps({"model": WassersteinSVC().fit(*data()), "metadata": {}})
+    for version in (1, FORMAT):
+        assert "holds drsvm.learn.estimators.WassersteinSVC" in refusal(with_checksum(archive, version))
+    old = archive_of((FILES / "pipeline-0.1.0.drsvm").read_bytes())
+    assert "holds drsvm.estimators.WassersteinSVC" in refusal(with_checksum(old, FORMAT))
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------
@@ -159,7 +247,7 @@ def test_a_changed_or_truncated_file(refusal, saved):
 
 
 def test_a_file_of_a_newer_version(refusal, saved):
-    assert "newer drsvm" in refusal(saved.replace(b"drsvm-model 1", b"drsvm-model 9", 1))
+    assert "newer drsvm" in refusal(saved.replace(b"drsvm-model 2", b"drsvm-model 9", 1))
 
 
 @pytest.mark.parametrize(
@@ -177,11 +265,10 @@ def test_a_file_of_a_newer_version(refusal, saved):
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_types_outside_the_list_are_refused(refusal, content, named):
-    import re
-
     for wrapped in (content, {"model": WassersteinSVC().fit(*data()), "metadata": {"a": [content]}}):
-        message = refusal(with_checksum(skops_io.dumps(wrapped)))
-        assert re.search(named, message) and "refused" in message
+        for version in (1, FORMAT):
+            message = refusal(with_checksum(dumped(wrapped), version))
+            assert re.search(named, message) and "refused" in message
 
 
 def rewritten(archive, change):
@@ -199,7 +286,7 @@ def test_an_allowed_type_built_in_another_way_is_refused(refusal):
         node = {"__class__": "str", "__module__": "builtins", "__loader__": "FunctionNode", "content": "x"}
         return json.dumps({**schema, "extra": [[{"deep": node}]]})
 
-    archive = rewritten(skops_io.dumps({"model": [], "metadata": {}}), change)
+    archive = rewritten(dumped({"model": [], "metadata": {}}), change)
     assert "builtins.str (FunctionNode)" in refusal(with_checksum(archive))
 
 
@@ -211,9 +298,7 @@ def test_no_code_of_a_refused_file_runs(refusal, tmp_path):
         call = {"__class__": "go", "__module__": "trap", "__loader__": "FunctionNode", "content": {}, "__id__": 1}
         return json.dumps({**schema, "content": {"model": call}})
 
-    archive = rewritten(skops_io.dumps({"model": [], "metadata": {}}), change)
-    import sys
-
+    archive = rewritten(dumped({"model": [], "metadata": {}}), change)
     sys.path.insert(0, str(tmp_path))
     try:
         assert "trap.go" in refusal(with_checksum(archive))
@@ -235,20 +320,20 @@ def test_no_code_of_a_refused_file_runs(refusal, tmp_path):
     ids=str,
 )
 def test_allowed_types_that_make_no_model(refusal, content):
-    assert "not that of a drsvm model" in refusal(with_checksum(skops_io.dumps(content)))
+    assert "not that of a drsvm model" in refusal(with_checksum(dumped(content)))
 
 
 def test_a_model_with_an_incomplete_result(refusal):
     model = WassersteinSVC().fit(*data())
     model.result_ = {"status": "NONE"}
-    assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+    assert "result in it is incomplete" in refusal(with_checksum(dumped({"model": model, "metadata": {}})))
 
 
 @pytest.mark.parametrize("left_out", ["history", "weights"])
 def test_a_result_without_one_of_its_parts(refusal, left_out):
     model = WassersteinSVC().fit(*data())
     del model.result_.__dict__[left_out]
-    assert "result in it is incomplete" in refusal(with_checksum(skops_io.dumps({"model": model, "metadata": {}})))
+    assert "result in it is incomplete" in refusal(with_checksum(dumped({"model": model, "metadata": {}})))
 
 
 def with_field(archive, offset_local, offset_central, value):
@@ -296,8 +381,6 @@ def test_archives_that_are_none(refusal):
 
 
 def test_the_extra_is_named(file, monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"pip install 'drsvm\[cli\]'"):
         save_model(WassersteinSVC().fit(*data()), file)
@@ -429,7 +512,7 @@ def test_a_model_that_shrinks_too_much_is_saved_uncompressed(file, monkeypatch):
     save_model(model, file)
     with zipfile.ZipFile(io.BytesIO(archive_of(file.read_bytes()))) as opened:
         assert {member.compress_type for member in opened.infolist()} == {zipfile.ZIP_STORED}
-    np.testing.assert_array_equal(load_model(file).model.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(load_model(file).decision_function(X), model.decision_function(X))
 
 
 def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):

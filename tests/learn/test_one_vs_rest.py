@@ -1,0 +1,136 @@
+"""Several classes as binary problems: their labels and weights, and what is said about them."""
+
+import numpy as np
+import pytest
+import sklearn
+from scipy import sparse
+from sklearn.datasets import load_digits, make_classification
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
+
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV
+from drsvm.model import validation
+
+
+def test_more_classes_are_taken_one_against_the_rest(three_classes):
+    X, y = three_classes
+    model = WassersteinSVC(radius=0.02).fit(X, y)
+    assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-6).all()
+    for k, label in enumerate(model.classes_):
+        # One class stands against two others: its rows count twice.
+        alone = WassersteinSVC(radius=0.02, class_weight={1: 2.0, 0: 1.0}).fit(X, np.where(y == label, 1, 0))
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-9)
+        assert model.objective_[k] == pytest.approx(alone.objective_, abs=1e-9)
+    assert model.score(X, y) > 0.9 and model.n_iter_ == max(result.n_iter for result in model.result_)
+
+
+def test_class_weights_multiply_sample_weights(three_classes):
+    X, y = three_classes
+    weights = np.random.default_rng(0).random(len(y)) + 0.5
+    factors = {"setosa": 1.0, "versicolor": 3.0, "virginica": 0.5}
+    with_classes = WassersteinSVC(class_weight=factors).fit(X, y, weights)
+    by_hand = WassersteinSVC().fit(X, y, weights * np.array([factors[label] for label in y]))
+    np.testing.assert_allclose(with_classes.coef_, by_hand.coef_, atol=1e-8)
+
+
+def test_balanced_classes_have_equal_weights():
+    X, y = make_classification(300, 5, weights=[0.9], random_state=1)
+    balanced = WassersteinSVC(class_weight="balanced").fit(X, y)
+    weights = np.where(y == 1, 0.5 / (y == 1).mean(), 0.5 / (y == 0).mean())
+    np.testing.assert_allclose(balanced.coef_, WassersteinSVC().fit(X, y, weights).coef_, atol=1e-8)
+
+
+def test_balanced_weights_make_halves_of_one_against_the_rest(three_classes):
+    X, y = three_classes
+    rows = np.r_[0:50, 50:75, 100:110]
+    X, y = X[rows], y[rows]
+    model = WassersteinSVC(class_weight="balanced").fit(X, y)
+    for k, label in enumerate(model.classes_):
+        own = np.where(y == "setosa", 0.2, np.where(y == "versicolor", 0.4, 1.0))  # one over the sizes of the classes
+        weights = np.where(y == label, own * 2.0, own)
+        assert weights[y == label].sum() == pytest.approx(weights[y != label].sum())
+        alone = WassersteinSVC().fit(X, y == label, sample_weight=weights)
+        np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-7)
+
+
+def test_wrong_labels_do_not_silence_one_against_the_rest():
+    X, y = load_digits(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(y))
+    train, test = rows[:700], rows[700:]
+    labels = np.where(rng.random(700) < 0.35, (y[train] + rng.integers(1, 10, 700)) % 10, y[train])
+    ours = WassersteinSVC(tol=1e-3).fit(X[train], labels).score(X[test], y[test])
+    plain = OneVsRestClassifier(WassersteinSVC(tol=1e-3)).fit(X[train], labels).score(X[test], y[test])
+    assert ours > 0.75 and ours > plain + 0.05
+
+
+def test_flips_of_a_whole_class_are_a_warning():
+    X, y = make_classification(300, 5, weights=[0.9], random_state=1)
+    with pytest.warns(UserWarning) as caught:
+        WassersteinSVC(radius=0.3, flip_cost=1.0).fit(X, y)
+    assert "lets the adversary flip every label of the rarer class" in str(caught[0].message)
+
+
+# The check of X
+
+
+@pytest.fixture
+def scans(monkeypatch):
+    """Return a list that grows by the number of values whenever many of them are looked through for NaN."""
+    sizes = []
+
+    def counted(scan, is_skipped):
+        def scan_and_count(X, *arguments, **more):
+            size = np.size(X.data if sparse.issparse(X) else X)
+            if size > 500 and not is_skipped():  # labels and weights are fewer
+                sizes.append(size)
+            return scan(X, *arguments, **more)
+
+        return scan_and_count
+
+    theirs = "sklearn.utils.validation._assert_all_finite"
+    monkeypatch.setattr(
+        theirs, counted(sklearn.utils.validation._assert_all_finite, lambda: sklearn.get_config()["assume_finite"])
+    )
+    monkeypatch.setattr(validation, "_check_finite", counted(validation._check_finite, lambda: False))
+    return sizes
+
+
+FITS = {
+    "fit": lambda X, y: WassersteinSVC().fit(X, y),
+    "radius from the data": lambda X, y: WassersteinSVC(radius="auto").fit(X, y, np.arange(len(y)) % 7),
+    "partial_fit": lambda X, y: WassersteinSVC().partial_fit(X, y, classes=np.unique(y)),
+    "cross-validation": lambda X, y: WassersteinSVCCV(radii=[0.1, 0.05], flip_costs=5.0, cv=2).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("fit", FITS)
+def test_the_values_of_the_rows_are_checked_once(scans, fit, n_classes, container):
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % n_classes
+    X = rng.normal(size=(200, 6)) + 3.0 * np.eye(6)[y]
+    FITS[fit](container(X), y)
+    assert scans == [X.size]
+
+
+def test_the_problem_of_a_user_is_checked(scans):
+    Problem(np.eye(30), np.arange(30) % 2)
+    assert scans == [900]
+
+
+@pytest.mark.parametrize("container", [np.asfortranarray, sparse.csr_matrix, sparse.csc_array])
+@pytest.mark.parametrize("fit", FITS)
+def test_rows_of_any_form_are_brought_into_form_once_and_left_alone(fit, container):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    dense = rng.normal(size=(90, 5)) + 3.0 * np.eye(5)[y]
+    X = container(dense)
+    model, expected = FITS[fit](X, y), FITS[fit](dense.copy(), y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
+    if sparse.issparse(X):
+        X.data[0] += 1.0  # the caller's matrix is still its own
+    else:
+        assert X.flags.writeable
