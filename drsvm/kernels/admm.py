@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
-
-FAST = {"reassoc", "contract", "nsz"}
+from drsvm.kernels.compiling import FAST, kernel
 
 
 @kernel(fastmath=FAST)
@@ -19,6 +17,14 @@ def nearest_split(v, reach, flip_level):
     if v > last:
         return max(v - reach, last)
     return v
+
+
+@kernel(inner=True, fastmath=FAST)
+def _shares(slope, flip_level):
+    """Return α/π and β/π of the multipliers that a slope g of the loss stands for."""
+    if flip_level < 2.0:
+        return 0.5 * (1.0 - slope), 0.5 * (1.0 + slope)
+    return max(-slope, 0.0), max(slope, 0.0)
 
 
 @kernel(fastmath=FAST)
@@ -41,12 +47,9 @@ def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxat
         coefficients[0, i] = pi * signs[i] * new
         coefficients[1, i] = -pi * signs[i] * slope
         loss += pi * max(1.0 - margin, 1.0 + margin - flip_level, 0.0)
-        if flip_level < 2.0:
-            mass += pi
-            flipped += pi * 0.5 * (1.0 + slope)
-        else:
-            mass += pi * abs(slope)
-            flipped += pi * max(slope, 0.0)
+        alpha, beta = _shares(slope, flip_level)
+        mass += pi * (alpha + beta)
+        flipped += pi * beta
         apart += pi * (margin - new) ** 2
         moved += pi * (new - old) ** 2
         margin_size += pi * margin**2
@@ -60,12 +63,9 @@ def masses(slopes, weights, flip_level):
     """Return Σ (α + β) and Σ β of the multipliers that the slopes g stand for."""
     mass = flipped = 0.0
     for i in range(slopes.size):
-        if flip_level < 2.0:
-            mass += weights[i]
-            flipped += weights[i] * 0.5 * (1.0 + slopes[i])
-        else:
-            mass += weights[i] * abs(slopes[i])
-            flipped += weights[i] * max(slopes[i], 0.0)
+        alpha, beta = _shares(slopes[i], flip_level)
+        mass += weights[i] * (alpha + beta)
+        flipped += weights[i] * beta
     return mass, flipped
 
 
@@ -73,10 +73,6 @@ def masses(slopes, weights, flip_level):
 def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
     """Add share · (α, β), the multipliers that the slopes g stand for at the given κλ."""
     for i in range(slopes.size):
-        scale = share * weights[i]
-        if flip_level < 2.0:
-            hinge_dual[i] += scale * 0.5 * (1.0 - slopes[i])
-            flip_dual[i] += scale * 0.5 * (1.0 + slopes[i])
-        else:
-            hinge_dual[i] += scale * max(-slopes[i], 0.0)
-            flip_dual[i] += scale * max(slopes[i], 0.0)
+        alpha, beta = _shares(slopes[i], flip_level)
+        hinge_dual[i] += share * weights[i] * alpha
+        flip_dual[i] += share * weights[i] * beta

@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
-
-FAST = {"reassoc", "contract", "nsz"}
+from drsvm.kernels.compiling import FAST, kernel
 
 LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, STEPS, NUMBERS = range(8)
 """Ends of the band, its half width, its number of members; sum and number above it; steps since it was built."""

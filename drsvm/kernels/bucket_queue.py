@@ -14,12 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import bounds, column, longest_row
 
 EPS = 2.0**-52
-FAST = {"reassoc", "contract", "nsz"}
-
 BUCKETS = 32768
 """The largest number of buckets of equal width."""
 PENDING, FIRST = np.uint64(1), np.uint64(2)
@@ -70,19 +68,14 @@ def make_queue(data, indptr, width, w, eta, radius):
     sizes = np.empty(w.size + 1)
     numbers = np.zeros(7)
     counts = np.zeros(8, np.int64)
-    numbers[SCALE] = 1.0
     for j in range(w.size):
+        pending[counts[WAITING]] = j
+        counts[WAITING] += np.int64(w[j] != 0.0)
         numbers[TOTAL] += abs(w[j])
-        counts[ACTIVE] += np.int64(w[j] != 0.0)
-    numbers[PEAK] = numbers[TOTAL]
-    typical = _typical_sum(data, indptr, width) / (counts[ACTIVE] + 1)
-    _set_buckets(numbers, counts, 0.25 * eta * min(max(radius, 0.01), typical))
-    density, far, unused, top = numbers[DENSITY], numbers[FAR], CHUNK, CHUNK
-    for j in range(w.size):
-        if w[j] != 0.0:
-            unused, top = push(slot, tails, chunks, unused, top, np.uint64(j), bucket_of(density, far, abs(w[j])))
-    counts[UNUSED], counts[TOP] = unused, top
-    return Queue(w, slot, tails, chunks, pending, sizes, numbers, counts)
+    typical = _typical_sum(data, indptr, width) / (counts[WAITING] + 1)
+    queue = Queue(w, slot, tails, chunks, pending, sizes, numbers, counts)
+    _fill(queue, 0.25 * eta * min(max(radius, 0.01), typical))
+    return queue
 
 
 @kernel(inner=True)
@@ -97,10 +90,22 @@ def _typical_sum(data, indptr, width):
 
 
 @kernel(inner=True)
-def _set_buckets(numbers, counts, width):
-    """Choose the buckets: as many as nonzero weights, within limits, since a fold passes through both."""
-    numbers[DENSITY] = 1.0 / max(width, EPS * numbers[TOTAL], 1e-100)
-    numbers[FAR] = min(max(1024, counts[ACTIVE]), BUCKETS)
+def _fill(queue, bucket_width):
+    """Put what is pending, all weights other than 0, into an empty queue; offset 0, scale 1 and new buckets.
+
+    There are as many buckets as weights, within limits, since a fold passes through both.
+    """
+    w, slot, tails, chunks, pending, _, numbers, counts = queue
+    waiting = counts[WAITING]
+    counts[:] = 0
+    numbers[OFFSET], numbers[SCALE], numbers[PEAK], numbers[ASKED] = 0.0, 1.0, numbers[TOTAL], 0.0
+    numbers[DENSITY] = density = 1.0 / max(bucket_width, EPS * numbers[TOTAL], 1e-100)
+    numbers[FAR] = far = min(max(1024.0, float(waiting)), float(BUCKETS))
+    unused, top = CHUNK, CHUNK
+    for k in range(np.uint64(waiting)):
+        j = np.uint64(pending[k])
+        unused, top = push(slot, tails, chunks, unused, top, j, bucket_of(density, far, abs(w[j])))
+    counts[ACTIVE], counts[UNUSED], counts[TOP] = waiting, unused, top
 
 
 @kernel(inner=True, forceinline=True)
@@ -189,53 +194,40 @@ def shrink_all(queue, tau, rho):
     counts[WAITING] = 0
 
 
-@kernel(inner=True, forceinline=True)
-def _fold_is_due(chunks, numbers, counts):
-    """Tell whether all buckets are behind the offset, roundings may show, or the buckets are too wide or too full."""
+@kernel(inner=True)
+def fold_if_due(queue):
+    """Fold the queue where it is due; nothing may be pending, and Σ|w_j| must be up to date.
+
+    It is due when all buckets are behind the offset, rounding errors may show, or buckets are too wide or too full.
+    """
+    chunks, numbers, counts = queue.chunks, queue.numbers, queue.counts
     total, active = numbers[TOTAL], counts[ACTIVE]
-    peak = max(numbers[PEAK], total)
-    numbers[PEAK] = peak
+    numbers[PEAK] = peak = max(numbers[PEAK], total)
     # Not `or`, which would be branches.
     due = (counts[OPENED] >= numbers[FAR]) | (counts[RETURNED] > 4 * active + 2 * counts[MOVED] + 64)
     due |= (numbers[OFFSET] * numbers[SCALE] * active > 1e4 * total) | (total < 0.01 * peak) | (numbers[SCALE] < 1e-50)
-    return due | (2 * counts[TOP] > chunks.size) | (counts[STEPS] > 8192)
-
-
-@kernel(inner=True)
-def fold_if_due(queue):
-    """Fold the queue where that is called for; nothing may be pending, and Σ|w_j| must be up to date."""
-    if _fold_is_due(queue.chunks, queue.numbers, queue.counts):
+    if due | (2 * counts[TOP] > chunks.size) | (counts[STEPS] > 8192):
         _fold(queue)
 
 
 @kernel(inner=True)
 def _fold(queue):
     """Store the plain weights: offset 0 and scale 1, with fresh sums and buckets of a width that suits the pace."""
-    w, slot, tails, chunks, pending, sizes, numbers, counts = queue
+    w, _, _, _, pending, sizes, numbers, counts = queue
     pace = numbers[OFFSET] * numbers[SCALE] / max(counts[STEPS], 1)
     asked = numbers[ASKED]
     open_buckets(queue, math.inf)
     total = 0.0
-    active = 0
+    waiting = np.uint64(0)
     for k in range(np.uint64(counts[WAITING])):
         j = np.uint64(pending[k])
         size = max(sizes[k], 0.0)
         w[j] = math.copysign(size, w[j]) if size > 0.0 else 0.0
         total += size
-        active += size > 0.0
-    numbers[TOTAL] = numbers[PEAK] = total
-    numbers[OFFSET] = numbers[ASKED] = 0.0
-    numbers[SCALE] = 1.0
-    counts[ACTIVE] = active
-    _set_buckets(numbers, counts, max(0.25 * pace, asked / 64.0))
-    counts[STEPS] = counts[MOVED] = counts[RETURNED] = counts[OPENED] = 0
-    density, far, unused, top = numbers[DENSITY], numbers[FAR], CHUNK, CHUNK
-    for k in range(np.uint64(counts[WAITING])):
-        j = np.uint64(pending[k])
-        if w[j] != 0.0:
-            unused, top = push(slot, tails, chunks, unused, top, j, bucket_of(density, far, abs(w[j])))
-    counts[UNUSED], counts[TOP] = unused, top
-    counts[WAITING] = 0
+        pending[waiting] = j
+        waiting += np.uint64(size > 0.0)
+    numbers[TOTAL], counts[WAITING] = total, waiting
+    _fill(queue, max(0.25 * pace, asked / 64.0))
 
 
 @kernel(inner=True)

@@ -15,6 +15,9 @@ NOTICE = (
 )
 
 
+FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
+"""Liberties with arithmetic: sums in any order, for vector instructions; or products fused with sums, no more."""
+
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """Options of code that allocates nothing, for `numba.extending.overload`.
 

@@ -10,8 +10,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import UNCOUNTED, kernel
 from drsvm.kernels.search import between, next_trial
 
 MOST_TRIALS = 30
@@ -39,6 +40,10 @@ class Multipliers(NamedTuple):
     margins: np.ndarray  # as they were met
 
 
+PLACES: dict[type, tuple[Any, Any]] = {}
+"""The functions behind `slope_at` and `moved` for each type of place."""
+
+
 def slope_at(place, edge, t, terms) -> Any:
     """Return slope and curvature of the dual function after a move by t along an edge."""
     raise NotImplementedError("for compiled code only")
@@ -47,6 +52,18 @@ def slope_at(place, edge, t, terms) -> Any:
 def moved(place, edge, t, terms) -> Any:
     """Return the place after a move by t along an edge."""
     raise NotImplementedError("for compiled code only")
+
+
+@overload(slope_at, jit_options=UNCOUNTED)
+def _slope_for(place, edge, t, terms):
+    slope = PLACES[place.instance_class][0]
+    return lambda place, edge, t, terms: slope(place, edge, t, terms)
+
+
+@overload(moved, jit_options=UNCOUNTED)
+def _moved_for(place, edge, t, terms):
+    move = PLACES[place.instance_class][1]
+    return lambda place, edge, t, terms: move(place, edge, t, terms)
 
 
 @kernel(inner=True)

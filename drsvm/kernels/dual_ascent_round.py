@@ -11,10 +11,8 @@ has w = s·u, where (s, λ) depends on ‖u‖ and Σβ alone, and b = b₀ + f 
 import math
 from typing import NamedTuple
 
-from numba.extending import overload
-
-from drsvm.kernels.compiling import UNCOUNTED, kernel
-from drsvm.kernels.dual_ascent import ascend, judged, moved, slope_at
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.dual_ascent import PLACES, ascend, judged
 from drsvm.kernels.entries import add_row, bounds, dot, square_of
 
 
@@ -80,18 +78,7 @@ def _slope(start, edge, t, terms):
     return slope, curvature
 
 
-@overload(moved, jit_options=UNCOUNTED)
-def _moved_round(place, edge, t, terms):
-    if place.instance_class is RoundPlace:
-        return lambda place, edge, t, terms: _moved(place, edge, t, terms)
-    return None
-
-
-@overload(slope_at, jit_options=UNCOUNTED)
-def _slope_round(place, edge, t, terms):
-    if place.instance_class is RoundPlace:
-        return lambda place, edge, t, terms: _slope(place, edge, t, terms)
-    return None
+PLACES[RoundPlace] = _slope, _moved
 
 
 @kernel()

@@ -12,13 +12,11 @@ u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ, and with one number hel
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from drsvm.kernels.compiling import UNCOUNTED, kernel
-from drsvm.kernels.dual_ascent import ascend, judged, moved, slope_at
+from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.dual_ascent import PLACES, ascend, judged
 from drsvm.kernels.entries import bounds, clipped_dots, column, longest_row
 
-FAST = {"reassoc", "contract", "nsz"}
 NO_OFFSET = np.uint64(0)
 
 
@@ -78,18 +76,7 @@ def _slope(start, edge, t, terms):
     return slope, (square / terms.ridge + terms.freedom) * turn * turn + cost * cost / terms.stiffness
 
 
-@overload(moved, jit_options=UNCOUNTED)
-def _moved_separable(place, edge, t, terms):
-    if place.instance_class is SeparablePlace:
-        return lambda place, edge, t, terms: _moved(place, edge, t, terms)
-    return None
-
-
-@overload(slope_at, jit_options=UNCOUNTED)
-def _slope_separable(place, edge, t, terms):
-    if place.instance_class is SeparablePlace:
-        return lambda place, edge, t, terms: _slope(place, edge, t, terms)
-    return None
+PLACES[SeparablePlace] = _slope, _moved
 
 
 @kernel(inner=True)

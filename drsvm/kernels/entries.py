@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.compiling import kernel
-
-FAST = {"reassoc", "contract", "nsz"}
+from drsvm.kernels.compiling import FAST, kernel
 
 
 class Rows(NamedTuple):

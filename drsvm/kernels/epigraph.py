@@ -58,7 +58,8 @@ def threshold(sizes, s, r):
             total += above_sum + equal * pivot
             count += above + equal
             m = _keep(left, m, pivot, False)
-    return _root_of_active(sizes, s, r, lower)
+    active_sum, active = _sum_above(sizes, lower, 0.0)
+    return (active_sum - s) / (active + r) if active + r > 0.0 else lower
 
 
 @kernel()
@@ -70,13 +71,6 @@ def _keep(left, m, pivot, above):
             left[kept] = left[k]
             kept += 1
     return kept
-
-
-@kernel()
-def _root_of_active(sizes, s, r, lower):
-    """Return (Σ active − s)/(number of active + r), the active entries being those above `lower`."""
-    total, count = _sum_above(sizes, lower, 0.0)
-    return (total - s) / (count + r) if count + r > 0.0 else lower
 
 
 @kernel()

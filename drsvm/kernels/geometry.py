@@ -20,9 +20,7 @@ from numba.extending import overload
 
 from drsvm.kernels.band import Band, band_excess
 from drsvm.kernels.bucket_queue import Pending, pending_excess
-from drsvm.kernels.compiling import UNCOUNTED, kernel
-
-FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
+from drsvm.kernels.compiling import FAST, SCALAR, UNCOUNTED, kernel
 
 MOST_STEPS = 100
 """Newton steps on a piecewise linear function: it takes three or four."""
@@ -40,7 +38,7 @@ class Box(NamedTuple):
 
     row: Any  # w̄ and z at the entries of the row; None: there is no row
     entries: Any  # their number
-    rest: Any  # who keeps the sums over all other entries
+    rest: Any  # who keeps the sums over all other entries; None: there are none
 
 
 class Diamond(NamedTuple):
@@ -49,12 +47,6 @@ class Diamond(NamedTuple):
     row: Any
     entries: Any
     rest: Any
-
-
-class Nothing(NamedTuple):
-    """There are no other entries."""
-
-    sum: float
 
 
 class AllWeights(NamedTuple):
@@ -92,12 +84,12 @@ def rest_excess(rest, limit) -> Any:
 @overload(rest_excess, jit_options=UNCOUNTED)
 def _rest_excess_for(rest, limit):
     found = {
-        Nothing: lambda rest, limit: (0.0, 0.0),
+        None: lambda rest, limit: (0.0, 0.0),
         AllWeights: lambda rest, limit: _weights_excess(rest.weights, limit),
         Band: lambda rest, limit: band_excess(rest, limit),
         Pending: lambda rest, limit: pending_excess(rest, limit),
     }
-    return found[rest.instance_class]
+    return found[getattr(rest, "instance_class", None)]
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -140,6 +132,8 @@ def threshold(geometry, shift, factor, target, slack, guess, limit):
 def _row_sums(row, entries, shift, limit):
     """Return z·clip(a), z·(a − clip(a)), and Σ ±z_j and Σ z_j² over the entries outside the limits."""
     clipped = outside = signed = square = 0.0
+    if row is None:
+        return clipped, outside, signed, square
     for k in range(np.uint64(entries)):
         z = row[1, k]
         value = row[0, k] + shift * z

@@ -98,6 +98,13 @@ def _moderate(correction, product):
     return min(max(correction, -most), most)
 
 
+@kernel(fastmath=FAST, inner=True)
+def _right_hand_side(p1, p2, p3, d1, d2, inverse):
+    """Return what the P of a sample add to the right-hand side: the coefficient of its row, and −1/κ of the λ entry."""
+    share = (p1 + p2 + p3) * inverse
+    return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
+
+
 @kernel(fastmath=FAST)
 def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
     """Follow the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
@@ -127,13 +134,12 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
         c2 = _moderate(db * e2, state[1, i] * state[4, i])
         c3 = _moderate(dc * e3, state[2, i] * state[5, i])
         correction[0, i], correction[1, i], correction[2, i] = c1, c2, c3
-        p1, p2, p3 = -c1 * i1, -c2 * i2, -c3 * i3
-        share = (p1 + p2 + p3) * inverse
-        coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
-        corrected -= kappa * (p2 - d2 * share)
-        share = pi * (i1 + flips * i2 + i3) * inverse
-        coefficients[1, i] = signs[i] * (pi * (flips * i2 - i1) + (d1 - d2) * share)
-        targeted -= kappa * (pi * i2 - d2 * share)
+        row, level = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
+        coefficients[0, i] = signs[i] * row
+        corrected -= kappa * level
+        row, level = _right_hand_side(pi * i1, flips * pi * i2, pi * i3, d1, d2, inverse)
+        coefficients[1, i] = signs[i] * row
+        targeted -= kappa * level
     return slack, multiplier, both, corrected, targeted
 
 
@@ -186,11 +192,9 @@ def recorrect(
         c2 = correction[1, i] + flips * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
         new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
-        p1, p2, p3 = -c1 * i1, -c2 * i2, -c3 * i3
-        share = (p1 + p2 + p3) / (d1 + d2 + d3)
-        coefficients[0, i] = signs[i] * (p2 - p1 + (d1 - d2) * share)
-        coefficients[1, i] = 0.0
-        level -= kappa * (p2 - d2 * share)
+        row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))
+        coefficients[0, i], coefficients[1, i] = signs[i] * row, 0.0
+        level -= kappa * change
     return level
 
 

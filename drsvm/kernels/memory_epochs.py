@@ -10,13 +10,11 @@ rows come round, the projected point tends to that of the proximal step on the w
 import numpy as np
 
 from drsvm.kernels.band import BASE, STEPS, make_band, put_in, take_out
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import add_row, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epoch_state import stiffness
-from drsvm.kernels.geometry import Box, Diamond, Euclidean, threshold
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
-
-FAST = {"reassoc", "contract", "nsz"}
 
 TOLERANCE = 2e-12
 """Accuracy of a step (see `Step.tolerance`)."""
@@ -54,24 +52,14 @@ def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _level_of(boxed, band, s, rho, guess):
-    """Return the λ that belongs to the present state."""
-    if boxed:
-        level, _, _, _ = threshold(Box(None, 0, band), 0.0, rho, -s, 1.0, max(guess, s), np.inf)
-    else:
-        tau, _, _, _ = threshold(Diamond(None, 0, band), 0.0, 1.0, rho * s, rho, guess - s, np.inf)
-        level = s + tau
-    return level
-
-
-@kernel(inner=True, fastmath=FAST)
 def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, total_step, band, row):
     data, indices, indptr, width, signs, importance = rows
     _, scalars, hinge, flip = iterate
     _, kappa, flips, l2, free = terms
     rho = stiffness(total_step, l2)
     s, b = scalars[0], scalars[1]
-    level = _level_of(boxed, band, s, rho, scalars[2])
+    still = make_step(0.0, rho, kappa, flips, s, scalars[2], 0.0, 0.0, 0.0, 0.0, TOLERANCE)
+    level = point_at(still, make_geometry(None, 0, band), 0.0, 0.0, (0.0, 0.0), -1.0).level
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]

@@ -6,7 +6,7 @@ import numpy as np
 
 from drsvm.kernels.compiling import kernel
 from drsvm.kernels.epigraph import ONE, TWO, euclidean, shrink
-from drsvm.kernels.geometry import Box, Diamond, Euclidean, Nothing
+from drsvm.kernels.geometry import Box, Diamond, Euclidean
 from drsvm.kernels.triangle import EPS, limited, make_step, multipliers, noise
 
 
@@ -30,8 +30,8 @@ def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
         geometry = Euclidean(along, euclidean(w_bar - share * z) ** 2)
         delta, sigma2, point, gap = multipliers(step, geometry, 1.0, 0.0)
     elif q == ONE:
-        delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, Nothing(0.0)), 1.0, 0.0)
+        delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, None), 1.0, 0.0)
     else:
-        delta, sigma2, point, gap = multipliers(step, Box(row, z.size, Nothing(0.0)), 1.0, 0.0)
+        delta, sigma2, point, gap = multipliers(step, Box(row, z.size, None), 1.0, 0.0)
     shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.level, out)
     return point.level, delta, sigma2, gap / noise(step, delta, sigma2)

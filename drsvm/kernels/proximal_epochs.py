@@ -10,29 +10,14 @@ import math
 
 import numpy as np
 
-from drsvm.kernels.bucket_queue import (
-    ACTIVE,
-    OFFSET,
-    SCALE,
-    TOTAL,
-    WAITING,
-    Pending,
-    draw_row,
-    flush,
-    fold_if_due,
-    make_queue,
-    open_buckets,
-    put_row_back,
-    shrink_all,
-)
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels import bucket_queue as queues
+from drsvm.kernels.bucket_queue import ACTIVE, OFFSET, SCALE, TOTAL, WAITING, Pending
+from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import add_row, bounds, column, dot_and_square, longest_row, outer_dot, square_of
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
 from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
-
-FAST = {"reassoc", "contract", "nsz"}
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS
 """Accuracy of a step (see `Step.tolerance`) for q = 2 and ∞, and for q = 1, where it costs nothing."""
@@ -155,7 +140,7 @@ def common_threshold(queue, level, rho, more):
         if tau <= limit:
             break
         asked = more * tau if opening < MOST_OPENINGS else math.inf
-        limit = open_buckets(queue, asked)
+        limit = queues.open_buckets(queue, asked)
     return tau, left / rho
 
 
@@ -175,7 +160,7 @@ def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
     asked, guess = max(tau, 1.1 * usual), max(tau, usual)
     delta, sigma2, point = 0.0, 0.0, NOWHERE
     for opening in range(MOST_OPENINGS + 2):
-        limit = open_buckets(queue, asked)
+        limit = queues.open_buckets(queue, asked)
         geometry = Diamond(row, entries, Pending(queue.sizes, queue.counts[WAITING], others, left))
         now = limited(step, step.level + guess, total, largest, limit)
         delta, sigma2, point, _ = multipliers(now, geometry, start[0], start[1])
@@ -206,18 +191,18 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
         delta = sigma2 = own = 0.0
         pulls = length > 0.0 and (loss[0] > 0.0 or loss[1] > 0.0)
         if pulls:
-            square, size, largest, drawn = draw_row(data, indices, first, last, sign, row, queue)
+            square, size, largest, drawn = queues.draw_row(data, indices, first, last, sign, row, queue)
             step = make_step(length, rho, kappa, flips, base, level, bias, free, square, size, EXACT)
             entries = np.int64(last - first)
             delta, sigma2, point = _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue)
             usual += 0.1 * (point.tau - usual)
             level, tau, left = point.level, point.tau, point.rest
-        shrink_all(queue, tau, rho)
+        queues.shrink_all(queue, tau, rho)
         if pulls:
-            own = put_row_back(indices, first, last, length * delta, tau, rho, row, queue)
+            own = queues.put_row_back(indices, first, last, length * delta, tau, rho, row, queue)
             b += free * length * delta * sign
         numbers[TOTAL] = left + own
-        fold_if_due(queue)
+        queues.fold_if_due(queue)
         note(hinge, flip, i, before, delta, sigma2, share)
     scalars[0], scalars[1] = level, b
 
@@ -225,7 +210,7 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
 @kernel()
 def proximal_epoch_l1(rows, order, iterate, terms, eta, share):
     """Do the same for q = 1."""
-    queue = make_queue(rows.data, rows.indptr, rows.width, iterate.w, eta, terms.radius)
+    queue = queues.make_queue(rows.data, rows.indptr, rows.width, iterate.w, eta, terms.radius)
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
     _queued_epoch(rows, order, iterate, terms, eta, share, queue, row)
-    flush(queue)
+    queues.flush(queue)

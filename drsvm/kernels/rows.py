@@ -7,9 +7,8 @@ the time.
 import numpy as np
 
 from drsvm.kernels import entries
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import FAST, kernel
 
-FAST = {"reassoc", "contract", "nsz"}
 TILE = 128
 
 

@@ -2,10 +2,8 @@
 
 import math
 
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import clear_rows, square_of
-
-FAST = {"reassoc", "contract", "nsz"}
 
 SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
 """The vector is made plain when its scale is smaller; its norm is computed afresh when this little of it is left."""

@@ -8,25 +8,14 @@ weights besides.
 
 import numpy as np
 
-from drsvm.kernels.bucket_queue import (
-    OFFSET,
-    SCALE,
-    TOTAL,
-    add_to_queue,
-    flush,
-    fold_if_due,
-    make_queue,
-    measure_pending,
-    shrink_all,
-)
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels import bucket_queue as queues
+from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
+from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import bounds, column, dot, outer_dot, square_of
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.geometry import MOST_STEPS
 from drsvm.kernels.proximal_epochs import common_threshold
 from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
-
-FAST = {"reassoc", "contract", "nsz"}
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -164,7 +153,7 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     w, scalars, hinge, flip = iterate
     level, b = scalars[0], scalars[1]
     rho = stiffness(eta, terms.l2)
-    queue = make_queue(data, indptr, width, w, eta, terms.radius)
+    queue = queues.make_queue(data, indptr, width, w, eta, terms.radius)
     numbers = queue.numbers
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
@@ -176,15 +165,15 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
             factor = eta * pulls[position - start]
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
-                add_to_queue(data, indices, first, last, factor, queue)
+                queues.add_to_queue(data, indices, first, last, factor, queue)
         numbers[SCALE] /= rho
         numbers[TOTAL] /= rho
         b += eta * turned * terms.free
         base = level - eta * (terms.radius - terms.kappa * flipped)
-        measure_pending(queue)
+        queues.measure_pending(queue)
         tau, left = common_threshold(queue, base, 1.0, 1.1)
-        shrink_all(queue, tau, 1.0)
+        queues.shrink_all(queue, tau, 1.0)
         level, numbers[TOTAL] = left if tau > 0.0 else base, left
-        fold_if_due(queue)
-    flush(queue)
+        queues.fold_if_due(queue)
+    queues.flush(queue)
     scalars[0], scalars[1] = level, b

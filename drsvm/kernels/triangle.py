@@ -19,11 +19,10 @@ of σ₁ matters.
 import math
 from typing import NamedTuple
 
-from drsvm.kernels.compiling import kernel
+from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.geometry import Point, point_at
 from drsvm.kernels.search import between, next_trial
 
-SCALAR = {"contract", "nsz"}
 EPS = 2.0**-52
 
 MOST_TRIALS = 2160

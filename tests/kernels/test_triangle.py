@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from drsvm.kernels.compiling import kernel
-from drsvm.kernels.geometry import Box, Diamond, Euclidean, Nothing, point_at
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import LINES, make_step
 
 SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
@@ -20,11 +20,11 @@ def euclidean(w, z):
 
 
 def diamond(w, z):
-    return Diamond(np.stack([w, z]), len(z), Nothing(0.0))
+    return Diamond(np.stack([w, z]), len(z), None)
 
 
 def box(w, z):
-    return Box(np.stack([w, z]), len(z), Nothing(0.0))
+    return Box(np.stack([w, z]), len(z), None)
 
 
 @pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free level", "held level"])
