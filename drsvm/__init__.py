@@ -23,7 +23,7 @@ _HOME = {
     "certify": "model.certificate",
     "load_model": "persistence.model_files",
     "proximal_step": "model.proximal",
-    "radius_max": "solvers.path",
+    "radius_max": "solvers.radius_max",
     "radius_path": "solvers.path",
     "save_model": "persistence.model_files",
     "solve": "solvers",
@@ -65,7 +65,8 @@ if TYPE_CHECKING:
     from drsvm.persistence.model_files import load_model, save_model
     from drsvm.plotting import ConvergenceDisplay, RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
     from drsvm.solvers import solve
-    from drsvm.solvers.path import radius_max, radius_path
+    from drsvm.solvers.path import radius_path
+    from drsvm.solvers.radius_max import radius_max
 
 
 def __getattr__(name: str):
