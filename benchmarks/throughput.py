@@ -19,7 +19,7 @@ from sklearn.linear_model import SGDClassifier
 from drsvm import Problem
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.solvers import make_solver
-from drsvm.solvers.base import Limits
+from drsvm.solvers.limits import check_limits
 
 ROWS, PER_ROW = 20_000, 80
 NARROW, WIDE = 50_000, 1_000_000
@@ -169,8 +169,7 @@ def sgd_clock(X, y, epochs: int) -> Callable[[], Epoch]:
 def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epoch]:
     """Return a call that times an epoch of a method; the run goes on from round to round."""
     solver = make_solver(method.solver, problem, **method.settings)
-    limits = Limits(tol=0.0, max_iter=500, deadline=math.inf, n_threads=1, random_state=0, start=None)
-    run = solver.start(problem, limits)
+    run = solver.start(problem, check_limits(problem, solver, tol=0.0, max_iter=500, n_threads=1, random_state=0))
     for _ in range(SETTLED if method.settings == AUTOMATIC else 1):
         run.step()
     probe, _ = seconds(run.step)

@@ -6,8 +6,9 @@ from typing import Any
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
-from drsvm.solvers.base import Solver, run
+from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
+from drsvm.solvers.loop import run
 from drsvm.solvers.selection import choose
 
 _REGISTRY = {

@@ -12,13 +12,11 @@ the optimum is 1.
 """
 
 import math
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.problem import Problem
 from drsvm.solvers.admm_subproblem import Point, Subproblem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
@@ -108,13 +106,7 @@ class _AdmmState(State):
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
-        with ExitStack() as resources:
-            resources.enter_context(single_threaded_blas())
-            self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
-            self.resources = resources.pop_all()  # nothing is left behind where the data do not fit into memory
-
-    def close(self) -> None:
-        self.resources.close()
+        self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
 
     def first_point(self, level: float) -> Point:
         return self.subproblem.first_point(level, self.settings.rho, self.limits.start)

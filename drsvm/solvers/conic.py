@@ -16,8 +16,8 @@ from scipy import sparse
 
 from drsvm.model.norms import L1, L2
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, Solver, State, postponed_interrupt
-from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
 
 LARGE = 200_000
 """Models with more entries are solved in a process of their own, which takes a few tenths of a second to start."""

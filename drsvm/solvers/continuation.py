@@ -5,7 +5,11 @@ radius costs: nearer to the optimum the point would be too close to the boundary
 """
 
 from collections.abc import Iterable
+from copy import copy
 from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Limits, Solver, State
@@ -25,37 +29,69 @@ class Continuation(Solver):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
         self.solver = solver
         self.next_radius = dict(pairwise(radii))
-        self.state: InteriorPointState | None = None
+        self.state: ContinuedState | None = None
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Start afresh for the first radius, go on for the others."""
         if self.state is None:
-            self.state = InteriorPointState(problem, self.solver, limits)
+            self.state = ContinuedState(problem, self.solver, limits)
         else:
             self.state.go_on_with(problem, limits)
-        change = abs(self.next_radius.get(problem.radius, problem.radius) - problem.radius)
-        return _KeptOpen(self.state, SNAPSHOT * change)
+        self.state.next_change = abs(self.next_radius.get(problem.radius, problem.radius) - problem.radius)
+        return self.state
 
     def close(self) -> None:
         """Give the engine back."""
         if self.state is not None:
-            self.state.close()
+            self.state.end()
 
 
-class _KeptOpen(State):
-    """A run that leaves its engine open, and takes a snapshot on its way for the next radius."""
+class Snapshot(NamedTuple):
+    """A point on the central path, with the state of the cone and of all samples."""
 
-    def __init__(self, state: InteriorPointState, change_of_radius: float):
-        self.state, self.change_of_radius = state, change_of_radius
-        self.certificate_due, self.judged, self.info = state.certificate_due, state.judged, state.info
+    point: np.ndarray
+    level: float
+    mu: float
+    products: float
+    cone: Any
+    samples: Any
 
-    @property
-    def finished(self) -> bool:  # type: ignore[override]
-        return self.state.finished
+
+class ContinuedState(InteriorPointState):
+    """One run after another on the same rows; each leaves the engine open and a snapshot for the next."""
+
+    next_change: float = 0.0
+    """By how much the radius will change next; 0: not at all, and no snapshot is needed."""
+
+    snapshot: Snapshot | None = None
+
+    def begin(self, point, level: float, mu: float) -> None:
+        super().begin(point, level, mu)
+        self.snapshot = None
+
+    def go_on_with(self, problem: Problem, limits: Limits) -> None:
+        """Go on with another radius, from the snapshot where there is one."""
+        self.set_problem(problem, limits)
+        if self.snapshot is None:
+            self.begin(*self.first_point())
+            return
+        self.point, self.level, self.mu, self.products, self.cone, samples = self.snapshot
+        self.snapshot = None
+        self.engine.load(samples)
+        self.reset()
+        self.recentre = True
 
     def step(self) -> None:
-        self.state.snapshot_mu = self.change_of_radius * self.state.level / self.state.total_weight
-        self.state.step()
+        """Do one step, and take the snapshot where it is time."""
+        enough = SNAPSHOT * self.next_change * self.level / self.total_weight
+        super().step()
+        if self.snapshot is None and self.mu <= enough and not self.finished:
+            samples = self.engine.save()
+            self.snapshot = Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
 
-    def candidate(self):
-        return self.state.candidate()
+    def close(self) -> None:
+        """Leave the engine open for the next run."""
+
+    def end(self) -> None:
+        """End the engine's threads."""
+        super().close()

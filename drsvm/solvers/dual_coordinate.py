@@ -4,17 +4,14 @@ An iteration is an epoch: every row's multipliers are improved in turn, at the c
 Certificates cost about as much as an epoch, and are taken when an estimate says that they will succeed.
 """
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.problem import Problem
 from drsvm.solvers.ascent import Proofs, ascent_for
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
-from drsvm.solvers.incremental import generator
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,7 @@ class DualCoordinateState(State):
 
     def __init__(self, problem: Problem, settings: DualCoordinate, limits: Limits):
         self.problem, self.limits = problem, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
-        rng = generator(limits.random_state)
-        self.ascent = ascent_for(problem, limits.start, rng, limits.tol, settings.shrinking)
+        self.ascent = ascent_for(problem, limits.start, limits.generator(), limits.tol, settings.shrinking)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
         no_term_holds_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
@@ -75,10 +69,6 @@ class DualCoordinateState(State):
     def judged(self, gap: float) -> None:
         """Learn from the proven gap."""
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
-
-    def close(self) -> None:
-        """Give BLAS its threads back."""
-        self.resources.close()
 
     def info(self) -> dict[str, Any]:
         """Return the number of epochs."""

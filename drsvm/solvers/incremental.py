@@ -19,7 +19,6 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,7 +26,6 @@ import numpy as np
 from scipy.linalg import blas
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
@@ -122,24 +120,13 @@ def check_batch_size(batch_size) -> None:
         raise ValueError(f"batch_size must be an integer ≥ 1 or None, got batch_size={batch_size!r}.")
 
 
-def generator(random_state) -> np.random.Generator:
-    """Return a random generator; without a seed it is the same in every run."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    return np.random.default_rng(0 if random_state is None else random_state)
-
-
 class IncrementalState(State):
     """One run: the present point, the averages, and the phase that changes them."""
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
         samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
-        rng = generator(limits.random_state)
+        rng = limits.generator()
         self.epochs = Epochs(samples, Cone.of(problem), settings.order, rng, time=limits.time)
         self.point = self.epochs.origin()
         if limits.start is not None:
@@ -200,10 +187,6 @@ class IncrementalState(State):
         unlikely = gap > max(PROGRESS * earlier, NEAR * self.limits.tol)
         late = self.epoch >= LATEST * self.limits.max_iter and gap > self.limits.tol
         self.gives_up = self.epoch >= PATIENCE and (late or unlikely)
-
-    def close(self) -> None:
-        """Give BLAS its threads back."""
-        self.resources.close()
 
     def info(self) -> dict[str, Any]:
         """Return the number of epochs of each phase, and what would help where they hardly do."""

@@ -11,16 +11,13 @@ system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubl
 
 import math
 from collections.abc import Iterator
-from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
@@ -92,41 +89,30 @@ class InteriorPoint(Solver):
         return constant_optimum(problem) or InteriorPointState(problem, self, limits)
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    point: np.ndarray
-    level: float
-    mu: float
-    products: float
-    cone: Any
-    samples: Any
-
-
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that holds the samples."""
-
-    snapshot_mu: float = 0.0
-    """Where on the way down a snapshot is taken, to go on from with another radius; 0: nowhere."""
 
     easy: int = EASY
     """So many iterations of a small problem go without correctors."""
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
-        self.problem, self.settings, self.limits = problem, settings, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
+        self.settings = settings
         self.engine = CpuEngine(problem, limits.n_threads)
-        self.resources.callback(self.engine.close)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS
+        self.set_problem(problem, limits)
+        self.begin(*self.first_point())
+
+    def set_problem(self, problem: Problem, limits: Limits) -> None:
+        """Take a problem with the rows that the engine has, and limits."""
+        self.problem, self.limits = problem, limits
         self.cold_starts = self._cold_starts()
-        self.begin(*self._first_point())
 
     # --- where to start ---------------------------------------------------------------------------------------------
 
-    def _first_point(self) -> tuple[np.ndarray, float, float]:
+    def first_point(self) -> tuple[np.ndarray, float, float]:
         """Return (w, b), λ and μ to start with: a given start, what a few rows say, or the origin."""
         if self.limits.start is not None:
             return self._from_given_start(self.limits.start)
@@ -186,28 +172,14 @@ class InteriorPointState(State):
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.samples_weight
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forget all but the point."""
         self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
         self.expected_gap, self.near_the_end = 0.0, False
         self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
-        self.snapshot: _Snapshot | None = None
         self.finished = False
-
-    def go_on_with(self, problem: Problem, limits: Limits) -> None:
-        """Go on with another radius, from the snapshot where there is one."""
-        self.problem, self.limits = problem, limits
-        self.cold_starts = self._cold_starts()
-        kept = self.snapshot
-        if kept is None:
-            self.begin(*self._first_point())
-            return
-        self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
-        self.cone = kept.cone
-        self.engine.load(kept.samples)
-        self._reset()
-        self.recentre = True
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -318,9 +290,6 @@ class InteriorPointState(State):
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.near_the_end = self._gap_may_be_small()
-        if self.snapshot is None and self.mu <= self.snapshot_mu:
-            samples = self.engine.save()
-            self.snapshot = _Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
 
     # --- proofs -----------------------------------------------------------------------------------------------------
 
@@ -404,5 +373,5 @@ class InteriorPointState(State):
         return self.engine.multipliers()
 
     def close(self) -> None:
-        """End the engine's threads and give BLAS its own back."""
-        self.resources.close()
+        """End the engine's threads."""
+        self.engine.close()

@@ -9,7 +9,7 @@ from problems import NORMS, optimum
 
 from drsvm import Status, radius_path, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point import InteriorPointState
+from drsvm.solvers.continuation import ContinuedState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -23,13 +23,13 @@ def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
 
 
 def test_a_continued_run_that_stalls_is_started_afresh(monkeypatch):
-    go_on = InteriorPointState.go_on_with
+    go_on = ContinuedState.go_on_with
 
     def go_on_to_nowhere(self, problem, limits):
         go_on(self, problem, limits)
         self.step = lambda: setattr(self, "finished", True)
 
-    monkeypatch.setattr(InteriorPointState, "go_on_with", go_on_to_nowhere)
+    monkeypatch.setattr(ContinuedState, "go_on_with", go_on_to_nowhere)
     problem = well_conditioned_instance(8, 60, 4)
     path = radius_path(problem, [0.3, 0.1], tol=1e-8)
     assert [result.status for result in path.results] == [Status.OPTIMAL, Status.OPTIMAL]

@@ -11,7 +11,6 @@ from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.incremental import generator
 from drsvm.solvers.steps import Cycles, Schedule
 
 METHODS = ("isg", "ippa", "hybrid")
@@ -138,13 +137,6 @@ def test_other_orders_lead_to_the_optimum(instance, optima, method, order):
     problem = instance()
     result = solve(problem, method, tol=2e-3, order=order)
     assert result.objective <= optima(problem).objective + 2e-3
-
-
-def test_seeds_of_all_kinds_are_taken():
-    drawn = [generator(seed).random() for seed in (0, None, np.random.default_rng(0))]
-    assert drawn[0] == drawn[1] == drawn[2]
-    states = [np.random.RandomState(3) for _ in range(2)]
-    assert generator(states[0]).random() == generator(states[1]).random()
 
 
 # Steps
