@@ -50,13 +50,14 @@ class Method:
 
     def steps_alone(self, run) -> None:
         """Take the steps of an epoch without what else belongs to it, on a copy of the point of a run."""
-        point, step = run.point.copy(), 0.1 * run.epochs.natural_step
+        track = run.track
+        point, step = track.point.copy(), 0.1 * track.epochs.natural_step
         if self.settings == AUTOMATIC:
-            run.epochs.memory(run.problem, point, step)
+            track.epochs.memory(track.problem, point, step)
         elif self.solver == "isg":
-            run.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
+            track.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
         else:
-            run.epochs.proximal(point, step, 0.1)
+            track.epochs.proximal(point, step, 0.1)
 
 
 def methods(n_features: int) -> list[Method]:

@@ -7,11 +7,17 @@ Certificates cost about as much as an epoch, and are taken when an estimate says
 from dataclasses import dataclass
 from typing import Any
 
+from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.ascent import Proofs, ascent_for
+from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
+from drsvm.solvers.proofs import Proofs
+from drsvm.solvers.round_ascent import RoundAscent
+from drsvm.solvers.separable_ascent import BoxAscent, SparseAscent
+
+ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class DualCoordinateState(State):
 
     def __init__(self, problem: Problem, settings: DualCoordinate, limits: Limits):
         self.problem, self.limits = problem, limits
-        self.ascent = ascent_for(problem, limits.start, limits.generator(), limits.tol, settings.shrinking)
+        self.ascent = ascent_for(problem, limits, settings.shrinking)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
         no_term_holds_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
@@ -73,3 +79,9 @@ class DualCoordinateState(State):
     def info(self) -> dict[str, Any]:
         """Return the number of epochs."""
         return {"epochs": self.ascent.count}
+
+
+def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:
+    """Return the ascent that suits the norm; with one feature all norms are alike."""
+    kind = RoundAscent if problem.n_features == 1 else ASCENTS[type(problem.norm)]
+    return kind(problem, limits.start, limits.generator(), limits.tol, shrinking)

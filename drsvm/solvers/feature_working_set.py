@@ -16,12 +16,13 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers.ascent import Proofs, SeparableAscent
 from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.loop import run
+from drsvm.solvers.proofs import Proofs
+from drsvm.solvers.separable_ascent import SparseAscent
 
 FEW = 100
 """So few features are all worked on from the beginning."""
@@ -90,7 +91,7 @@ class Exploration(State):
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.problem, self.limits = problem, limits
-        self.ascent = SeparableAscent(problem, limits.start, limits.generator(), limits.tol)
+        self.ascent = SparseAscent(problem, limits.start, limits.generator(), limits.tol)
         self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
         self.features: np.ndarray | None = None
         self.most_features = settings.most_features
