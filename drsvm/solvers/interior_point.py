@@ -9,8 +9,6 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
-import math
-from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 
@@ -25,6 +23,7 @@ from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.newton import newton_system
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
+from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
@@ -55,14 +54,11 @@ DEEP, FUTILE_PROOFS = 1e-5, 3
 """With a gap on the central path below DEEP, what does not shrink is a matter of rounding: first the dual residual,
 which is then taken out, and in the end, after so many proofs without gain, the proven gap itself."""
 
-COLD_LEVEL = 3.0
-"""Least λ at the start, in units of 1 / row norm."""
-
 LOST = 1e-6
 """A run that ends with a larger gap has lost its way, rather than its digits, and deserves another start."""
 
-SUBSET, SUBSET_MU = 2000, 0.1
-"""Size of the subset of rows that shows where to start, and how far it is followed down the central path."""
+SUBSET_MU = 0.1
+"""How far a run on a few rows is followed down the central path."""
 
 
 @dataclass(frozen=True)
@@ -108,62 +104,23 @@ class InteriorPointState(State):
     def set_problem(self, problem: Problem, limits: Limits) -> None:
         """Take a problem with the rows that the engine has, and limits."""
         self.problem, self.limits = problem, limits
-        self.cold_starts = self._cold_starts()
+        self.cold_starts = cold_starts(problem)
 
-    # --- where to start ---------------------------------------------------------------------------------------------
-
-    def first_point(self) -> tuple[np.ndarray, float, float]:
-        """Return (w, b), λ and μ to start with: a given start, what a few rows say, or the origin."""
+    def first_point(self) -> Start:
+        """Return where to start: at a given classifier, where a run on a few rows leads to, or at the origin."""
         if self.limits.start is not None:
-            return self._from_given_start(self.limits.start)
-        if self.problem.n_rows >= 5 * max(SUBSET, 10 * self.problem.n_features):
-            return self._from_few_rows()
-        return next(self.cold_starts)
+            return start_at(self.problem, self.limits.start) or next(self.cold_starts)
+        size = rows_to_begin_with(self.problem)
+        return next(self.cold_starts) if size is None else self._from_few_rows(size)
 
-    def _cold_starts(self) -> Iterator[tuple[np.ndarray, float, float]]:
-        """Yield the origin with values of λ in the units of the data, most promising first.
-
-        Margins of about 1 need weights of 1 / row norm at least, and where flips bind, λ is near 2 / flip_cost; as the
-        optimum is at most 1, λ is at most 1 / radius. Halfway between these, in their logarithms, is a good guess.
-        """
-        origin = np.zeros(self.engine.n_linear)
-        level = COLD_LEVEL / self.problem.typical_row_norm()
-        if self.engine.kappa > 0:
-            level = max(level, 1.0 / self.engine.kappa)
-        if self.problem.radius > 0:
-            largest = 1.0 / self.problem.radius
-            level = min(level, largest)
-            levels = math.sqrt(level) * math.sqrt(largest), largest, level
-        else:
-            levels = level, 1e6 * level
-        for guess in levels:
-            yield origin, guess, 1.0
-
-    def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
-        margins = self.problem.margins(start.weights, start.intercept)
-        price = self.problem.radius_price(start.weights, margins)
-        objective = self.problem.objective_at(start.weights, margins, price)
-        level = max(price, 1.1 * self.problem.norm.value(start.weights))
-        if level == 0.0 or not objective < 1.0:  # no better than w = 0
-            return next(self.cold_starts)
-        return np.append(start.weights, [start.intercept] * self.engine.intercept), level, 0.1 * max(objective, 0.1)
-
-    def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
-        rows = self._drawn_rows(max(SUBSET, 10 * self.problem.n_features))
-        few = InteriorPointState(self.problem.subset(rows), self.settings, replace(self.limits, n_threads=1))
+    def _from_few_rows(self, size: int) -> Start:
+        problem = self.problem.subset(drawn_rows(self.problem, size))
+        few = InteriorPointState(problem, self.settings, replace(self.limits, n_threads=1))
         few.easy = 0  # the whole problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
-        return few.point, few.level, few.mu
-
-    def _drawn_rows(self, size: int) -> np.ndarray:
-        """Draw rows by what is in them, so that their order does not matter."""
-        lot = self.problem.margins(np.random.default_rng(0).normal(size=self.problem.n_features))
-        lot *= 1e6 / (np.abs(lot).mean() or 1.0)
-        lot -= np.floor(lot)
-        drawn = np.flatnonzero(lot <= np.partition(lot, size)[size])
-        return drawn[:: max(1, len(drawn) // size)]  # of equal rows there may be too many
+        return Start(few.point, few.level, few.mu)
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point with every complementarity product on its target."""
@@ -205,9 +162,7 @@ class InteriorPointState(State):
         fixed = samples.predictor + target * ahead.targeted
         fixed_level = samples.predictor_level + target * ahead.targeted_level
         direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
-        steps = self._clip_steps(
-            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
-        )
+        steps = self._longest_steps(direction, target)
 
         for _ in range(self._correctors):
             if min(steps) > LONG_STEP:
@@ -261,11 +216,10 @@ class InteriorPointState(State):
             raise FloatingPointError("no step is left")
         return primal, dual
 
-    def _longest_steps(self, direction, target: float) -> tuple[float, float]:
+    def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
         """Return how far the corrected direction may be followed."""
-        change, level_change = direction
-        primal_rate, dual_rate = self.engine.longest_steps(change, level_change, target, self._left_behind)
-        return self._clip_steps(primal_rate, dual_rate, self.settings.step_fraction)
+        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        return self._clip_steps(*rates, self.settings.step_fraction)
 
     def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
         """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
@@ -274,9 +228,7 @@ class InteriorPointState(State):
         correction, correction_level = self.engine.recorrect(primal, dual)
         self.cone.recorrect(target, primal, dual)
         direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
-        new = self._clip_steps(
-            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
-        )
+        new = self._longest_steps(direction, target)
         if sum(new) >= sum(steps) + WORTHWHILE:
             return direction, new
         self.cone = kept
