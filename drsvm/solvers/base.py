@@ -140,6 +140,13 @@ class Solver(ABC):
     default_tol: float
     default_max_iter: int
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Return why this solver does not take a problem, with the value and the remedy; None: it does.
+
+        It is asked before anything starts, so it looks at parameters only.
+        """
+        return None
+
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""

@@ -47,14 +47,23 @@ class Conic(Solver):
     backend: str = "clarabel"
     accuracy: float = 1e-11
 
-    def start(self, problem: Problem, limits: Limits) -> "ConicState":
-        """Build the model."""
+    def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
-        model = build_model(problem)
-        if self.backend == "highs" and (model.n_cone > 0 or problem.l2 > 0):
-            raise ValueError("backend='highs' takes norm=1 or norm=inf with l2=0 only: use backend='clarabel'.")
-        return ConicState(problem, model, self, limits)
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse what is no linear program, where the backend takes nothing else."""
+        linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
+        if self.backend != "highs" or linear:
+            return None
+        return (
+            f"backend='highs' takes norm=1 or norm=inf with l2=0 only, got norm={problem.norm} and l2={problem.l2:g}: "
+            "use backend='clarabel'."
+        )
+
+    def start(self, problem: Problem, limits: Limits) -> "ConicState":
+        """Build the model."""
+        return ConicState(problem, build_model(problem), self, limits)
 
 
 class ConicState(State):
@@ -120,7 +129,7 @@ def build_model(problem: Problem) -> Model:
     """Write the problem down as matrices; variables w, b, λ, t, u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
     flips = problem.flips_possible
-    with_norm = problem.radius > 0 or flips
+    with_norm = _with_norm(problem)
     unit = _unit(problem)
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     b = [problem.signs[:, None]] if problem.fit_intercept else []
@@ -149,6 +158,11 @@ def build_model(problem: Problem) -> Model:
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
+
+
+def _with_norm(problem: Problem) -> bool:
+    """Say whether λ costs or saves anything; otherwise it is out of the game, and the norm with it."""
+    return problem.radius > 0 or problem.flips_possible
 
 
 def _unit(problem: Problem) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.norms import L1
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
@@ -52,13 +53,17 @@ class FeatureWorkingSet(Solver):
 
     most_features: int = 1000
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse norms that leave no weight at 0."""
+        if isinstance(problem.norm, L1):
+            return None
+        return (
+            f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
+            "take solver='auto' or 'dual-coordinate'."
+        )
+
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        if problem.norm.q != 1:
-            raise ValueError(
-                f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm.p}: "
-                "take solver='auto' or 'dual-coordinate'."
-            )
         return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 

@@ -16,12 +16,17 @@ FEWEST_EPOCHS = 8
 """A trend of fewer epochs says nothing."""
 
 
+def can_take_over(problem: Problem) -> bool:
+    """Say whether the interior point takes a problem, and takes no hours for it."""
+    return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
+
+
 class Trend:
     """The gaps of epochs so far, and whether these will end sooner than the interior point would."""
 
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
-        self.budget = interior_point_epochs(problem) if interior_point_pays(problem) else math.inf
+        self.budget = interior_point_epochs(problem) if can_take_over(problem) else math.inf
         self.gaps = [math.inf]
 
     @property

@@ -18,9 +18,8 @@ import numpy as np
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.epochs import ORDERS, Cone, Epochs, Samples
-from drsvm.solvers.hand_over import HandOver
+from drsvm.solvers.hand_over import HandOver, can_take_over
 from drsvm.solvers.phases import Phase, Track
-from drsvm.solvers.selection import interior_point_pays
 from drsvm.solvers.steps import StepRule, check_steps
 
 PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
@@ -70,7 +69,7 @@ class Incremental(Solver):
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
         run = IncrementalState(problem, self, limits)
-        may_hand_over = limits.tol > 0.0 and not self.is_pure and interior_point_pays(problem)
+        may_hand_over = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
         return HandOver(run, problem, limits) if may_hand_over else run
 
     @property

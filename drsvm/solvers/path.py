@@ -10,12 +10,13 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers import default_tol, make_solver, solve
+from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.continuation import Continuation
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.radius_max import radius_max
+from drsvm.solvers.registry import check_taken, default_tol, make_solver
 
 GRID_PARTS = 4
 """The search for the largest radius of a grid may take this part of the time."""
@@ -121,15 +122,18 @@ def radius_path(
     """
     time, centred = TimeLimit.of(max_time), Centred.of(problem)
     problem = centred.problem
+    chosen = make_solver(solver, problem, **settings)
     radii = _grid(problem, n_radii, smallest, time, n_threads) if radii is None else np.asarray(radii, dtype=np.float64)
     if radii.ndim != 1 or len(radii) == 0:
         raise ValueError(f"radii must be a non-empty list of numbers, got an array of shape {radii.shape}.")
     problems = [problem.replace(radius=float(radius)) for radius in radii]
+    for each in problems:
+        check_taken(chosen, each)
     order = np.argsort(-radii, kind="stable")
     limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
-    with _Walk(make_solver(solver, problem, **settings), radii[order].tolist(), limits) as walk:
+    with _Walk(chosen, radii[order].tolist(), limits) as walk:
         for done, index in enumerate(order):
             result = walk.solve(problems[index], time.share(len(order) - done))
             result = results[int(index)] = centred.back(result)

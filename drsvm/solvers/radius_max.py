@@ -8,7 +8,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers import solve
 from drsvm.solvers.centring import Centred
-from drsvm.solvers.selection import choose
+from drsvm.solvers.registry import choose
 
 MOST_SOLVES = 60
 

@@ -41,8 +41,8 @@ EPOCH, OVERHEAD_OF_EPOCH = {1: (1e-8, 3e-7), 2: (5e-9, 1.5e-7), math.inf: (1.8e-
 """Seconds of an epoch per stored entry and per row, by the norm q of the weights, and in any case."""
 
 
-def choose(problem: Problem) -> str:
-    """Return the name of the solver that `auto` stands for.
+def preferences(problem: Problem) -> list[str]:
+    """Return the names of the solvers that `auto` may stand for, most promising first.
 
     The interior point, unless its matrix is too large or epochs may be quicker; otherwise dual coordinate ascent or,
     for norm=inf, working sets of features.
@@ -50,9 +50,10 @@ def choose(problem: Problem) -> str:
     q, wide = problem.norm.q, problem.n_rows < problem.n_features
     least = (LEAST_EPOCHS_WIDE if wide else LEAST_EPOCHS)[q]
     quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
+    others = ["feature-working-set", "dual-coordinate"] if q == 1 else ["dual-coordinate"]
     if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least):
-        return "interior-point"
-    return "feature-working-set" if q == 1 else "dual-coordinate"
+        return ["interior-point", *others]
+    return [*others, "interior-point"]
 
 
 def interior_point_fits(problem: Problem) -> bool:

@@ -213,7 +213,7 @@ def test_a_method_stays_what_it_is_where_that_is_wanted(uneven, method, settings
 
 
 def test_where_nobody_can_take_over_there_is_advice(uneven, monkeypatch):
-    monkeypatch.setattr("drsvm.solvers.incremental.interior_point_pays", lambda problem: False)
+    monkeypatch.setattr("drsvm.solvers.incremental.can_take_over", lambda problem: False)
     info = solve(uneven(), "hybrid", max_iter=100).info
     assert "scale the features" in info["advice"] and "handed_over_to" not in info
 

@@ -19,9 +19,9 @@ def test_cold_starts_are_at_the_origin_with_levels_that_the_radius_allows():
 def test_a_given_classifier_is_started_from_unless_it_is_no_better_than_none():
     problem = well_conditioned_instance(0, 40, 3, fit_intercept=True)
     direction = problem.weighted_sum(problem.sample_weight)[0]
-    start = start_at(problem, Candidate(0.1 * direction, 0.3))
+    start = start_at(problem, Candidate(0.1 * direction, 0.01))
     assert start is not None and start.level > problem.norm.value(0.1 * direction)
-    np.testing.assert_array_equal(start.point, [*(0.1 * direction), 0.3])
+    np.testing.assert_array_equal(start.point, [*(0.1 * direction), 0.01])
     assert start_at(problem, Candidate(-direction)) is None
     assert start_at(problem, Candidate(np.zeros(3))) is None
 
