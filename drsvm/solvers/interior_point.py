@@ -16,12 +16,13 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum
-from drsvm.solvers.newton import newton_system
+from drsvm.solvers.newton import NewtonSystem, newton_system
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
 
@@ -93,7 +94,7 @@ class InteriorPointState(State):
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.settings = settings
-        self.engine = CpuEngine(problem, limits.n_threads)
+        self.engine: Engine = CpuEngine(problem, limits.n_threads)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
@@ -151,7 +152,7 @@ class InteriorPointState(State):
 
     def _step(self) -> None:
         samples = self.engine.curvature()
-        system = newton_system(samples, self.cone.scaling(), self.ridge)
+        system = self._system(samples)
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
         ahead = self.engine.predict(*predictor, self._left_behind)
@@ -172,6 +173,9 @@ class InteriorPointState(State):
                 break
             direction, steps = better
         self._move(*direction, *steps)
+
+    def _system(self, samples: Curvature) -> NewtonSystem:
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine.wide)
 
     @property
     def _correctors(self) -> int:
@@ -315,7 +319,7 @@ class InteriorPointState(State):
         """Return the multipliers without the dual residual that rounding has left in them."""
         try:
             with np.errstate(all="ignore"):
-                system = newton_system(self.engine.curvature(), self.cone.scaling(), self.ridge)
+                system = self._system(self.engine.curvature())
                 residual, residual_level = self._dual_residual()
                 direction, level = system.solve(-residual, -residual_level)
                 if np.isfinite(direction).all():
