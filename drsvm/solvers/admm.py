@@ -19,6 +19,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.admm_subproblem import Point, Subproblem
+from drsvm.solvers.ball_qp import exact_way
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
@@ -77,6 +78,12 @@ class Admm(Solver):
             raise ValueError(f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}.")
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse exact updates for norms that have none."""
+        if self.update != "exact" or exact_way(problem.norm) is not None:
+            return None
+        return f"update='exact' knows no factorisation for norm={problem.norm}: use update='auto'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""

@@ -24,7 +24,7 @@ from drsvm.engines.rows import rows_of
 from drsvm.kernels import admm as kernel
 from drsvm.model.problem import Problem
 from drsvm.model.validation import row_blocks
-from drsvm.solvers.ball_qp import Accelerated, BallQP, Box, CrossPolytope, EuclideanBall, project_ball
+from drsvm.solvers.ball_qp import Accelerated, BallQP, exact_way
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION
 
@@ -130,9 +130,9 @@ class Subproblem:
         exact = update == "exact" or (factorised and affordable)
         if exact or (d * d <= self._stored() and affordable):
             matrix, noise = self._centred_gram()
-            if exact:
-                kind = {1: CrossPolytope, 2: EuclideanBall, math.inf: Box}[norm.q]
-                return kind(matrix, l2, noise)
+            way = exact_way(norm) if exact else None
+            if way is not None:
+                return way(matrix, l2, noise)
             product = matrix.__matmul__
         return Accelerated(product, self._largest_eigenvalue(product), l2, norm)
 
@@ -291,11 +291,11 @@ class Subproblem:
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - (problem.flip_cost * flipped if flipped > 0.0 else 0.0)
         if problem.l2 > 0.0:
-            best = project_ball(problem.norm, v / problem.l2, level)
+            best = problem.norm.project_ball(v / problem.l2, level)
             gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)
-            pressure = problem.norm.dual_value(v - problem.l2 * best)
+            pressure = problem.norm.dual.value(v - problem.l2 * best)
         else:
-            pressure = problem.norm.dual_value(v)
+            pressure = problem.norm.dual.value(v)
             gained = level * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: count on intercepts of the present size.
         gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.mean @ point.weights))

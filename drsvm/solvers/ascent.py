@@ -84,7 +84,7 @@ class Ascent(ABC):
         if problem.radius == 0.0:
             return UNLIMITED
         mean, _ = problem.weighted_sum(problem.sample_weight)
-        direction = mean - problem.norm.project_dual_ball(mean, problem.radius)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
         size = problem.norm.value(direction)
         if size == 0.0:
             return 1.0
@@ -188,10 +188,10 @@ class Ascent(ABC):
         norm_part = level * left - float(self.v @ self.w) + 0.5 * problem.l2 * float(self.w @ self.w)
         needed = flipped_cost
         if problem.l2 > 0.0:
-            outside = self.v - problem.norm.project_dual_ball(self.v, left)
+            outside = self.v - problem.norm.dual.project_ball(self.v, left)
             norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
         else:
-            needed += problem.norm.dual_value(self.v)
+            needed += problem.norm.dual.value(self.v)
         repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
         return max(gap + norm_part, 0.0) + repair + abs(self.turn)
 

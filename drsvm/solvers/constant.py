@@ -44,7 +44,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
         if cost > problem.radius:
             continue
         v, _ = problem.weighted_sum(answer.hinge_dual - answer.flip_dual)
-        if problem.norm.dual_value(v) + cost <= problem.radius:
+        if problem.norm.dual.value(v) + cost <= problem.radius:
             return ConstantState(answer)
     return None
 

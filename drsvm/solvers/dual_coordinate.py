@@ -39,6 +39,12 @@ class DualCoordinate(Solver):
     shrinking: bool = True
     hand_over: bool = True
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse norms that have no ascent."""
+        if type(problem.norm) in ASCENTS:
+            return None
+        return f"solver 'dual-coordinate' knows no epochs for norm={problem.norm}: take solver='interior-point'."
+
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
         constant = constant_optimum(problem)

@@ -3,7 +3,6 @@
 import math
 
 from drsvm.clock import TimeLimit
-from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers import solve
@@ -47,13 +46,13 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     problem = Centred.of(problem).problem
     total, _ = problem.weighted_sum(problem.sample_weight)
     if not problem.fit_intercept:
-        direction = norm_for(problem.norm.q).worst_direction(total)
+        direction = problem.norm.dual.worst_direction(total)
         if 2.0 * problem.margins(direction).max() <= problem.flip_cost:
-            return problem.norm.dual_value(total)
+            return problem.norm.dual.value(total)
     lines = _constant_classifiers(problem)
     unit = problem.typical_row_norm()
     # With one line the first tangent should be a good one; with two, the lower of them must not be missed.
-    radius = 0.5 * min(problem.norm.dual_value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
+    radius = 0.5 * min(problem.norm.dual.value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
     radius, climbing = radius or 1e-2 * unit, False
     solver = choose(problem)
     tol = 1e-9 if solver == "interior-point" else 1e-6

@@ -514,7 +514,7 @@ def take_extreme_steps():
 
 def test_extreme_steps_end():
     """In a process of its own, so that a step without end fails this test instead of stopping all of them."""
-    code = "import test_proximal; print(test_proximal.take_extreme_steps())"
+    code = "from model import test_proximal; print(test_proximal.take_extreme_steps())"
     assert int(run_python(code, timeout=120)) == 3 * 3**3 * 5 * 3 * 2 * 2
 
 

@@ -141,7 +141,7 @@ def test_starts_from_other_problems(norm, change):
 @pytest.mark.parametrize("norm", [2, math.inf])
 def test_a_start_of_zero_weights_is_no_burden(norm):
     problem = well_conditioned_instance(4, 200, 6, norm=norm, flip_cost=math.inf)
-    largest = problem.norm.dual_value(problem.weighted_sum(problem.sample_weight)[0])
+    largest = problem.norm.dual.value(problem.weighted_sum(problem.sample_weight)[0])
     nothing = solve(problem.replace(radius=largest), "dual-coordinate")
     assert not nothing.weights.any()
     nearby = problem.replace(radius=0.8 * largest)

@@ -7,7 +7,8 @@ import pytest
 from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, radius_path, solve
-from drsvm.solvers import make_solver, solver_names
+from drsvm.model.norms import L2
+from drsvm.solvers import cones, make_solver, solver_names
 from drsvm.solvers.base import Solver
 from drsvm.solvers.dual_coordinate import DualCoordinate
 from drsvm.solvers.interior_point import InteriorPoint
@@ -89,3 +90,20 @@ def test_nobody_hands_over_to_a_solver_that_refuses(monkeypatch, solver):
     assert solve(problem, solver, **limits).info["handed_over_to"] == "interior-point"
     refuse(monkeypatch, InteriorPoint, "no time.")
     assert "handed_over_to" not in solve(problem, solver, **limits).info
+
+
+class Rounder(L2):
+    """A norm of which nothing is known but itself and, where a test says so, its cone."""
+
+
+def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypatch):
+    monkeypatch.setitem(cones._CONES, Rounder, cones.SecondOrderCone)
+    other = problem.replace(norm=Rounder())
+    result = solve(other)
+    assert result.solver == "interior-point"
+    assert result.objective == pytest.approx(solve(problem).objective, abs=1e-6)
+    assert solve(other, "admm").gap <= 1e-4
+    refusals = {"dual-coordinate": {}, "feature-working-set": {}, "conic": {}, "admm": {"update": "exact"}}
+    for name, settings in refusals.items():
+        with pytest.raises(ValueError, match="norm=2"):
+            solve(other, name, **settings)
