@@ -21,6 +21,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.admm_subproblem import Point, Subproblem
 from drsvm.solvers.ball_qp import exact_way
 from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.constant import ConstantState, answer_to_free_flips
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 """Share of a bracket that a golden section cuts off."""
@@ -88,24 +89,10 @@ class Admm(Solver):
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
         if problem.flip_cost == 0:
-            return FreeFlips(problem)
+            return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
             return FreePrice(problem, self, limits)
         return GoldenSection(problem, self, limits)
-
-
-class FreeFlips(State):
-    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
-
-    def __init__(self, problem: Problem):
-        self.problem = problem
-
-    def step(self) -> None:
-        self.finished = True
-
-    def candidate(self) -> Candidate:
-        half = 0.5 * self.problem.sample_weight
-        return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
 
 
 class _AdmmState(State):

@@ -19,6 +19,7 @@ from drsvm.kernels.dual_coordinate import NEAR
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
+from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples
 
 LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
@@ -197,7 +198,6 @@ class Ascent(ABC):
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""
-        if self.problem.flip_cost == 0.0:  # flips are free: every classifier has the worst-case risk 1
-            half = 0.5 * self.problem.sample_weight
-            return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
+        if self.problem.flip_cost == 0:
+            return answer_to_free_flips(self.problem)
         return Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)

@@ -49,6 +49,12 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     return None
 
 
+def answer_to_free_flips(problem: Problem) -> Candidate:
+    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
+    half = 0.5 * problem.sample_weight
+    return Candidate(np.zeros(problem.n_features), 0.0, half, half)
+
+
 def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
     """Yield constant classifiers with the multipliers that prove them where anything does."""
     weights, origin, nothing = problem.sample_weight, np.zeros(problem.n_features), np.zeros(problem.n_rows)

@@ -17,6 +17,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import ORDERS, Cone, Epochs, Samples
 from drsvm.solvers.hand_over import HandOver, can_take_over
 from drsvm.solvers.phases import Phase, Track
@@ -117,9 +118,8 @@ class IncrementalState(State):
     def candidate(self) -> Candidate:
         """Return the best point at hand, with multipliers."""
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
-        if self.problem.flip_cost == 0:  # flips are free: every classifier has the worst-case risk 1
-            half = 0.5 * self.problem.sample_weight
-            return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
+        if self.problem.flip_cost == 0:
+            return answer_to_free_flips(self.problem)
         point, multipliers = self.phase.point(), self.phase.multipliers()
         hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
         return Candidate(point.w, float(point.scalars[1]), hinge, flip)

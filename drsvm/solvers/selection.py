@@ -99,9 +99,9 @@ def interior_point_seconds(problem: Problem) -> float:
     """Return about how long the interior point takes; its threads share the work over the rows."""
     n, _ = problem.X.shape
     size = system_size(problem)
-    passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * _stored(problem) + PER_ROW * n
+    passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
-    threads = max(1, min(available_cores(), _stored(problem) // THREAD_WORK))
+    threads = max(1, min(available_cores(), stored_entries(problem) // THREAD_WORK))
     return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**GAIN_OF_THREADS)
 
 
@@ -111,18 +111,19 @@ def _gram_seconds(problem: Problem) -> float:
     if wide and uniform_scaling(problem.norm):
         return 0.0  # formed once
     if sparse.issparse(problem.X):
-        return SPARSE_MULTIPLICATION * _stored(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
+        return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
     return MULTIPLICATION * n * d * system_size(problem)
 
 
 def interior_point_epochs(problem: Problem) -> float:
     """Return how many epochs take about as long as the interior point."""
     rival = RIVALS[type(problem.norm)]
-    epoch = OVERHEAD_OF_EPOCH + rival.per_entry * _stored(problem) + rival.per_row * problem.n_rows
+    epoch = OVERHEAD_OF_EPOCH + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
     return interior_point_seconds(problem) / epoch
 
 
-def _stored(problem: Problem) -> int:
+def stored_entries(problem: Problem) -> int:
+    """Return the number of entries that a pass over the rows looks at, at least 1."""
     return max(problem.X.nnz if sparse.issparse(problem.X) else problem.X.size, 1)
 
 
