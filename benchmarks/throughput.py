@@ -17,10 +17,9 @@ from scipy import sparse
 from sklearn.linear_model import SGDClassifier
 
 from drsvm import Problem
-from drsvm.clock import TimeLimit
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.solvers import make_solver
-from drsvm.solvers.base import Limits
+from drsvm.solvers.limits import check_limits
 
 ROWS, PER_ROW = 20_000, 80
 NARROW, WIDE = 50_000, 1_000_000
@@ -51,13 +50,14 @@ class Method:
 
     def steps_alone(self, run) -> None:
         """Take only the steps of an epoch, on a copy of the point of a run."""
-        point, step = run.point.copy(), 0.1 * run.epochs.natural_step
+        track = run.track
+        point, step = track.point.copy(), 0.1 * track.epochs.natural_step
         if self.settings == AUTOMATIC:
-            run.epochs.memory(run.problem, point, step)
+            track.epochs.memory(track.problem, point, step)
         elif self.solver == "isg":
-            run.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
+            track.epochs.subgradient(point, step, 0.1, self.settings["batch_size"])
         else:
-            run.epochs.proximal(point, step, 0.1)
+            track.epochs.proximal(point, step, 0.1)
 
 
 def methods(n_features: int) -> list[Method]:
@@ -170,8 +170,7 @@ def sgd_clock(X, y, epochs: int) -> Callable[[], Epoch]:
 def own_clock(problem: Problem, method: Method, epochs: int) -> Callable[[], Epoch]:
     """Return a call that times an epoch of a method; the run continues from round to round."""
     solver = make_solver(method.solver, problem, **method.settings)
-    limits = Limits(tol=0.0, max_iter=500, time=TimeLimit(), n_threads=1, random_state=0, start=None)
-    run = solver.start(problem, limits)
+    run = solver.start(problem, check_limits(problem, solver, tol=0.0, max_iter=500, n_threads=1, random_state=0))
     for _ in range(SETTLED if method.settings == AUTOMATIC else 1):
         run.step()
     probe, _ = seconds(run.step)

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from drsvm.solvers.ippa import Ippa as Ippa
     from drsvm.solvers.isg import Isg as Isg
     from drsvm.solvers.path import RadiusPath as RadiusPath
-    from drsvm.solvers.path import radius_max as radius_max
     from drsvm.solvers.path import radius_path as radius_path
+    from drsvm.solvers.radius_max import radius_max as radius_max
 else:
     _NAMES = {
         "learn.estimators": ("WassersteinSVC",),
@@ -68,7 +68,8 @@ else:
         "solvers.interior_point": ("InteriorPoint",),
         "solvers.ippa": ("Ippa",),
         "solvers.isg": ("Isg",),
-        "solvers.path": ("RadiusPath", "radius_max", "radius_path"),
+        "solvers.path": ("RadiusPath", "radius_path"),
+        "solvers.radius_max": ("radius_max",),
     }
     _HOME = {name: module for module, names in _NAMES.items() for name in names}
     __all__ = sorted(_HOME)

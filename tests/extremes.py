@@ -149,7 +149,7 @@ def proven_again(problem, result):
         return bound, 1e-12 + noise / problem.radius
     pull, _ = problem.weighted_sum(alpha - beta)
     largest = result.weight_bound if pull.any() else 0.0
-    return float((alpha + beta).sum()) - largest * problem.norm.dual_value(pull), 1e-12 + largest * noise
+    return float((alpha + beta).sum()) - largest * problem.norm.dual.value(pull), 1e-12 + largest * noise
 
 
 def duals(result):

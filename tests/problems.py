@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from drsvm import Problem
+from drsvm import Problem, solve
 
 NORMS = (1, 2, math.inf)
 DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}
@@ -192,3 +192,14 @@ STRANGE_DATA = {
     "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
 }
 """Small data that every solver must take without a fuss."""
+
+
+def best_constant(problem):
+    """Return the objective of the best constant classifier; the corners of its problem are at b = −1, 0 and 1."""
+    intercepts = (-1.0, 0.0, 1.0) if problem.fit_intercept else (0.0,)
+    return min(problem.objective(np.zeros(problem.n_features), b) for b in intercepts)
+
+
+def optimum(problem, radius):
+    """Return the optimum at another radius."""
+    return solve(problem.replace(radius=radius), "interior-point", tol=1e-9).objective

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from drsvm.engines.engine import Curvature, DualSums, Engine, Prediction
 from drsvm.engines.rows import FEW_FEATURES, rows_of
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
@@ -33,40 +34,6 @@ WIDE_FROM = 1000
 def is_wide(n: int, d: int) -> bool:
     """Say whether the system is that of the rows, not that of the features."""
     return n < d and d > WIDE_FROM
-
-
-class Curvature(NamedTuple):
-    """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
-
-    gram: np.ndarray | None  # w × w, in the upper triangle; None in the wide form
-    column: np.ndarray  # (w, b) × λ
-    square: float  # λ × λ
-    predictor: np.ndarray  # (w, b)
-    predictor_level: float  # λ
-    border: np.ndarray  # (w, b) × b
-    rows: tuple[WideRows, np.ndarray] | None = None  # in the wide form: all rows and the curvature h of each
-
-
-class Prediction(NamedTuple):
-    """What the samples say of the predictor's direction, and what they add to the corrector's right-hand side."""
-
-    primal_rate: float  # 1 / longest primal step
-    dual_rate: float
-    slack_change: float  # Σ multiplier · dslack
-    multiplier_change: float  # Σ slack · dmultiplier
-    both_change: float  # Σ dmultiplier · dslack
-    correction: np.ndarray  # (w, b)
-    correction_level: float
-    targeted: np.ndarray  # (w, b), to be multiplied by the target
-    targeted_level: float
-
-
-class DualSums(NamedTuple):
-    """Sums over {α of label +, β of label −} and over {α of label −, β of label +}, in this order."""
-
-    rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
-    mass: np.ndarray  # Σ multiplier
-    flipped: np.ndarray  # Σ β
 
 
 @dataclass
@@ -115,26 +82,25 @@ def _add(parts) -> Any:
     return reduce(operator.add, parts)
 
 
-class CpuEngine:
-    """Rows and per-sample state of one interior-point run."""
+class CpuEngine(Engine):
+    """Blocks of rows with their state, and threads over groups of blocks."""
 
     def __init__(self, problem: Problem, n_threads: int | None = None):
         self.n_features = problem.n_features
         self.intercept = problem.fit_intercept
+        self.n_linear = problem.n_features + problem.fit_intercept
         self.flips = problem.flips_possible
         self.flip_factor = float(self.flips)
         self.kappa = problem.flip_cost if self.flips else 0.0
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
-        self.wide = is_wide(n, d)
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
         wanted = n_threads or available_cores()
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
         self.blocks = self._cut(problem, stored)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-        if self.wide:
-            self.wide_rows = WideRows(self.rows, self.n_threads, self._pool)
+        self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(n, d) else None
 
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
         """Cut the rows into blocks of one size, equally many for every thread."""
@@ -157,7 +123,6 @@ class CpuEngine:
         ]
 
     def close(self) -> None:
-        """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
 
@@ -185,13 +150,7 @@ class CpuEngine:
         if self.intercept:
             totals[self.n_features] += coefficients.sum(axis=1)
 
-    @property
-    def n_linear(self) -> int:
-        """Number of unknowns in (w, b)."""
-        return self.n_features + self.intercept
-
     def center(self, point, level: float, mu: float) -> None:
-        """Put every sample on the central path of μ at (w, b) = point and λ = level."""
 
         def work(blocks):
             for block in blocks:
@@ -203,10 +162,9 @@ class CpuEngine:
         self._over_blocks(work)
 
     def curvature(self) -> Curvature:
-        """Return the samples' part of the Newton equations at the current state."""
 
         def work(blocks):
-            matrix = np.zeros((0, 0) if self.wide else (self.n_features, self.n_features))
+            matrix = np.zeros((0, 0) if self.wide is not None else (self.n_features, self.n_features))
             totals, border = np.zeros((self.n_linear, 2)), np.zeros((self.n_linear, 2))
             sums, curvatures = np.zeros(2), []
             for block in blocks:
@@ -217,7 +175,7 @@ class CpuEngine:
                     self._collect(block, np.stack([h, h]), border)
                     totals[self.n_features] += coefficients.sum(axis=1)
                 sums_of_rows = totals[: self.n_features]
-                if self.wide:
+                if self.wide is not None:
                     curvatures.append(h)
                     self.rows.transposed_dot(block.first, block.last, coefficients, sums_of_rows)
                 else:
@@ -227,12 +185,11 @@ class CpuEngine:
         matrix, totals, border, sums, curvatures = zip(*self._over_blocks(work), strict=True)
         totals, border, sums = _add(totals), _add(border)[:, 0], _add(sums)
         parts = totals[:, 0], sums[0], totals[:, 1], sums[1], border
-        if self.wide:
-            return Curvature(None, *parts, rows=(self.wide_rows, np.concatenate(list(chain(*curvatures)))))
+        if self.wide is not None:
+            return Curvature(None, *parts, of_rows=np.concatenate(list(chain(*curvatures))))
         return Curvature(_add(matrix), *parts)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-        """Follow the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
 
         def work(blocks):
             totals = np.zeros((self.n_linear, 2))
@@ -275,7 +232,6 @@ class CpuEngine:
     def longest_steps(
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
-        """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
         self._target, self._level_change = target, level_change
 
         def work(blocks):
@@ -302,10 +258,6 @@ class CpuEngine:
         )
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        """Form a new correction for steps of the given lengths; return its part of the right-hand side.
-
-        The old direction is set aside: `swap` brings it back.
-        """
 
         def work(blocks):
             totals, level = np.zeros((self.n_linear, 2)), 0.0
@@ -328,17 +280,12 @@ class CpuEngine:
         return _add(totals), float(sum(levels))
 
     def swap(self) -> None:
-        """Exchange the direction in use with the one set aside."""
         for block in self.blocks:
             block.corrections.reverse()
             block.changes.reverse()
         self._level_change, self._spare_level_change = self._spare_level_change, self._level_change
 
     def move(self, primal: float, dual: float, left: float = 0.0) -> float:
-        """Go the given steps along the corrected direction and return Σ multiplier · slack.
-
-        Samples that cannot follow keep the share `left` of what they would use up.
-        """
 
         def work(blocks):
             return sum(kernel.move(*self._direction_of(block), primal=primal, dual=dual, left=left) for block in blocks)
@@ -346,7 +293,6 @@ class CpuEngine:
         return float(sum(self._over_blocks(work)))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β after a change that keeps all products, as far along it as is safe; the state stays."""
         kdl = self.kappa * level_change
 
         def rates_of(blocks):
@@ -368,7 +314,6 @@ class CpuEngine:
         return alpha, beta
 
     def dual_sums(self) -> DualSums:
-        """Return what the multipliers add up to, on each of the two sides that an intercept keeps in balance."""
 
         def work(blocks):
             rows, mass, flipped = np.zeros((self.n_features, 2)), np.zeros(2), np.zeros(2)
@@ -383,16 +328,13 @@ class CpuEngine:
         return DualSums(*map(_add, zip(*self._over_blocks(work), strict=True)))
 
     def save(self) -> list[np.ndarray]:
-        """Return a copy of the state of all samples."""
         return [block.state.copy() for block in self.blocks]
 
     def load(self, saved: list[np.ndarray]) -> None:
-        """Go back to a saved state."""
         for block, state in zip(self.blocks, saved, strict=True):
             block.state[:] = state
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β of every row."""
         alpha = np.concatenate([block.state[0] for block in self.blocks])
         beta = np.concatenate([block.state[1] for block in self.blocks])
         return alpha, beta

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.engines.engine import WideProducts
 from drsvm.engines.rows import Rows
 
 CHUNK = 1024
 """Features that a thread takes into a Gram matrix at a time."""
 
 
-class WideRows:
+class WideRows(WideProducts):
     """Products with all rows, and their Gram matrix in a metric of the features."""
 
     def __init__(self, rows: Rows, n_threads: int = 1, pool: ThreadPoolExecutor | None = None):
@@ -31,13 +32,11 @@ class WideRows:
         return [slice(first, last) for first, last in pairwise(cuts)]
 
     def dot(self, v) -> np.ndarray:
-        """Return x_i·v of every row."""
         out = np.empty(self.n)
         self._in_parallel(lambda part: self.rows.dot(part.start, part.stop, v, out[part]), self._row_parts)
         return out
 
     def transposed_dot(self, c) -> np.ndarray:
-        """Return Σ_i c_i x_i."""
         coefficients = np.stack([c, np.zeros(self.n)])
 
         def work(part):
@@ -48,10 +47,7 @@ class WideRows:
         return np.sum(self._in_parallel(work, self._row_parts), axis=0)
 
     def gram(self, scale) -> np.ndarray:
-        """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle.
-
-        One that has the same scale for all features is formed once, and multiplied after that.
-        """
+        # One that has the same scale for all features is formed once, and multiplied after that.
         if scale.min() < scale.max():
             return self._form_gram(scale)
         if self._plain_gram is None:
@@ -70,5 +66,4 @@ class WideRows:
         return np.sum(self._in_parallel(work, shares), axis=0)
 
     def curvature_of_features(self, h) -> np.ndarray:
-        """Return about Σ_i h_i x_ij² for every feature, as if the rows differed in their length only."""
         return self.feature_squares * (float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300))

@@ -12,7 +12,8 @@ from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.problem import Problem
-from drsvm.solvers.path import RadiusPath, radius_max, radius_path
+from drsvm.solvers.path import RadiusPath, radius_path
+from drsvm.solvers.radius_max import radius_max
 
 CV_TOL = 1e-4
 """Proven gap of the solutions in the folds: far below what a score can tell apart."""

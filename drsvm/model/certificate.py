@@ -156,7 +156,7 @@ def best_scale(problem: Problem, mass: float, cost: float, v) -> tuple[float, fl
     """
     if problem.l2 > 0:
         return _best_scale_with_ridge(problem, mass, cost, v)
-    needed = problem.norm.dual_value(v) + cost
+    needed = problem.norm.dual.value(v) + cost
     scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
     return scale, scale * mass
 
@@ -167,7 +167,7 @@ def _best_scale_with_ridge(problem, mass, cost, v) -> tuple[float, float]:
 
     def excess(t):
         scaled = t * v
-        return scaled - norm.project_dual_ball(scaled, max(radius - t * cost, 0.0))
+        return scaled - norm.dual.project_ball(scaled, max(radius - t * cost, 0.0))
 
     def value(t):
         return t * mass - 0.5 / l2 * euclidean(excess(t)) ** 2
@@ -189,7 +189,7 @@ def _bound_for_limited_weights(problem, alpha, beta, mass, v, reference) -> Dual
         return DualPoint(alpha, beta, mass)
     norm_of_reference = 0.0 if reference is None else problem.norm.value(reference)
     largest = max(2.0 * norm_of_reference, 100.0 / problem.typical_row_norm())
-    bound = mass - largest * problem.norm.dual_value(v)
+    bound = mass - largest * problem.norm.dual.value(v)
     if bound <= 0:
         return DualPoint(0.0 * alpha, 0.0 * beta, 0.0)
     return DualPoint(alpha, beta, bound, largest)

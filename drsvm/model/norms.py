@@ -16,30 +16,30 @@ from drsvm.kernels import epigraph
 
 @dataclass(frozen=True)
 class Norm(ABC):
-    """The norm q of the weights with its dual norm p."""
+    """The norm q of the weights; shifts are measured in its dual norm p."""
 
     p: ClassVar[float]
     q: ClassVar[float]
+
+    code: ClassVar[int]
+    """The number by which kernels know the norm."""
+
+    @property
+    def dual(self) -> "Norm":
+        """The norm p: its weights are measured as the shifts are here, and the other way round."""
+        return _BY_P[self.q]
 
     @abstractmethod
     def value(self, w) -> float:
         """Return ‖w‖_q."""
 
     @abstractmethod
-    def dual_value(self, v) -> float:
-        """Return ‖v‖_p."""
-
-    @abstractmethod
     def worst_direction(self, w) -> np.ndarray:
         """Return t with ‖t‖_p = 1 and w·t = ‖w‖_q (0 where w = 0)."""
 
     @abstractmethod
-    def project_dual_ball(self, v, radius: float) -> np.ndarray:
-        """Return the point of the p-ball of the given radius that is nearest to v."""
-
-    def dual_distance(self, v, radius: float) -> float:
-        """Return the Euclidean distance of v from the p-ball of the given radius."""
-        return euclidean(v - self.project_dual_ball(v, radius))
+    def project_ball(self, w, radius: float) -> np.ndarray:
+        """Return the point of the q-ball of the given radius that is nearest to w; the radius may be infinite."""
 
     def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
@@ -48,7 +48,7 @@ class Norm(ABC):
         """
         x = np.array(x, dtype=np.float64, order="C")  # a copy: kernels are compiled anew for read-only arrays
         w = np.empty_like(x)
-        return w, epigraph.project(int(min(self.q, 3)), x, float(s), float(stiffness), w)
+        return w, epigraph.project(self.code, x, float(s), float(stiffness), w)
 
     def __str__(self) -> str:
         return "inf" if math.isinf(self.p) else f"{self.p:g}"
@@ -59,18 +59,19 @@ class L1(Norm):
 
     p = math.inf
     q = 1.0
+    code = epigraph.ONE
 
     def value(self, w) -> float:
         return float(np.abs(w).sum())
 
-    def dual_value(self, v) -> float:
-        return largest(v)
-
     def worst_direction(self, w) -> np.ndarray:
         return np.sign(w)
 
-    def project_dual_ball(self, v, radius: float) -> np.ndarray:
-        return np.clip(v, -radius, radius)
+    def project_ball(self, w, radius: float) -> np.ndarray:
+        if self.value(w) <= radius:
+            return w.copy()
+        sizes = np.abs(w)
+        return np.sign(w) * np.maximum(sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0)
 
 
 class L2(Norm):
@@ -78,20 +79,18 @@ class L2(Norm):
 
     p = 2.0
     q = 2.0
+    code = epigraph.TWO
 
     def value(self, w) -> float:
         return euclidean(w)
-
-    def dual_value(self, v) -> float:
-        return euclidean(v)
 
     def worst_direction(self, w) -> np.ndarray:
         length = euclidean(w)
         return w / length if length > 0 else np.zeros_like(w)
 
-    def project_dual_ball(self, v, radius: float) -> np.ndarray:
-        length = euclidean(v)
-        return v * (radius / length) if length > radius else v.copy()
+    def project_ball(self, w, radius: float) -> np.ndarray:
+        length = euclidean(w)
+        return w * (radius / length) if length > radius else w.copy()
 
 
 class LInf(Norm):
@@ -99,12 +98,10 @@ class LInf(Norm):
 
     p = 1.0
     q = math.inf
+    code = epigraph.INFINITY
 
     def value(self, w) -> float:
         return largest(w)
-
-    def dual_value(self, v) -> float:
-        return float(np.abs(v).sum())
 
     def worst_direction(self, w) -> np.ndarray:
         direction = np.zeros_like(w)
@@ -112,11 +109,8 @@ class LInf(Norm):
         direction[steepest] = np.sign(w[steepest])
         return direction
 
-    def project_dual_ball(self, v, radius: float) -> np.ndarray:
-        if self.dual_value(v) <= radius:
-            return v.copy()
-        sizes = np.abs(v)
-        return np.sign(v) * np.maximum(sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0)
+    def project_ball(self, w, radius: float) -> np.ndarray:
+        return np.clip(w, -radius, radius)
 
 
 def largest(v) -> float:

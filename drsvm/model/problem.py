@@ -206,6 +206,10 @@ class Problem:
         positive = norms > 0
         return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
 
+    def to_kept_rows(self, values) -> np.ndarray:
+        """Take the values of the kept rows out of one per row that was given."""
+        return values if self.kept is None else values[self.kept]
+
     def to_given_rows(self, values) -> np.ndarray:
         """Spread one value per kept row over the rows that were given, 0 for those of weight 0."""
         if self.kept is None:

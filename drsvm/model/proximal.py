@@ -108,7 +108,7 @@ def proximal_step(
     bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
     new_level, pull, sigma2, gap = proximal(
-        int(min(norm_for(norm).q, 3)),
+        norm_for(norm).code,
         center,
         sign * x,
         level,

@@ -149,7 +149,7 @@ class WorstCaseDistribution:
     @cached_property
     def transport_cost(self) -> float:
         """Σ mass · (shift + κ · flipped)."""
-        cost = float(self.mass @ (self.shift * self._norm.dual_value(self.direction)))
+        cost = float(self.mass @ (self.shift * self._norm.dual.value(self.direction)))
         return cost + (self._flip_cost * float(self.mass[self.flipped].sum()) if self.flipped.any() else 0.0)
 
     @cached_property

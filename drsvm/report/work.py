@@ -16,7 +16,8 @@ from drsvm.model.result import Result, Status
 from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Material, prepare
-from drsvm.solvers.path import RadiusPath, radius_max, radius_path
+from drsvm.solvers.path import RadiusPath, radius_path
+from drsvm.solvers.radius_max import radius_max
 
 N_RADII = 16
 PATH_TOLERANCE = 1e-5

@@ -1,56 +1,14 @@
-"""The solvers by name, and `solve`."""
-
-from importlib import import_module
-from typing import Any
+"""`solve`, and the solvers by name."""
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
-from drsvm.solvers.base import Solver, run
+from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
-from drsvm.solvers.selection import choose
+from drsvm.solvers.loop import run
+from drsvm.solvers.registry import default_tol, make_solver, solver_names
 
-_REGISTRY = {
-    "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
-    "admm": ("drsvm.solvers.admm", "Admm"),
-    "isg": ("drsvm.solvers.isg", "Isg"),
-    "ippa": ("drsvm.solvers.ippa", "Ippa"),
-    "hybrid": ("drsvm.solvers.hybrid", "Hybrid"),
-    "dual-coordinate": ("drsvm.solvers.dual_coordinate", "DualCoordinate"),
-    "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
-    "conic": ("drsvm.solvers.conic", "Conic"),
-}
-
-AUTO_TOL = 1e-6
-"""Default tolerance of `auto`, whichever solver it stands for."""
-
-
-def solver_names() -> list[str]:
-    """Return the names that `solve` knows."""
-    return ["auto", *_REGISTRY]
-
-
-def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
-    """Return the solver object for a name and its settings; an object passes through."""
-    if isinstance(solver, Solver):
-        if settings:
-            raise TypeError(f"settings {sorted(settings)} go into the {type(solver).__name__} object, not into solve.")
-        return solver
-    name = choose(problem) if isinstance(solver, str) and solver == "auto" else solver
-    if not isinstance(name, str) or name not in _REGISTRY:
-        raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={solver!r}.")
-    module, class_name = _REGISTRY[name]
-    chosen = getattr(import_module(module), class_name)
-    unknown = set(settings) - set(chosen.__dataclass_fields__)
-    if unknown:
-        known = ", ".join(chosen.__dataclass_fields__) or "none"
-        raise TypeError(f"solver {name!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
-    return chosen(**settings)
-
-
-def default_tol(solver: Any, tol: float | None) -> float | None:
-    """Return the tolerance of a run: what is given, that of `auto`, or None, which is the solver's own."""
-    return AUTO_TOL if tol is None and isinstance(solver, str) and solver == "auto" else tol
+__all__ = ["make_solver", "solve", "solver_names"]
 
 
 def solve(

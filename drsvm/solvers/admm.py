@@ -12,16 +12,16 @@ the optimum is 1.
 """
 
 import math
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.problem import Problem
 from drsvm.solvers.admm_subproblem import Point, Subproblem
+from drsvm.solvers.ball_qp import exact_way
 from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.constant import ConstantState, answer_to_free_flips
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 """Share of a bracket that a golden section cuts off."""
@@ -80,27 +80,19 @@ class Admm(Solver):
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse exact updates for norms that have none."""
+        if self.update != "exact" or exact_way(problem.norm) is not None:
+            return None
+        return f"update='exact' knows no factorisation for norm={problem.norm}: use update='auto'."
+
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
         if problem.flip_cost == 0:
-            return FreeFlips(problem)
+            return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
             return FreePrice(problem, self, limits)
         return GoldenSection(problem, self, limits)
-
-
-class FreeFlips(State):
-    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
-
-    def __init__(self, problem: Problem):
-        self.problem = problem
-
-    def step(self) -> None:
-        self.finished = True
-
-    def candidate(self) -> Candidate:
-        half = 0.5 * self.problem.sample_weight
-        return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
 
 
 class _AdmmState(State):
@@ -108,13 +100,7 @@ class _AdmmState(State):
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
-        with ExitStack() as resources:
-            resources.enter_context(single_threaded_blas())
-            self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
-            self.resources = resources.pop_all()  # nothing is left behind where the data do not fit into memory
-
-    def close(self) -> None:
-        self.resources.close()
+        self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
 
     def first_point(self, level: float) -> Point:
         return self.subproblem.first_point(level, self.settings.rho, self.limits.start)

@@ -13,20 +13,16 @@ give a line below f everywhere.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
-from drsvm.engines.rows import rows_of
 from drsvm.kernels import admm as kernel
 from drsvm.model.problem import Problem
-from drsvm.model.validation import row_blocks
-from drsvm.solvers.ball_qp import Accelerated, BallQP, Box, CrossPolytope, EuclideanBall, project_ball
+from drsvm.solvers.ball_qp import Accelerated, BallQP, exact_way
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION
+from drsvm.solvers.centred_rows import CentredRows
+from drsvm.solvers.selection import MULTIPLICATION
 
 FACTORISED_TO = 1000
 """Number of features up to which an update by factorisations is quicker than by gradient steps."""
@@ -34,15 +30,9 @@ FACTORISED_TO = 1000
 AFFORDABLE = 0.3
 """Share of the time left that the Gram matrix and its factorisation may take: one can do without."""
 
-BLOCK_SECONDS = 0.2
-"""About how long Ctrl-C may have to wait for a part of the Gram matrix."""
-
 UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
 """ρ changes where one residual is so many times the other; looked at after so many iterations, then ever
 later; and it changes by no more than this factor."""
-
-ROUNDING = 1e-14
-"""Rounding errors of the centred Gram matrix, relative to the trace before it is centred."""
 
 FIRST_AVERAGE = 10
 """Iterations that are averaged at first; then twice as many, and so on."""
@@ -110,86 +100,25 @@ class Subproblem:
 
     def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
         self.problem, self.relaxation = problem, relaxation
-        self.rows = rows_of(problem.X)
         self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
-        n, d = problem.X.shape
-        whole = problem.X.dtype == np.float64  # else rows are widened, a few at a time
-        self.blocks = [slice(0, n)] if whole else list(row_blocks(problem.X))
-        self.decision, self.coefficients = np.empty(n), np.empty((2, n))
-        self.mean = np.zeros(d)
-        if problem.fit_intercept:
-            self.mean += problem.weighted_sum(self.sample_weights * self.signs)[0]
+        self.rows = CentredRows(problem)
+        self.decision, self.coefficients = np.empty(problem.n_rows), np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
         self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
 
     def _quadratic(self, update: str, seconds: float) -> BallQP:
         norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
-        product = self._curvature
+        product = self.rows.curvature
         factorised = update == "auto" and d <= FACTORISED_TO
-        affordable = self._gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= AFFORDABLE * seconds
+        affordable = self.rows.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= AFFORDABLE * seconds
         exact = update == "exact" or (factorised and affordable)
-        if exact or (d * d <= self._stored() and affordable):
-            matrix, noise = self._centred_gram()
-            if exact:
-                kind = {1: CrossPolytope, 2: EuclideanBall, math.inf: Box}[norm.q]
-                return kind(matrix, l2, noise)
+        if exact or (d * d <= self.rows.stored and affordable):
+            matrix, noise = self.rows.gram()
+            way = exact_way(norm) if exact else None
+            if way is not None:
+                return way(matrix, l2, noise)
             product = matrix.__matmul__
-        return Accelerated(product, self._largest_eigenvalue(product), l2, norm)
-
-    def _stored(self) -> int:
-        return self.problem.X.nnz if hasattr(self.problem.X, "nnz") else self.problem.X.size
-
-    def _gram_seconds(self) -> float:
-        n, d = self.problem.X.shape
-        if sparse.issparse(self.problem.X):
-            return SPARSE_MULTIPLICATION * self._stored() ** 2 / n
-        return MULTIPLICATION * n * d * d
-
-    def _gram_blocks(self) -> Iterator[slice]:
-        most = max(1, int(self.problem.n_rows * BLOCK_SECONDS / max(self._gram_seconds(), 1e-9)))
-        for block in row_blocks(self.problem.X):
-            for first in range(block.start, block.stop, most):
-                yield slice(first, min(first + most, block.stop))
-
-    def _centred_gram(self) -> tuple[np.ndarray, float]:
-        """Return C = Σ π (x − x̄)(x − x̄)ᵀ, with x̄ = 0 where there is no intercept, and the size of its roundings."""
-        gram = np.zeros((self.problem.n_features,) * 2)
-        for block in self._gram_blocks():
-            rows, roots = self.problem.X[block], np.sqrt(self.sample_weights[block])
-            if sparse.issparse(rows):
-                scaled = sparse.diags_array(roots) @ rows
-                gram += (scaled.T @ scaled).toarray()
-            else:
-                scaled = rows * roots[:, None]
-                gram += scaled.T @ scaled
-        return gram - np.outer(self.mean, self.mean), ROUNDING * float(np.trace(gram)) or 1.0
-
-    def _curvature(self, w) -> np.ndarray:
-        """Return C w without C."""
-        inner = np.zeros((2, self.problem.n_rows))
-        self._dot(w, inner[0])
-        inner[0] *= self.sample_weights
-        return self._transposed_dot(inner)[:, 0] - (self.mean @ w) * self.mean
-
-    def _dot(self, w, out) -> None:
-        for block in self.blocks:
-            self.rows.dot(block.start, block.stop, w, out[block])
-
-    def _transposed_dot(self, coefficients) -> np.ndarray:
-        total = np.zeros((self.problem.n_features, 2))
-        for block in self.blocks:
-            self.rows.transposed_dot(block.start, block.stop, coefficients[:, block], total)
-        return total
-
-    def _largest_eigenvalue(self, product) -> float:
-        d = self.problem.n_features
-        if d < 3:
-            matrix, noise = self._centred_gram()
-            return max(float(np.linalg.eigvalsh(matrix)[-1]), noise)
-        start = np.random.default_rng(0).normal(size=d)
-        operator = sparse_linalg.LinearOperator((d, d), matvec=product, dtype=np.float64)
-        largest = 1.02 * float(sparse_linalg.eigsh(operator, 1, tol=0.01, v0=start, return_eigenvectors=False)[0])
-        return max(largest, 1e-280)
+        return Accelerated(product, self.rows.largest_eigenvalue(product), l2, norm)
 
     def first_point(self, level: float, rho: float, start: Candidate | None) -> Point:
         """Return ADMM's start at λ: the origin, or a given classifier with its multipliers."""
@@ -219,7 +148,7 @@ class Subproblem:
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ c_i (x_i, 1) for both rows of coefficients."""
-        total = self._transposed_dot(self.coefficients)
+        total = self.rows.transposed_dot(self.coefficients)
         split_sum, slope_sum = np.vstack([total, self.coefficients.sum(axis=1)]).T
         return split_sum, slope_sum
 
@@ -228,11 +157,11 @@ class Subproblem:
         right = point.rho * point.split_sum + point.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         point.weights = self.quadratic.solve(
-            right[:-1] - balance * self.mean, point.rho, point.level, point.weights, point.accuracy
+            right[:-1] - balance * self.rows.mean, point.rho, point.level, point.weights, point.accuracy
         )
         if self.problem.fit_intercept:
-            point.intercept = float(balance / point.rho - self.mean @ point.weights)
-        self._dot(point.weights, self.decision)
+            point.intercept = float(balance / point.rho - self.rows.mean @ point.weights)
+        self.rows.dot(point.weights, self.decision)
         sums = kernel.update_samples(
             self.decision,
             point.intercept,
@@ -291,14 +220,14 @@ class Subproblem:
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - (problem.flip_cost * flipped if flipped > 0.0 else 0.0)
         if problem.l2 > 0.0:
-            best = project_ball(problem.norm, v / problem.l2, level)
+            best = problem.norm.project_ball(v / problem.l2, level)
             gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)
-            pressure = problem.norm.dual_value(v - problem.l2 * best)
+            pressure = problem.norm.dual.value(v - problem.l2 * best)
         else:
-            pressure = problem.norm.dual_value(v)
+            pressure = problem.norm.dual.value(v)
             gained = level * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: count on intercepts of the present size.
-        gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.mean @ point.weights))
+        gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.rows.mean @ point.weights))
         return mass + (level * rate if rate != 0.0 else 0.0) - gained, rate - pressure
 
     def _balance(self, point: Point, apart, moved, margin_size, split_size, slope_size) -> None:

@@ -15,28 +15,18 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import NEAR, Multipliers
-from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
-from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.kernels.dual_ascent import NEAR
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
+from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples
 
 LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
 """θ is at least this share of the ridge; and together they are this multiple of what a typical multiplier moves."""
 
-FIRST_MASS, FADING = 0.5, {1: 20.0, math.inf: math.inf}
-"""q = 1 and ∞: sum of the multipliers before there are any, and after how many epochs without flips θ is half of what
-it would be."""
-
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that go into 1/τ."""
-
-MOST_NEWTON_STEPS = 50
-
-SHARE_OF_AVERAGE = 0.05
-"""Weight of the latest epoch in averages."""
 
 FREEDOM, LEAST_FREEDOM = 0.1, 1.0
 """f in units of what a row's own features give its margin, and its least value."""
@@ -54,35 +44,6 @@ ROWS_OF_FIRST_GUESS = 1000
 FIRM, WHOLE = 1.0, 4
 """Rows rest when they are farther from a kink than so many of the largest violations of the epoch before, until the
 next epoch over all rows: one in so many."""
-
-
-FIRST_RATIO, FIRST_PROOF, REGULAR_PROOF = 0.5, 16, 32
-"""First guess at gap over estimate, and the number of epochs after which a certificate is due whatever the estimate."""
-
-
-class Proofs:
-    """When to take a certificate, which costs about as much as an epoch: when it is likely to succeed."""
-
-    def __init__(self, tol: float):
-        self.tol, self.ratio, self.next = tol, FIRST_RATIO, FIRST_PROOF
-
-    def expected_gap(self, estimate: float) -> float:
-        """Return the gap that a certificate would prove, to judge by its estimate."""
-        return self.ratio * estimate
-
-    def promising(self, estimate: float) -> bool:
-        """Say whether the gap will be small enough."""
-        return self.expected_gap(estimate) <= self.tol
-
-    def due(self, epoch: int, estimate: float) -> bool:
-        """Say whether a certificate is due."""
-        return self.promising(estimate) or epoch >= self.next
-
-    def learn(self, epoch: int, estimate: float, gap: float) -> None:
-        """Compare an estimate with the proven gap."""
-        if math.isfinite(estimate) and estimate > 0.0:
-            self.ratio = min(max(gap / estimate, 0.1), 100.0)
-        self.next = epoch + min(epoch, REGULAR_PROOF)
 
 
 class Ascent(ABC):
@@ -125,7 +86,7 @@ class Ascent(ABC):
         if problem.radius == 0.0:
             return UNLIMITED
         mean, _ = problem.weighted_sum(problem.sample_weight)
-        direction = mean - problem.norm.project_dual_ball(mean, problem.radius)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
         size = problem.norm.value(direction)
         if size == 0.0:
             return 1.0
@@ -229,143 +190,15 @@ class Ascent(ABC):
         norm_part = level * left - float(self.v @ self.w) + 0.5 * problem.l2 * float(self.w @ self.w)
         needed = flipped_cost
         if problem.l2 > 0.0:
-            outside = self.v - problem.norm.project_dual_ball(self.v, left)
+            outside = self.v - problem.norm.dual.project_ball(self.v, left)
             norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
         else:
-            needed += problem.norm.dual_value(self.v)
+            needed += problem.norm.dual.value(self.v)
         repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
         return max(gap + norm_part, 0.0) + repair + abs(self.turn)
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers."""
-        if self.problem.flip_cost == 0.0:  # flips are free: every classifier has the worst-case risk 1
-            half = 0.5 * self.problem.sample_weight
-            return Candidate(np.zeros(self.problem.n_features), 0.0, half, half)
+        if self.problem.flip_cost == 0:
+            return answer_to_free_flips(self.problem)
         return Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
-
-
-class RoundAscent(Ascent):
-    """q = 2: weights are a multiple of u, and λ moves with every step."""
-
-    def _move(self) -> tuple[float, float]:
-        problem = self.problem
-        left = max(problem.radius - self.flipped_cost, 0.0)
-        natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
-        proximity = self._proximity(problem.l2 + natural, self.mass)
-        freedom = self._freedom(problem.l2 + natural + proximity)
-        terms = (self.kappa, problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity, freedom)
-        u = self.v + proximity * self.w
-        sums = np.array([float(self.flip.sum()), self.b + freedom * self.turn])
-        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        self.active, scale, self.level, gap, self.near, violation = round_epoch(
-            self.rows,
-            self.samples.row_squares,
-            self.order,
-            self.active,
-            self.firm,
-            multipliers,
-            RoundTerms(*map(float, terms)),
-        )
-        self.v = u - proximity * self.w
-        self.w = scale * u
-        self._settle_intercept(freedom, float(sums[1]))
-        return gap, violation
-
-
-class SeparableAscent(Ascent):
-    """q = 1 and q = ∞: weights follow feature by feature, with one number held fixed for an epoch.
-
-    For q = ∞ that number is λ itself, and the points may go round the optimum: their averages are offered in turn.
-    """
-
-    average: list[np.ndarray] | None = None
-    offer_average = False
-
-    @property
-    def inside(self) -> bool:
-        """Whether weights are what is inside of limits (q = ∞), not what is outside (q = 1)."""
-        return self.problem.norm.q == math.inf
-
-    def _move(self) -> tuple[float, float]:
-        problem = self.problem
-        fading = 1.0 if self.flip.any() else 1.0 + self.count / FADING[problem.norm.q]
-        proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / fading)
-        ridge = problem.l2 + proximity
-        freedom, stiffness = self._freedom(ridge), self._stiffness(0.0)
-        excess = self.flipped_cost - problem.radius
-        limit = ridge * self.level if self.inside else max(-excess, 0.0)
-        terms = SeparableTerms(self.inside, *map(float, (limit, ridge, self.kappa, stiffness, freedom)))
-        u = self.v + proximity * self.w
-        sums = np.array([self.level + max(excess, 0.0) / stiffness, self.b + freedom * self.turn])
-        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        self.active, gap, self.near, violation = separable_epoch(
-            self.rows, self.order, self.active, self.firm, multipliers, terms
-        )
-        self.v = u - proximity * self.w
-        self._settle_weights(u, ridge, stiffness)
-        self._settle_intercept(freedom, float(sums[1]))
-        if self.inside:
-            self._take_average()
-        return gap, violation
-
-    def _take_average(self) -> None:
-        present = [self.w, np.array([self.b]), self.hinge, self.flip]
-        if self.average is None:
-            self.average = [part.copy() for part in present]
-        share = max(SHARE_OF_AVERAGE, 1.0 / self.count)
-        for mean, part in zip(self.average, present, strict=True):
-            mean += share * (part - mean)
-
-    def candidate(self) -> Candidate:
-        """Return classifier and multipliers: for q = ∞ the present ones and averages in turn."""
-        self.offer_average = not self.offer_average
-        if self.average is None or self.offer_average or self.problem.flip_cost == 0.0:
-            return super().candidate()
-        w, b, hinge, flip = self.average
-        return Candidate(w, float(b[0]), hinge, flip)
-
-    def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
-        """Set w and λ from what the rows add up to."""
-        left = self.problem.radius - self.flipped_cost
-        if self.inside:
-            if self.level < UNLIMITED:
-                self.level = self._best_limit(np.abs(u), ridge, left, stiffness)
-            self.w = np.clip(u / ridge, -self.level, self.level)
-            return
-        flips_matter = self.near > 0.0 or self.flip.any()
-        price = self._best_price(np.abs(u), ridge, left, stiffness) if flips_matter else max(left, 0.0)
-        self.w = (u - np.clip(u, -price, price)) / ridge
-        if self.level < UNLIMITED:
-            own = self.problem.norm.value(self.w)
-            self.level = max(own, self.level + (price - left) / stiffness if flips_matter else 0.5 * self.level)
-
-    def _best_limit(self, size, ridge: float, left: float, stiffness: float) -> float:
-        """Solve Σ (|u_j| − rλ)₊ − (ε − κΣβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of the sum at λ₀."""
-        centre = level = self.level
-        k = ridge * np.count_nonzero(size > ridge * centre) + stiffness
-        for _ in range(MOST_NEWTON_STEPS):
-            above = size[size > ridge * level]
-            value = float(above.sum()) - len(above) * ridge * level - left - k * (level - centre)
-            step = value / (ridge * len(above) + k)
-            level = max(level + step, 0.0)
-            if abs(step) <= 1e-12 * (1.0 + level):
-                break
-        return level
-
-    def _best_price(self, size, ridge: float, left: float, stiffness: float) -> float:
-        """Solve Σ (|u_j| − h)₊ / r = λ₀ + (h − (ε − κΣβ)) / stiffness for h ≥ 0, from the left."""
-        price = 0.0
-        for _ in range(MOST_NEWTON_STEPS):
-            above = size[size > price]
-            value = (float(above.sum()) - len(above) * price) / ridge - self.level - (price - left) / stiffness
-            step = value / (len(above) / ridge + 1.0 / stiffness)
-            price = max(price + step, 0.0)
-            if step <= 1e-12 * (abs(left) + price):
-                break
-        return price
-
-
-def ascent_for(problem: Problem, start: Candidate | None, rng, tol: float, shrinking: bool = True) -> Ascent:
-    """Return the ascent that suits the norm."""
-    alike = problem.n_features == 1  # all norms are
-    return (RoundAscent if problem.norm.q == 2 or alike else SeparableAscent)(problem, start, rng, tol, shrinking)

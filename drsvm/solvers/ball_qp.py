@@ -19,8 +19,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from drsvm.kernels import epigraph
-from drsvm.model.norms import Norm, euclidean, norm_for
+from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 
 PROXIMAL = 1e-9
 """τ, relative to the largest eigenvalue of C."""
@@ -30,18 +29,6 @@ NEWTON_STEPS = 50
 
 FALL_BACK_STEPS = 300
 """Gradient steps where pivoting comes to no end."""
-
-
-def project_ball(norm: Norm, w, level: float) -> np.ndarray:
-    """Return the point of the ball of radius `level` that is nearest to w."""
-    if norm.value(w) <= level * (1.0 + 1e-13):
-        return w
-    if norm.q == 2:
-        return w * (level / euclidean(w))
-    if math.isinf(norm.q):
-        return np.clip(w, -level, level)
-    sizes = np.abs(w)
-    return np.sign(w) * np.maximum(sizes - epigraph.threshold(sizes, float(level), 0.0), 0.0)
 
 
 class BallQP(ABC):
@@ -66,11 +53,11 @@ class Accelerated(BallQP):
 
     def solve(self, r, rho, level, start, accuracy):
         step = 1.0 / max(rho * self.largest + self.ridge, 1e-300)
-        w = ahead = project_ball(self.norm, start, level)
+        w = ahead = self.norm.project_ball(start, level)
         momentum = 1.0
         for _ in range(self.max_steps):
             gradient = rho * self.product(ahead) + self.ridge * ahead - r
-            new = project_ball(self.norm, ahead - step * gradient, level)
+            new = self.norm.project_ball(ahead - step * gradient, level)
             change = euclidean(new - ahead)
             if (ahead - new) @ (new - w) > 0.0:  # uphill: forget the momentum
                 momentum = 1.0
@@ -102,7 +89,7 @@ class EuclideanBall(BallQP):
             mu += (length / level - 1.0) / float(unit @ (unit / (curvature + mu)))
             w = rotated / (curvature + mu)
             length, steps = euclidean(w), steps + 1
-        return project_ball(norm_for(2), self.vectors @ w, level)
+        return L2().project_ball(self.vectors @ w, level)
 
 
 class _Pivoting(BallQP):
@@ -136,7 +123,7 @@ class _Pivoting(BallQP):
         except linalg.LinAlgError:
             w = None
         if w is not None:
-            return project_ball(self.norm, w, level)
+            return self.norm.project_ball(w, level)
         slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, FALL_BACK_STEPS)
         return slow.solve(r, rho, level, start, accuracy)
 
@@ -177,7 +164,7 @@ class Box(_Pivoting):
     """q = ∞; the status of an entry: free (0), or at the lower or upper bound."""
 
     def __init__(self, matrix, ridge: float, noise: float = 0.0):
-        super().__init__(matrix, ridge, norm_for(1), noise)
+        super().__init__(matrix, ridge, LInf(), noise)
 
     def _first_status(self, r, start, level):
         return np.where(np.abs(start) >= level, np.sign(start), 0.0)
@@ -201,7 +188,7 @@ class CrossPolytope(_Pivoting):
     """q = 1; the status of an entry: zero, negative or positive."""
 
     def __init__(self, matrix, ridge: float, noise: float = 0.0):
-        super().__init__(matrix, ridge, norm_for(math.inf), noise)
+        super().__init__(matrix, ridge, L1(), noise)
 
     def _pivot(self, r, rho, level, start):
         if self.norm.value(start) < level * (1.0 - 1e-12):
@@ -242,3 +229,11 @@ class CrossPolytope(_Pivoting):
         pushed = np.where(np.abs(gradient) > max(self._pressure, 0.0) + slack, -np.sign(gradient), 0.0)
         better = np.where(used, np.where(status * w < 0.0, 0.0, status), pushed)
         return w, better if better.any() else self._steepest(r)
+
+
+_EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}
+
+
+def exact_way(norm: Norm) -> Callable[..., BallQP] | None:
+    """Return the way by factorisations that suits a norm, as a function of C, c and noise, if there is one."""
+    return _EXACT.get(type(norm))

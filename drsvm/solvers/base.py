@@ -1,30 +1,17 @@
-"""The loop that every solver runs in: time, certificates, callbacks and status, written once.
+"""What a solver is made of: settings, runs, and what crosses between a run and the loop (`loop.py`).
 
 A solver is a frozen dataclass of settings. Its `start` makes a State; the loop calls `state.step()` and, where the
-state says that a certificate is due, asks for `state.candidate()`, judges it with `model/certificate.py` and keeps the
-best classifier and the best lower bound seen.
+state says that a certificate is due, asks for `state.candidate()` and judges it.
 """
 
-import math
-import numbers
-import signal
-import threading
 from abc import ABC, abstractmethod
-from collections import deque
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import History, Progress, Result, Status
-from drsvm.model.validation import check_weight_vector
-
-RECENT = 3
-"""Number of steps and certificates that tell how long the next ones will take."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +39,14 @@ class Limits:
     def time_left(self) -> float:
         """Return the seconds left."""
         return self.time.left()
+
+    def generator(self) -> np.random.Generator:
+        """Return a random generator; without a seed it is the same in every run."""
+        if isinstance(self.random_state, np.random.Generator):
+            return self.random_state
+        if isinstance(self.random_state, np.random.RandomState):
+            return np.random.default_rng(self.random_state.randint(2**31))
+        return np.random.default_rng(0 if self.random_state is None else self.random_state)
 
 
 class State(ABC):
@@ -89,6 +84,55 @@ class State(ABC):
         return {}
 
 
+class Relay(State):
+    """A run that other states do in turn: all that is asked of it is passed on to the `current` one.
+
+    Subclasses say in `successor` who goes on when, and what the legs have in common.
+    """
+
+    def __init__(self, first: State):
+        self.current = first
+
+    def successor(self) -> State | None:
+        """Return the state that is to do the next step, where it is another one."""
+        return None
+
+    def step(self) -> None:
+        """Do an iteration of whoever is at work."""
+        following = self.successor()
+        if following is not None:
+            self.current.close()
+            self.current = following
+        self.current.step()
+
+    def candidate(self) -> Candidate:
+        return self.current.candidate()
+
+    def certificate_due(self) -> bool:
+        return self.current.certificate_due()
+
+    def judged(self, gap: float) -> None:
+        self.current.judged(gap)
+
+    def close(self) -> None:
+        self.current.close()
+
+    def info(self) -> dict[str, Any]:
+        return self.current.info()
+
+    @property
+    def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.current.finished
+
+    @property
+    def gives_up(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.current.gives_up
+
+    @property
+    def step_seconds(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.current.step_seconds
+
+
 class Solver(ABC):
     """Settings of a method, and the maker of its runs."""
 
@@ -96,238 +140,13 @@ class Solver(ABC):
     default_tol: float
     default_max_iter: int
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Return why this solver does not take a problem, with the value and the remedy; None: it does.
+
+        It is asked before anything starts, so it looks at parameters only.
+        """
+        return None
+
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-
-
-class _Best:
-    """The best classifier and the best bound so far; they may come from different iterations."""
-
-    def __init__(self, problem: Problem):
-        self.problem = problem
-        # w = 0 without multipliers: the objective is 1 whatever the parameters, the bound is 0.
-        nothing = np.broadcast_to(0.0, problem.n_rows)
-        self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
-        self.dual = DualPoint(nothing, nothing, 0.0)
-
-    @property
-    def lower_bound(self) -> float:
-        # No optimum is above an objective: where the bound is, by rounding, the objective is a bound as well.
-        return min(self.dual.lower_bound, self.primal.objective)
-
-    @property
-    def gap(self) -> float:
-        return self.primal.objective - self.lower_bound
-
-    def judge(self, candidate: Candidate) -> None:
-        # A wild candidate overflows or is no number: it fails the comparisons below, and that is all.
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
-                self._judge_classifier(candidate)
-            multipliers = (candidate.hinge_dual, candidate.flip_dual)
-            given = [values for values in multipliers if values is not None]
-            if given and not any(np.isnan(values).any() for values in given):
-                self._judge_multipliers(*multipliers)
-
-    def _judge_classifier(self, candidate: Candidate) -> None:
-        # A copy, because a state may go on working in the array it offers.
-        primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
-        if primal.objective < self.primal.objective:
-            self.primal = primal
-            if self.problem.norm.value(primal.weights) > self.dual.weight_bound:
-                # The bound was proven for smaller weights only: prove it anew.
-                old = self.dual
-                self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
-
-    def _judge_multipliers(self, hinge_dual, flip_dual) -> None:
-        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
-        if dual.lower_bound > self.dual.lower_bound:
-            self.dual = dual
-
-    def progress(self, iteration: int, seconds: float) -> Progress:
-        return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
-
-
-def run(
-    problem: Problem, solver: Solver, *, tol, max_iter, max_time, start, callback, random_state, n_threads
-) -> Result:
-    """Run a solver to its end; see `drsvm.solve`."""
-    limits = Limits(
-        tol=_check_tol(solver.default_tol if tol is None else tol),
-        max_iter=_check_max_iter(solver.default_max_iter if max_iter is None else max_iter),
-        time=TimeLimit.of(max_time),
-        n_threads=_check_threads(n_threads),
-        random_state=random_state,
-        start=_check_start(problem, start),
-        watched=callback is not None,
-    )
-    return _Run(problem, solver, limits, callback).to_the_end()
-
-
-class _Pace:
-    """How long the next step and its certificate will take, to judge by those before."""
-
-    def __init__(self):
-        self.steps: deque[float] = deque(maxlen=RECENT)
-        self.certificates: deque[float] = deque(maxlen=RECENT)
-
-    @contextmanager
-    def noted(self, times: deque[float]):
-        watch = Stopwatch()
-        yield
-        times.append(watch.elapsed())
-
-    def expected(self) -> float:
-        step = max(self.steps)
-        return step + max(self.certificates, default=step)
-
-
-class _Run:
-    """The loop: steps, certificates, callbacks and the reason to stop."""
-
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback):
-        self.problem, self.solver, self.limits, self.callback = problem, solver, limits, callback
-        self.watch, self.pace = Stopwatch(), _Pace()
-        self.best, self.history = _Best(problem), History()
-        self.iteration = 0
-        self.info: dict[str, Any] = {}
-
-    def to_the_end(self) -> Result:
-        """Run until there is a reason to stop; Ctrl-C is one."""
-        try:
-            if self.limits.start is not None and not self.limits.time.long_over:
-                self.best.judge(self.limits.start)
-            if self.best.gap <= self.limits.tol or self.limits.time.spent:
-                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
-            else:
-                status = self._solve()
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return self._result(status)
-
-    def _solve(self) -> Status:
-        state = self.solver.start(self.problem, self.limits)
-        try:
-            status = self._iterate(state)
-            self.info = state.info()
-        except KeyboardInterrupt:
-            self.limits.time.stop()  # a candidate is what there is, without further epochs
-            if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
-                self.best.judge(state.candidate())
-            raise
-        finally:
-            state.close()
-        return status
-
-    def _iterate(self, state: State) -> Status:
-        if not self.limits.time.allows(state.step_seconds):
-            return self._judge(state, late=True) or Status.TIME_LIMIT
-        while self.iteration < self.limits.max_iter:
-            with self.pace.noted(self.pace.steps):
-                state.step()
-            self.iteration += 1
-            late = self.limits.time_left() <= self.pace.expected()  # there is no time for another step
-            last = state.finished or late or self.iteration >= self.limits.max_iter
-            if last or state.certificate_due():
-                status = self._judge(state, late)
-                if status is not None:
-                    return status
-        return Status.ITERATION_LIMIT
-
-    def _judge(self, state: State, late: bool) -> Status | None:
-        """Take a certificate, tell state and callback, and return the reason to stop, where there is one."""
-        with self.pace.noted(self.pace.certificates):
-            self.best.judge(state.candidate())
-            state.judged(self.best.gap)
-        progress = self.best.progress(self.iteration, self.watch.elapsed())
-        self.history.append(progress)
-        stop = self.callback is not None and self.callback(progress)
-        reasons = {
-            Status.OPTIMAL: self.best.gap <= self.limits.tol,
-            Status.STOPPED: stop,
-            Status.TIME_LIMIT: late,
-            Status.STALLED: state.finished,
-        }
-        return next((status for status, holds in reasons.items() if holds), None)
-
-    def _result(self, status: Status) -> Result:
-        primal, dual = self.best.primal, self.best.dual
-        return Result(
-            weights=primal.weights,
-            intercept=primal.intercept,
-            radius_price=primal.radius_price,
-            objective=primal.objective,
-            lower_bound=self.best.lower_bound,
-            hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
-            flip_dual=self.problem.to_given_rows(dual.flip_dual),
-            status=status,
-            solver=self.solver.name,
-            n_iter=self.iteration,
-            time=self.watch.elapsed(),
-            tol=self.limits.tol,
-            history=self.history,
-            weight_bound=dual.weight_bound,
-            info=self.info,
-        )
-
-
-@contextmanager
-def postponed_interrupt():
-    """Hold back Ctrl-C while compiled code runs that no exception may cross; yields an event that is set by it.
-
-    Outside the main thread Python delivers no Ctrl-C, and the event is never set.
-    """
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event
-        return
-    previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())
-    try:
-        yield event
-    finally:
-        signal.signal(signal.SIGINT, previous)
-    if event.is_set():
-        raise KeyboardInterrupt
-
-
-def _check_tol(tol) -> float:
-    if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
-        raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
-    return float(tol)
-
-
-def _check_max_iter(max_iter) -> int:
-    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
-        raise ValueError(f"max_iter must be an integer ≥ 1, got max_iter={max_iter!r}.")
-    return int(max_iter)
-
-
-def _check_threads(n_threads) -> int | None:
-    if n_threads is None:
-        return None
-    if not isinstance(n_threads, numbers.Integral) or n_threads < 1:
-        raise ValueError(f"n_threads must be an integer ≥ 1, got n_threads={n_threads!r}.")
-    return int(n_threads)
-
-
-def _check_start(problem: Problem, start) -> Candidate | None:
-    """Return the start as a candidate; multipliers are kept where they fit the rows of this problem."""
-    if start is None:
-        return None
-    if not isinstance(start, Result):
-        try:
-            weights, intercept = start
-        except (TypeError, ValueError):
-            raise TypeError(f"start must be a Result or (weights, intercept), got {type(start).__name__}.") from None
-        alpha = beta = None
-    else:
-        weights, intercept, alpha, beta = start.weights, start.intercept, start.hinge_dual, start.flip_dual
-        if len(alpha) != problem.n_given:
-            alpha = beta = None
-        elif problem.kept is not None:
-            alpha, beta = alpha[problem.kept], beta[problem.kept]
-    weights = check_weight_vector(weights, problem.n_features, "start")
-    if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
-        raise ValueError(f"start must have a finite intercept, got {intercept!r}.")
-    return Candidate(weights, float(intercept) if problem.fit_intercept else 0.0, alpha, beta)

@@ -44,6 +44,9 @@ class Scaling:
 class Cone(ABC):
     """Interface of the three norms."""
 
+    uniform: bool = False
+    """Whether the diagonal of the scaling is one number for all features: a Gram matrix of rows is formed once then."""
+
     weight: float
     """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
 
@@ -200,6 +203,7 @@ class CrossCone(PolyhedralCone):
 class SecondOrderCone(Cone):
     """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
 
+    uniform = True
     weight = 1.0
 
     def __init__(self, w, level: float, mu: float):
@@ -326,7 +330,12 @@ def _cone_rate(x, dx) -> float:
     return (math.sqrt(float(tail @ tail)) - head) / root
 
 
-_CONES: dict[type[Norm], Callable[..., Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
+_CONES: dict[type[Norm], type[Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
+
+
+def uniform_scaling(norm: Norm) -> bool:
+    """Say whether the cone of a norm treats all features alike."""
+    return _CONES[type(norm)].uniform
 
 
 def cone_for(norm: Norm, radius: float) -> Callable[..., Cone]:

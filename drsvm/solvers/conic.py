@@ -8,16 +8,17 @@ believed: its multipliers go through the certificate like anyone else's.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.norms import L1, L2
+from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, Solver, State, postponed_interrupt
-from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
 
 LARGE = 200_000
 """Models with more entries are solved in a process of their own, which takes a few tenths of a second to start."""
@@ -47,14 +48,25 @@ class Conic(Solver):
     backend: str = "clarabel"
     accuracy: float = 1e-11
 
-    def start(self, problem: Problem, limits: Limits) -> "ConicState":
-        """Build the model."""
+    def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
-        model = build_model(problem)
-        if self.backend == "highs" and (model.n_cone > 0 or problem.l2 > 0):
-            raise ValueError("backend='highs' takes norm=1 or norm=inf with l2=0 only: use backend='clarabel'.")
-        return ConicState(problem, model, self, limits)
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse unknown norms, and what is no linear program where the backend takes nothing else."""
+        if type(problem.norm) not in NORM_ROWS:
+            return f"solver 'conic' has no model for norm={problem.norm}: take solver='interior-point'."
+        linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
+        if self.backend != "highs" or linear:
+            return None
+        return (
+            f"backend='highs' takes norm=1 or norm=inf with l2=0 only, got norm={problem.norm} and l2={problem.l2:g}: "
+            "use backend='clarabel'."
+        )
+
+    def start(self, problem: Problem, limits: Limits) -> "ConicState":
+        """Build the model."""
+        return ConicState(problem, build_model(problem), self, limits)
 
 
 class ConicState(State):
@@ -120,16 +132,17 @@ def build_model(problem: Problem) -> Model:
     """Write the problem down as matrices; variables w, b, λ, t, u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
     flips = problem.flips_possible
-    with_norm = problem.radius > 0 or flips
     unit = _unit(problem)
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     b = [problem.signs[:, None]] if problem.fit_intercept else []
-    no_b = [np.zeros((1, 1))] if problem.fit_intercept else []
-    u = d if with_norm and isinstance(problem.norm, L1) else 0
     losses = -sparse.eye_array(n)
+    norm_rows, n_cone = NormRows([])
+    if _with_norm(problem):
+        norm_rows, n_cone = NORM_ROWS[type(problem.norm)](d, [None] * len(b))
+    others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # variables of the norm alone
 
     def row(w, b, level, t=None):
-        return [w, *b, level, t] + ([None] if u else [])
+        return [w, *b, level, t, *others]
 
     blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
     bounds = [-np.ones(n)]
@@ -138,17 +151,19 @@ def build_model(problem: Problem) -> Model:
         bounds.append(-np.ones(n))
     blocks.append(row(None, [None] * len(b), None, losses))
     bounds.append(np.zeros(n))
-    n_cone = 0
-    if with_norm:
-        norm_rows, n_cone = _norm_rows(problem, no_b)
-        blocks += norm_rows
-        bounds.append(np.zeros(sum(_height(block) for block in norm_rows)))
+    blocks += norm_rows
+    bounds.append(np.zeros(sum(_height(block) for block in norm_rows)))
     A = sparse.block_array(blocks, format="csc")
     cost = np.zeros(A.shape[1])
     cost[d + len(b)] = problem.radius / unit
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
     return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
+
+
+def _with_norm(problem: Problem) -> bool:
+    """Say whether λ costs or saves anything; otherwise it is out of the game, and the norm with it."""
+    return problem.radius > 0 or problem.flips_possible
 
 
 def _unit(problem: Problem) -> float:
@@ -158,25 +173,36 @@ def _unit(problem: Problem) -> float:
     return float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
 
 
+class NormRows(NamedTuple):
+    """Rows of blocks for ‖w‖_q ≤ λ, over the variables w, b, λ, t and those of the norm alone."""
+
+    blocks: list[list[Any]]
+    n_cone: int = 0  # how many of the rows form a second-order cone
+
+
 def _height(block) -> int:
     return next(part.shape[0] for part in block if part is not None)
 
 
-def _norm_rows(problem: Problem, no_b) -> tuple[list[list[Any]], int]:
-    """Return the rows for ‖w‖_q ≤ λ and how many of them form a second-order cone."""
-    d = problem.n_features
-    eye, gap = sparse.eye_array(d), [None] * len(no_b)
-    if isinstance(problem.norm, L1):
-        total = sparse.csr_array(np.ones((1, d)))
-        return [
-            [eye, *gap, None, None, -eye],
-            [-eye, *gap, None, None, -eye],
-            [None, *gap, -np.ones((1, 1)), None, total],
-        ], 0
-    if isinstance(problem.norm, L2):
-        return [[None, *gap, -np.ones((1, 1)), None], [-eye, *gap, None, None]], d + 1
-    ones = -np.ones((d, 1))
-    return [[eye, *gap, ones, None], [-eye, *gap, ones, None]], 0
+def _cross_rows(d: int, no_b) -> NormRows:
+    """Q = 1: w ≤ u, −w ≤ u and Σ u ≤ λ."""
+    eye, total = sparse.eye_array(d), sparse.csr_array(np.ones((1, d)))
+    rows = [[eye, *no_b, None, None, -eye], [-eye, *no_b, None, None, -eye]]
+    return NormRows([*rows, [None, *no_b, -np.ones((1, 1)), None, total]])
+
+
+def _round_rows(d: int, no_b) -> NormRows:
+    """Q = 2: (λ, w) in the second-order cone."""
+    return NormRows([[None, *no_b, -np.ones((1, 1)), None], [-sparse.eye_array(d), *no_b, None, None]], d + 1)
+
+
+def _box_rows(d: int, no_b) -> NormRows:
+    """Q = ∞: w ≤ λ and −w ≤ λ."""
+    eye, ones = sparse.eye_array(d), -np.ones((d, 1))
+    return NormRows([[eye, *no_b, ones, None], [-eye, *no_b, ones, None]])
+
+
+NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}
 
 
 def cvxpy_model(problem: Problem):

@@ -13,8 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,6 +105,25 @@ def import_extra(name: str):
         return __import__(name)
     except ImportError:
         raise ImportError(f"solver 'conic' needs {name}: pip install 'drsvm[conic]'.") from None
+
+
+@contextmanager
+def postponed_interrupt():
+    """Hold back Ctrl-C while compiled code runs that no exception may cross; yields an event that is set by it.
+
+    Outside the main thread Python delivers no Ctrl-C, and the event is never set.
+    """
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+    previous = signal.signal(signal.SIGINT, lambda number, frame: event.set())
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    if event.is_set():
+        raise KeyboardInterrupt
 
 
 # --- the process -----------------------------------------------------------------------------------------------------

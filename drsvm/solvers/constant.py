@@ -44,9 +44,15 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
         if cost > problem.radius:
             continue
         v, _ = problem.weighted_sum(answer.hinge_dual - answer.flip_dual)
-        if problem.norm.dual_value(v) + cost <= problem.radius:
+        if problem.norm.dual.value(v) + cost <= problem.radius:
             return ConstantState(answer)
     return None
+
+
+def answer_to_free_flips(problem: Problem) -> Candidate:
+    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
+    half = 0.5 * problem.sample_weight
+    return Candidate(np.zeros(problem.n_features), 0.0, half, half)
 
 
 def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:

@@ -4,17 +4,20 @@ An iteration is an epoch: every row's multipliers are improved in turn, at the c
 Certificates cost about as much as an epoch, and are taken when an estimate says that they will succeed.
 """
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from drsvm.engines.threads import single_threaded_blas
+from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.ascent import Proofs, ascent_for
+from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
-from drsvm.solvers.incremental import generator
+from drsvm.solvers.proofs import Proofs
+from drsvm.solvers.round_ascent import RoundAscent
+from drsvm.solvers.separable_ascent import BoxAscent, SparseAscent
+
+ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ class DualCoordinate(Solver):
     shrinking: bool = True
     hand_over: bool = True
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse norms that have no ascent."""
+        if type(problem.norm) in ASCENTS:
+            return None
+        return f"solver 'dual-coordinate' knows no epochs for norm={problem.norm}: take solver='interior-point'."
+
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
         constant = constant_optimum(problem)
@@ -50,10 +59,7 @@ class DualCoordinateState(State):
 
     def __init__(self, problem: Problem, settings: DualCoordinate, limits: Limits):
         self.problem, self.limits = problem, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
-        rng = generator(limits.random_state)
-        self.ascent = ascent_for(problem, limits.start, rng, limits.tol, settings.shrinking)
+        self.ascent = ascent_for(problem, limits, settings.shrinking)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
         no_term_holds_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
@@ -76,10 +82,12 @@ class DualCoordinateState(State):
         """Learn from the proven gap."""
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
 
-    def close(self) -> None:
-        """Give BLAS its threads back."""
-        self.resources.close()
-
     def info(self) -> dict[str, Any]:
         """Return the number of epochs."""
         return {"epochs": self.ascent.count}
+
+
+def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:
+    """Return the ascent that suits the norm; with one feature all norms are alike."""
+    kind = RoundAscent if problem.n_features == 1 else ASCENTS[type(problem.norm)]
+    return kind(problem, limits.start, limits.generator(), limits.tol, shrinking)

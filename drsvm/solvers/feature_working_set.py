@@ -9,21 +9,21 @@ Where too many features have a weight, as with a very small radius, the epochs g
 takes over with all features.
 """
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.threads import single_threaded_blas
+from drsvm.model.norms import L1
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers.ascent import Proofs, SeparableAscent
-from drsvm.solvers.base import Candidate, Limits, Solver, State, run
+from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
-from drsvm.solvers.incremental import generator
 from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.loop import run
+from drsvm.solvers.proofs import Proofs
+from drsvm.solvers.separable_ascent import SparseAscent
 
 FEW = 100
 """So few features are all worked on from the beginning."""
@@ -53,86 +53,125 @@ class FeatureWorkingSet(Solver):
 
     most_features: int = 1000
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Refuse norms that leave no weight at 0."""
+        if isinstance(problem.norm, L1):
+            return None
+        return (
+            f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
+            "take solver='auto' or 'dual-coordinate'."
+        )
+
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        if problem.norm.q != 1:
-            raise ValueError(
-                f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm.p}: "
-                "take solver='auto' or 'dual-coordinate'."
-            )
         return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 
-class FeatureWorkingSetState(State):
-    """One run: epochs, then rounds."""
+class FeatureWorkingSetState(Relay):
+    """One run: epochs until the features that matter are known, then rounds; epochs again where these are too many."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
-        self.problem, self.settings, self.limits = problem, settings, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
-        self.ascent = SeparableAscent(problem, limits.start, generator(limits.random_state), limits.tol)
-        self.working: np.ndarray | None = np.arange(problem.n_features) if problem.n_features <= FEW else None
-        self.best = self.ascent.candidate()
+        self.epochs, self.rounds = Exploration(problem, settings, limits), Rounds(problem, settings, limits)
+        super().__init__(self.epochs)
+        if problem.n_features <= FEW:
+            self.epochs.features = np.arange(problem.n_features)
+
+    def successor(self) -> State | None:
+        """Return the rounds once there are features for them, the epochs once there are too many."""
+        if self.current is self.epochs and self.epochs.features is not None:
+            self.rounds.begin(self.epochs.features, self.epochs.candidate())
+            return self.rounds
+        if self.current is self.rounds and self.rounds.too_many:
+            self.epochs.go_on_alone()
+            return self.epochs
+        return None
+
+    def info(self) -> dict[str, Any]:
+        """Return epochs, rounds, iterations of the interior point, and the size of the working set."""
+        return {**self.epochs.info(), **self.rounds.info()}
+
+
+class Exploration(State):
+    """Epochs of dual coordinate ascent, which end where `features` are those worth a working set."""
+
+    def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
+        self.problem, self.limits = problem, limits
+        self.ascent = SparseAscent(problem, limits.start, limits.generator(), limits.tol)
         self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
-        self.rounds = self.iterations = 0
-        self.too_many = self.interrupted = False
+        self.features: np.ndarray | None = None
+        self.most_features = settings.most_features
+        if self.trend.can_hand_over:  # where the interior point can work on all features, half of these save nothing
+            self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
+
+    def go_on_alone(self) -> None:
+        """Look for no further working set."""
+        self.features, self.most_features = None, -1
 
     def step(self) -> None:
-        """Do an epoch or, once the features that matter are known, a round."""
-        if self.working is None:
-            self._explore()
-        else:
-            self._solve_on(self.working)
-
-    def _explore(self) -> None:
+        """Do an epoch, and look at the features."""
         ascent = self.ascent
         ascent.epoch(whole=self.proofs.promising(ascent.estimate))
-        self.best = ascent.candidate()
         near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
         hopeless = self.trend.hopeless(self.proofs.expected_gap(ascent.estimate))
-        if not self.too_many and (near or hopeless or ascent.count >= MOST_EPOCHS):
-            left = max(self.problem.radius - ascent.flipped_cost, 0.0)
-            hot = np.flatnonzero((np.abs(ascent.v) >= HOT * left) | (ascent.w != 0.0))
-            if len(hot) <= self._most_features:
-                self.working = hot
-        self.gives_up = hopeless and self.working is None
+        if near or hopeless or ascent.count >= MOST_EPOCHS:
+            hot = self._hot_features()
+            self.features = hot if len(hot) <= self.most_features else None
+        self.gives_up = hopeless and self.features is None
 
-    @property
-    def _most_features(self) -> int:
-        """Largest working set: where the interior point can work on all features, half of these save nothing."""
-        most = self.settings.most_features
-        return min(most, max(FEW, self.problem.n_features // 2)) if self.trend.can_hand_over else most
+    def _hot_features(self) -> np.ndarray:
+        left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
+        return np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
 
-    def _solve_on(self, features: np.ndarray) -> None:
+    def candidate(self) -> Candidate:
+        return self.ascent.candidate()
+
+    def certificate_due(self) -> bool:
+        """Say whether a certificate is due: also at the end of the epochs."""
+        ended = self.features is not None
+        return ended or self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
+
+    def judged(self, gap: float) -> None:
+        """Learn from the proven gap."""
+        self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
+
+    def info(self) -> dict[str, Any]:
+        return {"epochs": self.ascent.count}
+
+
+class Rounds(State):
+    """Rounds of the interior point on working sets; every round is a run of its own, on a problem of its own."""
+
+    def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
+        self.problem, self.limits = problem, limits
+        self.most_features = max(FEW, settings.most_features)
+        self.working = np.array([], dtype=int)
+        self.count = self.iterations = 0
+        self.too_many = self.interrupted = False
+
+    def begin(self, features: np.ndarray, start: Candidate) -> None:
+        """Take the features of the first round, and the classifier that it starts from."""
+        self.working, self.best = features, start
+
+    def step(self) -> None:
+        """Do a round."""
         problem = self.problem
-        if len(features) == 0:
-            features = np.array([0])
+        features = self.working if len(self.working) > 0 else np.array([0])
         result = self._interior_point(features, (self.best.weights[features], self.best.intercept))
         if result.status is Status.STALLED:
             result = self._interior_point(features, None)
-        self.rounds += 1
+        self.count += 1
         self.iterations += result.n_iter
         weights = np.zeros(problem.n_features)
         weights[features] = result.weights
-        hinge, flip = (values if problem.kept is None else values[problem.kept] for values in
-                       (result.hinge_dual, result.flip_dual))  # fmt: skip
+        hinge, flip = problem.to_kept_rows(result.hinge_dual), problem.to_kept_rows(result.flip_dual)
         self.best = Candidate(weights, result.intercept, hinge, flip)
         self.interrupted = result.status is Status.INTERRUPTED
         self._choose_features(features, hinge, flip)
 
     def _interior_point(self, features: np.ndarray, start) -> Result:
-        limits = self.limits
-        return run(
-            self.problem.on_features(features),
-            InteriorPoint(),
-            tol=0.5 * limits.tol,
-            max_iter=None,
-            max_time=limits.time,
-            start=start,
-            callback=None,
-            random_state=None,
-            n_threads=limits.n_threads,
-        )
+        problem, limits = self.problem.on_features(features), self.limits
+        shared = {"max_time": limits.time, "n_threads": limits.n_threads}
+        return run(problem, InteriorPoint(), tol=0.5 * limits.tol, start=start, **shared)
 
     def _choose_features(self, features, hinge, flip) -> None:
         """Let features in that are too cheap, and the far too dear ones out."""
@@ -142,36 +181,23 @@ class FeatureWorkingSetState(State):
         known = np.zeros(problem.n_features, dtype=bool)
         known[features] = True
         left = max(problem.radius - cost, 0.0)
-        wanted = known & ((price >= COLD * left) | (self.rounds >= FREE_ROUNDS))
+        wanted = known & ((price >= COLD * left) | (self.count >= FREE_ROUNDS))
         new = np.flatnonzero(~known & (price > left))
         most = max(FEW, len(features))
         if len(new) > most:
             new = new[np.argpartition(-price[new], most)[:most]]
-        self.finished = len(new) == 0 and bool((wanted == known).all())
         self.working = np.union1d(np.flatnonzero(wanted), new)
-        if len(self.working) > max(FEW, self.settings.most_features):
-            self.working, self.too_many, self.finished = None, True, False
-
-    def certificate_due(self) -> bool:
-        """Say whether a certificate is due: always after a round."""
-        watched = self.limits.watched or self.working is not None
-        return watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
-
-    def judged(self, gap: float) -> None:
-        """Learn from the proven gap; Ctrl-C in a round goes on from here, where the round is judged and kept."""
-        if self.interrupted:
-            raise KeyboardInterrupt
-        self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
+        self.too_many = len(self.working) > self.most_features
+        self.finished = not self.too_many and len(new) == 0 and bool((wanted == known).all())
 
     def candidate(self) -> Candidate:
-        """Return classifier and multipliers."""
         return self.best
 
-    def close(self) -> None:
-        """Give BLAS its threads back."""
-        self.resources.close()
+    def judged(self, gap: float) -> None:
+        """Ctrl-C in a round goes on from here, where the round is judged and kept."""
+        if self.interrupted:
+            raise KeyboardInterrupt
 
     def info(self) -> dict[str, Any]:
-        """Return epochs, rounds, iterations of the interior point, and the size of the working set."""
-        size = None if self.working is None else len(self.working)
-        return {"epochs": self.ascent.count, "rounds": self.rounds, "iterations": self.iterations, "features": size}
+        size = None if self.count == 0 or self.too_many else len(self.working)
+        return {"rounds": self.count, "iterations": self.iterations, "features": size}

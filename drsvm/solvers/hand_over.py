@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, State
+from drsvm.solvers.base import Limits, Relay, State
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds
 
@@ -16,12 +16,17 @@ FEWEST_EPOCHS = 8
 """A trend of fewer epochs says nothing."""
 
 
+def can_take_over(problem: Problem) -> bool:
+    """Say whether the interior point takes a problem, and takes no hours for it."""
+    return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
+
+
 class Trend:
     """The gaps of epochs so far, and whether these will end sooner than the interior point would."""
 
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
-        self.budget = interior_point_epochs(problem) if interior_point_pays(problem) else math.inf
+        self.budget = interior_point_epochs(problem) if can_take_over(problem) else math.inf
         self.gaps = [math.inf]
 
     @property
@@ -41,45 +46,28 @@ class Trend:
         return epochs > LAST_LOOK * self.budget or missing > decades * self.budget
 
 
-class HandOver(State):
+class HandOver(Relay):
     """A run of one state and, once that gives up, of the interior point."""
 
     def __init__(self, first: State, problem: Problem, limits: Limits):
-        self.first = self.current = first
-        self.problem, self.limits = problem, limits
-
-    def step(self) -> None:
-        """Do an iteration of whoever is at work."""
-        if self.first.gives_up and self.current is self.first and self._in_time():
-            self.first.close()
-            # It starts afresh: a point near the boundary is no good start for an interior point.
-            self.current = InteriorPoint().start(self.problem, replace(self.limits, start=None))
-        self.current.step()
-
-    def _in_time(self) -> bool:
-        """Say whether the interior point can get anywhere in the time that is left."""
-        return self.limits.time_left() >= 0.5 * interior_point_seconds(self.problem)
-
-    def candidate(self) -> Candidate:
-        """Return classifier and multipliers."""
-        return self.current.candidate()
-
-    def certificate_due(self) -> bool:
-        """Say whether a certificate is due."""
-        return self.current.certificate_due()
-
-    def judged(self, gap: float) -> None:
-        """Take note of the proven gap."""
-        self.current.judged(gap)
+        super().__init__(first)
+        self.first, self.problem, self.limits = first, problem, limits
 
     @property
-    def finished(self) -> bool:  # type: ignore[override]
-        """Whether further steps would change nothing."""
-        return self.current.finished and not (self.current is self.first and self.first.gives_up)
+    def _may_hand_over(self) -> bool:
+        return self.current is self.first and self.first.gives_up
 
-    def close(self) -> None:
-        """Give back what the run holds."""
-        self.current.close()
+    def successor(self) -> State | None:
+        """Return the interior point, if it can get anywhere in the time that is left."""
+        if not self._may_hand_over or self.limits.time_left() < 0.5 * interior_point_seconds(self.problem):
+            return None
+        # It starts afresh: a point near the boundary is no good start for an interior point.
+        return InteriorPoint().start(self.problem, replace(self.limits, start=None))
+
+    @property
+    def finished(self) -> bool:
+        """Whether further steps would change nothing, and nobody is left to go on."""
+        return super().finished and not self._may_hand_over
 
     def info(self) -> dict[str, Any]:
         """Return the figures of the first state, and who went on."""

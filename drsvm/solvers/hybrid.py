@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drsvm.solvers.incremental import IncrementalState, Memory, Opening, Phase, Proximal, Subgradient, check_batch_size
+from drsvm.solvers.incremental import check_batch_size
 from drsvm.solvers.ippa import Ippa
+from drsvm.solvers.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
 
 FIRST_PROXIMAL = 0.01
 """First plain proximal step, in natural steps: the subgradient steps have come near already."""
@@ -28,7 +29,7 @@ class Hybrid(Ippa):
         super().__post_init__()
         check_batch_size(self.batch_size)
 
-    def phases(self, run: IncrementalState) -> Iterator[Phase]:
+    def phases(self, track: Track) -> Iterator[Phase]:
         """Yield subgradient steps while they pay, then proximal steps, with memory where it is wanted."""
-        yield Opening(Subgradient(run, self.batch_size))
-        yield Memory(run) if self.steps == "auto" and self.memory else Proximal(run, FIRST_PROXIMAL)
+        yield Opening(Subgradient(track, self.batch_size))
+        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, FIRST_PROXIMAL)

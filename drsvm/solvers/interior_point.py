@@ -9,25 +9,22 @@ The slacks s_i and their multipliers are eliminated sample by sample inside the 
 system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
 """
 
-import math
-from collections.abc import Iterator
-from contextlib import ExitStack
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.threads import single_threaded_blas
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum
-from drsvm.solvers.newton import newton_system
+from drsvm.solvers.newton import NewtonSystem, newton_system
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
+from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no more than this is rounding noise."""
@@ -58,14 +55,11 @@ DEEP, FUTILE_PROOFS = 1e-5, 3
 """With a gap on the central path below DEEP, what does not shrink is a matter of rounding: first the dual residual,
 which is then taken out, and in the end, after so many proofs without gain, the proven gap itself."""
 
-COLD_LEVEL = 3.0
-"""Least λ at the start, in units of 1 / row norm."""
-
 LOST = 1e-6
 """A run that ends with a larger gap has lost its way, rather than its digits, and deserves another start."""
 
-SUBSET, SUBSET_MU = 2000, 0.1
-"""Size of the subset of rows that shows where to start, and how far it is followed down the central path."""
+SUBSET_MU = 0.1
+"""How far a run on a few rows is followed down the central path."""
 
 
 @dataclass(frozen=True)
@@ -92,92 +86,42 @@ class InteriorPoint(Solver):
         return constant_optimum(problem) or InteriorPointState(problem, self, limits)
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    point: np.ndarray
-    level: float
-    mu: float
-    products: float
-    cone: Any
-    samples: Any
-
-
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that holds the samples."""
-
-    snapshot_mu: float = 0.0
-    """Where on the way down a snapshot is taken, to go on from with another radius; 0: nowhere."""
 
     easy: int = EASY
     """So many iterations of a small problem go without correctors."""
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
-        self.problem, self.settings, self.limits = problem, settings, limits
-        self.resources = ExitStack()
-        self.resources.enter_context(single_threaded_blas())
-        self.engine = CpuEngine(problem, limits.n_threads)
-        self.resources.callback(self.engine.close)
+        self.settings = settings
+        self.engine: Engine = CpuEngine(problem, limits.n_threads)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.samples_weight = 3.0 if self.engine.flips else 2.0
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS
-        self.cold_starts = self._cold_starts()
-        self.begin(*self._first_point())
+        self.set_problem(problem, limits)
+        self.begin(*self.first_point())
 
-    # --- where to start ---------------------------------------------------------------------------------------------
+    def set_problem(self, problem: Problem, limits: Limits) -> None:
+        """Take a problem with the rows that the engine has, and limits."""
+        self.problem, self.limits = problem, limits
+        self.cold_starts = cold_starts(problem)
 
-    def _first_point(self) -> tuple[np.ndarray, float, float]:
-        """Return (w, b), λ and μ to start with: a given start, what a few rows say, or the origin."""
+    def first_point(self) -> Start:
+        """Return where to start: at a given classifier, where a run on a few rows leads to, or at the origin."""
         if self.limits.start is not None:
-            return self._from_given_start(self.limits.start)
-        if self.problem.n_rows >= 5 * max(SUBSET, 10 * self.problem.n_features):
-            return self._from_few_rows()
-        return next(self.cold_starts)
+            return start_at(self.problem, self.limits.start) or next(self.cold_starts)
+        size = rows_to_begin_with(self.problem)
+        return next(self.cold_starts) if size is None else self._from_few_rows(size)
 
-    def _cold_starts(self) -> Iterator[tuple[np.ndarray, float, float]]:
-        """Yield the origin with values of λ in the units of the data, most promising first.
-
-        Margins of about 1 need weights of 1 / row norm at least, and where flips bind, λ is near 2 / flip_cost; as the
-        optimum is at most 1, λ is at most 1 / radius. Halfway between these, in their logarithms, is a good guess.
-        """
-        origin = np.zeros(self.engine.n_linear)
-        level = COLD_LEVEL / self.problem.typical_row_norm()
-        if self.engine.kappa > 0:
-            level = max(level, 1.0 / self.engine.kappa)
-        if self.problem.radius > 0:
-            largest = 1.0 / self.problem.radius
-            level = min(level, largest)
-            levels = math.sqrt(level) * math.sqrt(largest), largest, level
-        else:
-            levels = level, 1e6 * level
-        for guess in levels:
-            yield origin, guess, 1.0
-
-    def _from_given_start(self, start: Candidate) -> tuple[np.ndarray, float, float]:
-        margins = self.problem.margins(start.weights, start.intercept)
-        price = self.problem.radius_price(start.weights, margins)
-        objective = self.problem.objective_at(start.weights, margins, price)
-        level = max(price, 1.1 * self.problem.norm.value(start.weights))
-        if level == 0.0 or not objective < 1.0:  # no better than w = 0
-            return next(self.cold_starts)
-        return np.append(start.weights, [start.intercept] * self.engine.intercept), level, 0.1 * max(objective, 0.1)
-
-    def _from_few_rows(self) -> tuple[np.ndarray, float, float]:
-        rows = self._drawn_rows(max(SUBSET, 10 * self.problem.n_features))
-        few = InteriorPointState(self.problem.subset(rows), self.settings, replace(self.limits, n_threads=1))
+    def _from_few_rows(self, size: int) -> Start:
+        problem = self.problem.subset(drawn_rows(self.problem, size))
+        few = InteriorPointState(problem, self.settings, replace(self.limits, n_threads=1))
         few.easy = 0  # the whole problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
-        return few.point, few.level, few.mu
-
-    def _drawn_rows(self, size: int) -> np.ndarray:
-        """Draw rows by what is in them, so that their order does not matter."""
-        lot = self.problem.margins(np.random.default_rng(0).normal(size=self.problem.n_features))
-        lot *= 1e6 / (np.abs(lot).mean() or 1.0)
-        lot -= np.floor(lot)
-        drawn = np.flatnonzero(lot <= np.partition(lot, size)[size])
-        return drawn[:: max(1, len(drawn) // size)]  # of equal rows there may be too many
+        return Start(few.point, few.level, few.mu)
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point with every complementarity product on its target."""
@@ -186,28 +130,14 @@ class InteriorPointState(State):
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.samples_weight
-        self._reset()
+        self.reset()
 
-    def _reset(self) -> None:
+    def reset(self) -> None:
+        """Forget all but the point."""
         self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
         self.expected_gap, self.near_the_end = 0.0, False
         self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
-        self.snapshot: _Snapshot | None = None
         self.finished = False
-
-    def go_on_with(self, problem: Problem, limits: Limits) -> None:
-        """Go on with another radius, from the snapshot where there is one."""
-        self.problem, self.limits = problem, limits
-        self.cold_starts = self._cold_starts()
-        kept = self.snapshot
-        if kept is None:
-            self.begin(*self._first_point())
-            return
-        self.point, self.level, self.mu, self.products = kept.point, kept.level, kept.mu, kept.products
-        self.cone = kept.cone
-        self.engine.load(kept.samples)
-        self._reset()
-        self.recentre = True
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -222,7 +152,7 @@ class InteriorPointState(State):
 
     def _step(self) -> None:
         samples = self.engine.curvature()
-        system = newton_system(samples, self.cone.scaling(), self.ridge)
+        system = self._system(samples)
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
         ahead = self.engine.predict(*predictor, self._left_behind)
@@ -233,9 +163,7 @@ class InteriorPointState(State):
         fixed = samples.predictor + target * ahead.targeted
         fixed_level = samples.predictor_level + target * ahead.targeted_level
         direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
-        steps = self._clip_steps(
-            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
-        )
+        steps = self._longest_steps(direction, target)
 
         for _ in range(self._correctors):
             if min(steps) > LONG_STEP:
@@ -245,6 +173,9 @@ class InteriorPointState(State):
                 break
             direction, steps = better
         self._move(*direction, *steps)
+
+    def _system(self, samples: Curvature) -> NewtonSystem:
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine.wide)
 
     @property
     def _correctors(self) -> int:
@@ -289,11 +220,10 @@ class InteriorPointState(State):
             raise FloatingPointError("no step is left")
         return primal, dual
 
-    def _longest_steps(self, direction, target: float) -> tuple[float, float]:
+    def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
         """Return how far the corrected direction may be followed."""
-        change, level_change = direction
-        primal_rate, dual_rate = self.engine.longest_steps(change, level_change, target, self._left_behind)
-        return self._clip_steps(primal_rate, dual_rate, self.settings.step_fraction)
+        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        return self._clip_steps(*rates, self.settings.step_fraction)
 
     def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
         """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
@@ -302,9 +232,7 @@ class InteriorPointState(State):
         correction, correction_level = self.engine.recorrect(primal, dual)
         self.cone.recorrect(target, primal, dual)
         direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
-        new = self._clip_steps(
-            *self.engine.longest_steps(*direction, target, self._left_behind), self.settings.step_fraction
-        )
+        new = self._longest_steps(direction, target)
         if sum(new) >= sum(steps) + WORTHWHILE:
             return direction, new
         self.cone = kept
@@ -318,9 +246,6 @@ class InteriorPointState(State):
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.near_the_end = self._gap_may_be_small()
-        if self.snapshot is None and self.mu <= self.snapshot_mu:
-            samples = self.engine.save()
-            self.snapshot = _Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
 
     # --- proofs -----------------------------------------------------------------------------------------------------
 
@@ -394,7 +319,7 @@ class InteriorPointState(State):
         """Return the multipliers without the dual residual that rounding has left in them."""
         try:
             with np.errstate(all="ignore"):
-                system = newton_system(self.engine.curvature(), self.cone.scaling(), self.ridge)
+                system = self._system(self.engine.curvature())
                 residual, residual_level = self._dual_residual()
                 direction, level = system.solve(-residual, -residual_level)
                 if np.isfinite(direction).all():
@@ -404,5 +329,5 @@ class InteriorPointState(State):
         return self.engine.multipliers()
 
     def close(self) -> None:
-        """End the engine's threads and give BLAS its own back."""
-        self.resources.close()
+        """End the engine's threads."""
+        self.engine.close()

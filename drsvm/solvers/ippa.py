@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drsvm.solvers.incremental import Incremental, IncrementalState, Memory, Opening, Phase, Proximal
+from drsvm.solvers.incremental import Incremental
+from drsvm.solvers.phases import Memory, Opening, Phase, Proximal, Track
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Ippa(Incremental):
         """Whether the method must remain what its name says."""
         return super().is_pure or not self.memory
 
-    def phases(self, run: IncrementalState) -> Iterator[Phase]:
+    def phases(self, track: Track) -> Iterator[Phase]:
         """Yield plain steps, and steps with memory where these are wanted."""
         if self.steps == "auto" and self.memory:
-            yield Opening(Proximal(run))
-            yield Memory(run)
-        yield Proximal(run)
+            yield Opening(Proximal(track))
+            yield Memory(track)
+        yield Proximal(track)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from drsvm.solvers.incremental import Incremental, IncrementalState, Phase, Subgradient, check_batch_size
+from drsvm.solvers.incremental import Incremental, check_batch_size
+from drsvm.solvers.phases import Phase, Subgradient, Track
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,6 @@ class Isg(Incremental):
         super().__post_init__()
         check_batch_size(self.batch_size)
 
-    def phases(self, run: IncrementalState) -> Iterator[Phase]:
+    def phases(self, track: Track) -> Iterator[Phase]:
         """Yield the only phase."""
-        yield Subgradient(run, self.batch_size)
+        yield Subgradient(track, self.batch_size)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from drsvm.engines.cpu import Curvature
+from drsvm.engines.engine import Curvature, WideProducts
 from drsvm.solvers.cones import Scaling
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -127,10 +127,10 @@ class WideSystem(NewtonSystem):
 
     most_refinements = 100
 
-    def __init__(self, samples: Curvature, cone: Scaling, ridge):
-        self.samples, self.cone = samples, cone
-        assert samples.rows is not None
-        self.rows, self.h = samples.rows
+    def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideProducts):
+        self.samples, self.cone, self.rows = samples, cone, rows
+        assert samples.of_rows is not None
+        self.h = samples.of_rows
         self.d = len(cone.diagonal)
         self.diagonal = cone.diagonal + ridge[: self.d]
         self.intercept = len(samples.column) > self.d
@@ -200,6 +200,6 @@ class WideSystem(NewtonSystem):
         return product
 
 
-def newton_system(samples: Curvature, cone: Scaling, ridge) -> NewtonSystem:
-    """Return the system in the form that the engine's curvature is in."""
-    return (WideSystem if samples.gram is None else TallSystem)(samples, cone, ridge)
+def newton_system(samples: Curvature, cone: Scaling, ridge, wide: WideProducts | None) -> NewtonSystem:
+    """Return the system of the rows where the engine offers products with them, else that of the features."""
+    return TallSystem(samples, cone, ridge) if wide is None else WideSystem(samples, cone, ridge, wide)

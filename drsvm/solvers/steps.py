@@ -70,6 +70,20 @@ class Cycles:
         return (epoch - 1 - start) % length, length
 
 
+@dataclass(frozen=True)
+class StepRule:
+    """How steps are chosen: the scheme, its first step (None: from the data) and, for "geometric", the decay."""
+
+    scheme: str
+    first: float | None
+    decay: float
+
+    def schedule(self, first: float, natural: float, epochs: int) -> Cycles | Schedule:
+        """Return the steps of so many epochs; without a first step of its own the rule takes one in natural steps."""
+        first = sensible(first * natural if self.first is None else self.first, natural)
+        return Cycles(first, epochs, first) if self.scheme == "auto" else Schedule(self.scheme, first, self.decay)
+
+
 def check_steps(steps, first_step, decay) -> None:
     """Refuse settings that make no step size."""
     if steps not in SCHEMES:

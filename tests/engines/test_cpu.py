@@ -1,5 +1,6 @@
 """The engine against its formulas: every sample's Newton equations, solved one by one with numpy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -168,12 +169,11 @@ def test_the_wide_form_holds_the_same_curvature(problem, monkeypatch):
     few = problem.subset(np.r_[np.flatnonzero(problem.signs > 0)[:2], np.flatnonzero(problem.signs < 0)[:2]])
     assert CpuEngine(few).wide and not CpuEngine(problem).wide
     wide = CpuEngine(problem)
-    wide.wide, wide.wide_rows = True, WideRows(wide.rows)
+    wide.wide = WideRows(wide.rows)
     wide.load(tall.save())
     expected, curvature = tall.curvature(), wide.curvature()
-    rows, h = curvature.rows
-    X = rows.rows.X
-    assert curvature.gram is None and expected.rows is None
+    X, h = wide.rows.X, curvature.of_rows
+    assert curvature.gram is None and expected.of_rows is None
     assert_close(np.triu(X.T @ (h[:, None] * X)), np.triu(expected.gram))
     for name in ("column", "square", "predictor", "predictor_level", "border"):
         assert_close(getattr(curvature, name), getattr(expected, name), 1e-14)
@@ -366,3 +366,13 @@ def test_threads_are_woken_only_for_enough_work():
     engine = CpuEngine(large, 8)
     assert 1 < engine.n_threads <= 4 and not engine.small
     engine.close()
+
+
+def test_nothing_but_numbers_crosses_the_border(engine):
+    """An engine on another machine would have to send whatever its methods return."""
+    curvature = engine.curvature()
+    direction = random_direction(engine)
+    returned = [curvature, engine.predict(*direction), engine.longest_steps(*direction, TARGET), engine.dual_sums()]
+    for value in itertools.chain(*returned):
+        assert value is None or np.asarray(value).dtype.kind == "f"
+        assert np.size(value) <= engine.n_linear**2

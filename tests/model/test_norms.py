@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import NORMS, for_each_norm, norm_of, numbers, powers_of_ten, vector_pairs, vectors, vectors_of_size
 
 from drsvm.kernels import epigraph
-from drsvm.model.norms import Norm, norm_for
+from drsvm.model.norms import Norm, euclidean, norm_for
 
 BOTH_SIGNS_AND_ZERO = np.array([3.0, -4.0, 0.0])
 
@@ -40,6 +40,15 @@ def test_exponents_are_conjugate():
     assert [1 / norm.p + 1 / norm.q for norm in NORMS] == [1, 1, 1]
 
 
+def test_the_dual_norm_measures_weights_as_shifts_are_measured():
+    assert [(norm.dual.q, norm.dual.p) for norm in NORMS] == [(norm.p, norm.q) for norm in NORMS]
+    assert all(norm.dual.dual == norm for norm in NORMS)
+
+
+def test_kernels_know_norms_by_different_numbers():
+    assert {norm.q: norm.code for norm in NORMS} == {1: epigraph.ONE, 2: epigraph.TWO, math.inf: epigraph.INFINITY}
+
+
 # --- value, dual value, worst direction -------------------------------------------------------------------------------
 
 
@@ -48,14 +57,14 @@ def test_exponents_are_conjugate():
 @example(w=BOTH_SIGNS_AND_ZERO)
 def test_values_follow_their_definitions(norm, w):
     assert norm.value(w) == pytest.approx(norm_of(w, norm.q), rel=1e-14, abs=0)
-    assert norm.dual_value(w) == pytest.approx(norm_of(w, norm.p), rel=1e-14, abs=0)
+    assert norm.dual.value(w) == pytest.approx(norm_of(w, norm.p), rel=1e-14, abs=0)
 
 
 @for_each_norm
 @given(pair=vector_pairs())
 def test_dual_pairing_is_bounded_by_both_values(norm, pair):
     w, v = pair
-    assert abs(w @ v) <= norm.value(w) * norm.dual_value(v) * (1 + 1e-14)
+    assert abs(w @ v) <= norm.value(w) * norm.dual.value(v) * (1 + 1e-14)
 
 
 @for_each_norm
@@ -79,7 +88,7 @@ def test_values_neither_overflow_nor_vanish(norm, scale):
     w = scale * BOTH_SIGNS_AND_ZERO
     expected = {1.0: 7.0, 2.0: 5.0, math.inf: 4.0}
     assert norm.value(w) == pytest.approx(scale * expected[norm.q], rel=1e-14)
-    assert norm.dual_value(w) == pytest.approx(scale * expected[norm.p], rel=1e-14)
+    assert norm.dual.value(w) == pytest.approx(scale * expected[norm.p], rel=1e-14)
     assert norm_of(norm.worst_direction(w) / 5, norm.p) == pytest.approx(0.2, rel=1e-14)
 
 
@@ -96,7 +105,7 @@ radii = st.just(0.0) | powers_of_ten()
 def test_dual_ball_projection_is_optimal(norm, v, radius):
     """The nearest point u has (v − u)·(x − u) ≤ 0 for all x of the ball, over which r·x is at most radius·‖r‖_q."""
     before = v.copy()
-    nearest = norm.project_dual_ball(v, radius)
+    nearest = norm.dual.project_ball(v, radius)
     size = norm_of(v, 1)
     rest = v - nearest
     assert norm_of(nearest, norm.p) <= radius + 1e-14 * size
@@ -108,10 +117,14 @@ def test_dual_ball_projection_is_optimal(norm, v, radius):
 @given(v=vectors())
 def test_points_of_the_dual_ball_stay(norm, v):
     radius = 1.0000001 * norm_of(v, norm.p)
-    stayed = norm.project_dual_ball(v, radius)
+    stayed = norm.dual.project_ball(v, radius)
     np.testing.assert_array_equal(stayed, v)
     assert stayed is not v
-    assert norm.dual_distance(v, radius) == 0.0
+    assert dual_distance(norm, v, radius) == 0.0
+
+
+def dual_distance(norm, v, radius):
+    return euclidean(v - norm.dual.project_ball(v, radius))
 
 
 LARGE_ENTRY_ON_THE_BALL = {"v": np.array([1e-06, 1.00230524e-06, 1e6]), "radius": 1e6}
@@ -123,14 +136,14 @@ LARGE_ENTRY_ON_THE_BALL = {"v": np.array([1e-06, 1.00230524e-06, 1e6]), "radius"
 @example(**LARGE_ENTRY_ON_THE_BALL)
 def test_dual_distance_is_bounded_from_both_sides(norm, v, radius):
     """A point of the ball bounds the distance from above; a direction y bounds it by (v·y − radius·‖y‖_q)/‖y‖₂."""
-    distance = norm.dual_distance(v, radius)
+    distance = dual_distance(norm, v, radius)
     size = norm_of(v, 1)
     length = norm_of(v, norm.p)
     shrunk = v * min(1.0, radius / length) if length > 0 else v
     assert 0 <= distance <= norm_of(v - shrunk, 2) + 1e-14 * size
     # v − u is wrong by the rounding of v, y by that over the distance, and v·y by size times as much again.
     if distance > 1e-6 * size:
-        y = (v - norm.project_dual_ball(v, radius)) / distance
+        y = (v - norm.dual.project_ball(v, radius)) / distance
         assert distance == pytest.approx(v @ y - radius * norm_of(y, norm.q), abs=1e-14 * size**2 / distance)
 
 
@@ -161,7 +174,7 @@ def exact_length(sizes):
 @example(**LARGE_ENTRY_ON_THE_BALL)
 def test_dual_distance_agrees_with_exact_arithmetic(norm, v, radius):
     exact = exact_dual_distance(norm.p, v, radius)
-    assert norm.dual_distance(v, radius) == pytest.approx(exact, rel=0, abs=1e-15 * norm_of(v, 1))
+    assert dual_distance(norm, v, radius) == pytest.approx(exact, rel=0, abs=1e-15 * norm_of(v, 1))
 
 
 # --- projection onto the epigraph: optimality -------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from scipy import sparse
 
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
-from drsvm.solvers import admm_subproblem
 from drsvm.solvers.admm_subproblem import Subproblem
 from drsvm.solvers.ball_qp import Accelerated
 
@@ -260,16 +259,6 @@ def test_without_the_time_for_a_gram_matrix_updates_do_without(rows, norm):
         exact.iterate(points[0])
         quick.iterate(points[1])
     assert points[1].upper == pytest.approx(points[0].upper, abs=1e-5)
-
-
-@pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
-def test_the_gram_matrix_may_come_in_parts(monkeypatch, rows):
-    problem = well_conditioned_instance(7, 50, 4)
-    subproblem = Subproblem(Problem(rows(problem.X), problem.signs), 1.7, "auto")
-    whole, _ = subproblem._centred_gram()
-    monkeypatch.setattr(admm_subproblem, "BLOCK_SECONDS", 7.5 / 50 * subproblem._gram_seconds())
-    assert [block.stop for block in subproblem._gram_blocks()][:2] == [7, 14]
-    np.testing.assert_allclose(subproblem._centred_gram()[0], whole, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("flip_level", [0.0, 1.0, 2.0, 5.0, math.inf])

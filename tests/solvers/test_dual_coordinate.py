@@ -8,9 +8,12 @@ from instances import random_instance, unbounded_instance, well_conditioned_inst
 from problems import NORMS
 from scipy import sparse
 
-from drsvm import Problem, Status, certify, radius_path, solve
+from drsvm import Problem, Status, radius_path, solve
 from drsvm.solvers import make_solver
-from drsvm.solvers.ascent import RoundAscent, SeparableAscent, ascent_for
+from drsvm.solvers.dual_coordinate import DualCoordinate, ascent_for
+from drsvm.solvers.limits import check_limits
+from drsvm.solvers.round_ascent import RoundAscent
+from drsvm.solvers.separable_ascent import BoxAscent, SparseAscent
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
 
@@ -54,48 +57,10 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("fit_intercept", [False, True])
-def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
-    """The terms around the centre vanish in the limit; with a ridge the dual value must climb nearly always."""
-    problem = well_conditioned_instance(5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept)
-    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6)
-    bounds = []
-    for _ in range(30):
-        ascent.epoch()
-        bounds.append(certify(problem, ascent.w, ascent.b, ascent.hinge, ascent.flip).lower_bound)
-    assert bounds[-1] >= max(bounds) - 1e-3
-    assert np.mean(np.diff(bounds) >= -1e-3) > 0.8
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_sums_belong_to_the_multipliers(norm):
-    problem = well_conditioned_instance(6, 80, 5, norm=norm, flip_cost=0.7, fit_intercept=True)
-    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6)
-    for _ in range(12):
-        ascent.epoch()
-    v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
-    np.testing.assert_allclose(ascent.v, v, atol=1e-10)
-    assert ascent.turn == pytest.approx(turn, abs=1e-9)
-    assert (ascent.hinge >= 0).all() and (ascent.flip >= 0).all()
-    assert (ascent.hinge + ascent.flip <= problem.sample_weight * (1 + 1e-12)).all()
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_the_estimate_is_close_to_the_gap_in_the_end(norm):
-    problem = well_conditioned_instance(7, 400, 5, norm=norm, flip_cost=math.inf, radius=0.2, l2=0.1)
-    ascent = ascent_for(problem, None, np.random.default_rng(0), 1e-6, shrinking=False)
-    while ascent.estimate > 1e-4 and ascent.count < 300:
-        ascent.epoch()
-    point = ascent.candidate()
-    gap = certify(problem, point.weights, point.intercept, point.hinge_dual, point.flip_dual).gap
-    assert ascent.count < 300 and gap <= 5 * ascent.estimate
-
-
 def test_norms_have_the_ascent_that_suits_them():
-    rng = np.random.default_rng(0)
-    kinds = {norm: type(ascent_for(well_conditioned_instance(1, 20, 3, norm=norm), None, rng, 1e-6)) for norm in NORMS}
-    assert kinds == {1: SeparableAscent, 2: RoundAscent, math.inf: SeparableAscent}
+    problems = [well_conditioned_instance(1, 20, d, norm=norm) for d in (3, 1) for norm in (1, 2, math.inf)]
+    kinds = [type(ascent_for(problem, check_limits(problem, DualCoordinate()))) for problem in problems]
+    assert kinds == [BoxAscent, RoundAscent, SparseAscent, RoundAscent, RoundAscent, RoundAscent]
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -176,7 +141,7 @@ def test_starts_from_other_problems(norm, change):
 @pytest.mark.parametrize("norm", [2, math.inf])
 def test_a_start_of_zero_weights_is_no_burden(norm):
     problem = well_conditioned_instance(4, 200, 6, norm=norm, flip_cost=math.inf)
-    largest = problem.norm.dual_value(problem.weighted_sum(problem.sample_weight)[0])
+    largest = problem.norm.dual.value(problem.weighted_sum(problem.sample_weight)[0])
     nothing = solve(problem.replace(radius=largest), "dual-coordinate")
     assert not nothing.weights.any()
     nearby = problem.replace(radius=0.8 * largest)

@@ -104,3 +104,11 @@ def test_sets_that_grow_too_large_are_given_up():
     problem = wordy_problem(8, 0.02, flip_cost=math.inf)
     result = solve(problem, "feature-working-set", most_features=30, tol=1e-3)
     assert result.gap <= 1e-3 and result.info["features"] is None
+
+
+def test_rounds_that_let_too_many_features_in_give_way_to_epochs(monkeypatch):
+    monkeypatch.setattr("drsvm.solvers.feature_working_set.FEW", 5)
+    monkeypatch.setattr("drsvm.solvers.feature_working_set.EXPLORED", 0.5)
+    result = solve(wordy_problem(8, 0.1, flip_cost=math.inf), "feature-working-set", most_features=60, tol=1e-3)
+    assert result.gap <= 1e-3 and result.info["features"] is None
+    assert result.info["rounds"] > 0 and result.n_iter == result.info["rounds"] + result.info["epochs"]

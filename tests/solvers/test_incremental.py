@@ -11,7 +11,6 @@ from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.solvers.incremental import generator
 from drsvm.solvers.steps import Cycles, Schedule
 
 METHODS = ("isg", "ippa", "hybrid")
@@ -140,13 +139,6 @@ def test_other_orders_lead_to_the_optimum(instance, optima, method, order):
     assert result.objective <= optima(problem).objective + 2e-3
 
 
-def test_seeds_of_all_kinds_are_taken():
-    drawn = [generator(seed).random() for seed in (0, None, np.random.default_rng(0))]
-    assert drawn[0] == drawn[1] == drawn[2]
-    states = [np.random.RandomState(3) for _ in range(2)]
-    assert generator(states[0]).random() == generator(states[1]).random()
-
-
 # Steps
 
 
@@ -221,7 +213,7 @@ def test_a_method_stays_what_it_is_where_that_is_wanted(uneven, method, settings
 
 
 def test_where_nobody_can_take_over_there_is_advice(uneven, monkeypatch):
-    monkeypatch.setattr("drsvm.solvers.incremental.interior_point_pays", lambda problem: False)
+    monkeypatch.setattr("drsvm.solvers.incremental.can_take_over", lambda problem: False)
     info = solve(uneven(), "hybrid", max_iter=100).info
     assert "scale the features" in info["advice"] and "handed_over_to" not in info
 

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point import SUBSET, InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.starts import SUBSET
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
@@ -111,7 +112,7 @@ def test_random_instances_cover_the_range():
     assert {p.norm.p for p in problems} == set(NORMS)
     assert min(p.n_rows for p in problems) <= 5 and max(p.n_rows for p in problems) >= 295
     assert min(p.n_features for p in problems) == 1 and max(p.n_features for p in problems) >= 390
-    assert {sparse.issparse(p.X) for p in problems} == {np.ptp(p.weights) > 0 for p in problems} == {False, True}
+    assert {sparse.issparse(p.X) for p in problems} == {np.ptp(p.sample_weight) > 0 for p in problems} == {False, True}
     assert not any(p.radius == p.l2 == 0 for p in problems)
     prices = [(solve(p, "interior-point", tol=1e-6, n_threads=1).radius_price, p.flip_cost) for p in problems[:60]]
     kinks = sum(math.isfinite(cost) and abs(price * cost - 2) < 1e-3 for price, cost in prices)
@@ -313,7 +314,7 @@ def test_the_wide_form_agrees_with_the_tall_one(monkeypatch, norm, container, pa
         results = []
         for wide_from in (0, 1000):
             monkeypatch.setattr(cpu, "WIDE_FROM", wide_from)
-            assert CpuEngine(problem).wide is (wide_from == 0)
+            assert (CpuEngine(problem).wide is None) == (wide_from > 0)
             results.append(solve(problem, "interior-point"))
         assert max(result.gap for result in results) <= 1e-7
         assert results[0].objective == pytest.approx(results[1].objective, abs=1e-6)

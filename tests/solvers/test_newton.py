@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
-from drsvm.engines.cpu import Curvature
+from drsvm.engines.engine import Curvature
 from drsvm.engines.rows import rows_of
 from drsvm.engines.wide import WideRows
 from drsvm.model.norms import norm_for
@@ -19,7 +19,7 @@ with_and_without_intercept = pytest.mark.parametrize("intercept", [False, True])
 
 
 def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
-    """Return what samples could add to the equations, in the tall and in the wide form, and the bordered rows."""
+    """Return what samples could add to the equations, in the tall and, with products, in the wide form."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     rows = np.column_stack([X, np.ones(n)]) if intercept else X
@@ -30,7 +30,12 @@ def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
     square = float(h @ tilts**2 + 0.1)
     border = gram[:, d] if intercept else np.zeros(d)
     tall = Curvature(gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border)
-    return tall, tall._replace(gram=None, rows=(WideRows(rows_of(container(X))), h))
+    return tall, (tall._replace(gram=None, of_rows=h), WideRows(rows_of(container(X))))
+
+
+def wide_system(wide, scaling, ridge):
+    curvature, rows = wide
+    return WideSystem(curvature, scaling, ridge, rows)
 
 
 def scaling_of(p, d, radius=0.1, seed=1):
@@ -79,12 +84,12 @@ def test_both_forms_solve_the_same_system(p, intercept, l2, n, d):
     tall, wide = curvatures(n, d, intercept)
     matrix = explicit(tall, scaling, ridge)
     assert_solves(TallSystem(tall, scaling, ridge), matrix)
-    assert_solves(WideSystem(wide, scaling, ridge), matrix)
+    assert_solves(wide_system(wide, scaling, ridge), matrix)
 
 
 @for_each_norm
 @with_and_without_intercept
-@pytest.mark.parametrize("form", [TallSystem, WideSystem])
+@pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
     """Refinement would make up for a wrong factorisation, slowly: so this is tested without it."""
     scaling, ridge = scaling_of(p, 20), ridge_of(20, intercept, 0.1)
@@ -100,7 +105,7 @@ def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
 def test_the_wide_form_takes_sparse_rows(p, intercept):
     scaling, ridge = scaling_of(p, 40), ridge_of(40, intercept, 0.1)
     tall, wide = curvatures(15, 40, intercept, container=sparse.csr_array)
-    assert_solves(WideSystem(wide, scaling, ridge), explicit(tall, scaling, ridge))
+    assert_solves(wide_system(wide, scaling, ridge), explicit(tall, scaling, ridge))
 
 
 @for_each_norm
@@ -109,14 +114,14 @@ def test_products_with_the_matrix_are_those_of_the_explicit_one(p, intercept):
     scaling, ridge = scaling_of(p, 20), ridge_of(20, intercept, 0.1)
     tall, wide = curvatures(8, 20, intercept)
     matrix = explicit(tall, scaling, ridge)
-    for system in (TallSystem(tall, scaling, ridge), WideSystem(wide, scaling, ridge)):
+    for system in (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)):
         for column in np.eye(len(matrix)):
             np.testing.assert_allclose(system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11)
 
 
 @for_each_norm
 @with_and_without_intercept
-@pytest.mark.parametrize("form", [TallSystem, WideSystem])
+@pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept, form):
     """As near the optimum: the solution may lose digits, but what is wrong with it is small next to its terms."""
     scaling, ridge = scaling_of(p, 25), ridge_of(25, intercept, 1e-3)
@@ -168,8 +173,8 @@ def test_a_matrix_without_meaning_is_refused():
         TallSystem(tall, scaling_of(2, 5), np.zeros(5))
 
 
-def test_the_form_follows_the_curvature():
-    tall, wide = curvatures(4, 9, False)
+def test_the_form_is_that_of_the_engine():
+    tall, (wide, rows) = curvatures(4, 9, False)
     arguments = scaling_of(2, 9), np.zeros(9)
-    assert isinstance(newton_system(tall, *arguments), TallSystem)
-    assert isinstance(newton_system(wide, *arguments), WideSystem)
+    assert isinstance(newton_system(tall, *arguments, None), TallSystem)
+    assert isinstance(newton_system(wide, *arguments, rows), WideSystem)

@@ -9,6 +9,7 @@ from scipy import sparse
 
 import drsvm.solvers.selection as selection
 from drsvm import Problem, radius_path, solve
+from drsvm.solvers.registry import choose
 
 
 def sparse_problem(n, d, nonzeros=1, **parameters):
@@ -20,7 +21,7 @@ def sparse_problem(n, d, nonzeros=1, **parameters):
 
 def test_auto_is_the_interior_point():
     problem = well_conditioned_instance(0, 30, 3)
-    assert selection.choose(problem) == "interior-point"
+    assert choose(problem) == "interior-point"
     assert solve(problem).solver == solve(problem, "auto").solver == "interior-point"
     assert solve(problem, correctors=0).gap <= 1e-6  # settings reach the chosen solver
 
@@ -30,19 +31,19 @@ def test_auto_is_the_interior_point():
 )
 def test_many_features_are_for_others(norm, name):
     problem = sparse_problem(20_000, 60_000, 4, norm=norm)
-    assert selection.choose(problem) == name
+    assert choose(problem) == name
     result = solve(problem, tol=1e-3)
     assert result.solver == name and result.gap <= 1e-3
 
 
 def test_small_problems_are_for_the_interior_point_whatever_their_shape():
-    assert selection.choose(well_conditioned_instance(0, 10, 100)) == "interior-point"
+    assert choose(well_conditioned_instance(0, 10, 100)) == "interior-point"
 
 
 def test_a_matrix_beyond_the_memory_is_left_alone(monkeypatch):
     problem = well_conditioned_instance(0, 30, 3)
     monkeypatch.setattr(selection, "memory_size", lambda: 100.0)
-    assert selection.choose(problem) == "dual-coordinate"
+    assert choose(problem) == "dual-coordinate"
     assert not selection.interior_point_pays(problem)
 
 

@@ -1,0 +1,97 @@
+"""The interior point along decreasing radii: every run goes on from a snapshot of the one before.
+
+A snapshot is taken on the way down the central path, where the gap is still larger than what the next change of the
+radius costs: nearer to the optimum the point would be too close to the boundary to go on from.
+"""
+
+from collections.abc import Iterable
+from copy import copy
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Limits, Solver, State
+from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+
+SNAPSHOT = 8.0
+"""A snapshot is taken where the gap is this many times what the next change of the radius costs."""
+
+
+class Continuation(Solver):
+    """An interior point that goes on from the run before, with the rows where they are.
+
+    Each of the radii, largest first, is solved by a call of `solve`; `close` ends the last of them.
+    """
+
+    def __init__(self, solver: InteriorPoint, radii: Iterable[float]):
+        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
+        self.solver = solver
+        self.next_radius = dict(pairwise(radii))
+        self.state: ContinuedState | None = None
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Start afresh for the first radius, go on for the others."""
+        if self.state is None:
+            self.state = ContinuedState(problem, self.solver, limits)
+        else:
+            self.state.go_on_with(problem, limits)
+        self.state.next_change = abs(self.next_radius.get(problem.radius, problem.radius) - problem.radius)
+        return self.state
+
+    def close(self) -> None:
+        """Give the engine back."""
+        if self.state is not None:
+            self.state.end()
+
+
+class Snapshot(NamedTuple):
+    """A point on the central path, with the state of the cone and of all samples."""
+
+    point: np.ndarray
+    level: float
+    mu: float
+    products: float
+    cone: Any
+    samples: Any
+
+
+class ContinuedState(InteriorPointState):
+    """One run after another on the same rows; each leaves the engine open and a snapshot for the next."""
+
+    next_change: float = 0.0
+    """By how much the radius will change next; 0: not at all, and no snapshot is needed."""
+
+    snapshot: Snapshot | None = None
+
+    def begin(self, point, level: float, mu: float) -> None:
+        super().begin(point, level, mu)
+        self.snapshot = None
+
+    def go_on_with(self, problem: Problem, limits: Limits) -> None:
+        """Go on with another radius, from the snapshot where there is one."""
+        self.set_problem(problem, limits)
+        if self.snapshot is None:
+            self.begin(*self.first_point())
+            return
+        self.point, self.level, self.mu, self.products, self.cone, samples = self.snapshot
+        self.snapshot = None
+        self.engine.load(samples)
+        self.reset()
+        self.recentre = True
+
+    def step(self) -> None:
+        """Do one step, and take the snapshot where it is time."""
+        enough = SNAPSHOT * self.next_change * self.level / self.total_weight
+        super().step()
+        if self.snapshot is None and self.mu <= enough and not self.finished:
+            samples = self.engine.save()
+            self.snapshot = Snapshot(self.point, self.level, self.mu, self.products, copy(self.cone), samples)
+
+    def close(self) -> None:
+        """Leave the engine open for the next run."""
+
+    def end(self) -> None:
+        """End the engine's threads."""
+        super().close()

@@ -1,0 +1,189 @@
+"""The loop that every solver runs in: time, certificates, callbacks and status, written once.
+
+The loop calls `state.step()` and, where the state says that a certificate is due, asks for `state.candidate()`, judges
+it with `model/certificate.py` and keeps the best classifier and the best lower bound seen.
+"""
+
+import math
+from collections import deque
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from drsvm.clock import Stopwatch
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.problem import Problem
+from drsvm.model.result import History, Progress, Result, Status
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.limits import check_limits
+
+RECENT = 3
+"""Number of steps and certificates that tell how long the next ones will take."""
+
+
+def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
+    """Run a solver to its end; see `drsvm.solve`, which has the same limits."""
+    checked = check_limits(problem, solver, watched=callback is not None, **limits)
+    return _Run(problem, solver, checked, callback).to_the_end()
+
+
+class _Best:
+    """The best classifier and the best bound so far; they may come from different iterations."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        # w = 0 without multipliers: the objective is 1 whatever the parameters, the bound is 0.
+        nothing = np.broadcast_to(0.0, problem.n_rows)
+        self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
+        self.dual = DualPoint(nothing, nothing, 0.0)
+
+    @property
+    def lower_bound(self) -> float:
+        # No optimum is above an objective: where the bound is, by rounding, the objective is a bound as well.
+        return min(self.dual.lower_bound, self.primal.objective)
+
+    @property
+    def gap(self) -> float:
+        return self.primal.objective - self.lower_bound
+
+    def judge(self, candidate: Candidate) -> None:
+        # A wild candidate overflows or is no number: it fails the comparisons below, and that is all.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
+                self._judge_classifier(candidate)
+            multipliers = (candidate.hinge_dual, candidate.flip_dual)
+            given = [values for values in multipliers if values is not None]
+            if given and not any(np.isnan(values).any() for values in given):
+                self._judge_multipliers(*multipliers)
+
+    def _judge_classifier(self, candidate: Candidate) -> None:
+        # A copy, because a state may go on working in the array it offers.
+        primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
+        if primal.objective < self.primal.objective:
+            self.primal = primal
+            if self.problem.norm.value(primal.weights) > self.dual.weight_bound:
+                # The bound was proven for smaller weights only: prove it anew.
+                old = self.dual
+                self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
+
+    def _judge_multipliers(self, hinge_dual, flip_dual) -> None:
+        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
+        if dual.lower_bound > self.dual.lower_bound:
+            self.dual = dual
+
+    def progress(self, iteration: int, seconds: float) -> Progress:
+        return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
+
+
+class _Pace:
+    """How long the next step and its certificate will take, to judge by those before."""
+
+    def __init__(self):
+        self.steps: deque[float] = deque(maxlen=RECENT)
+        self.certificates: deque[float] = deque(maxlen=RECENT)
+
+    @contextmanager
+    def noted(self, times: deque[float]):
+        watch = Stopwatch()
+        yield
+        times.append(watch.elapsed())
+
+    def expected(self) -> float:
+        step = max(self.steps)
+        return step + max(self.certificates, default=step)
+
+
+class _Run:
+    """The loop: steps, certificates, callbacks and the reason to stop."""
+
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback):
+        self.problem, self.solver, self.limits, self.callback = problem, solver, limits, callback
+        self.watch, self.pace = Stopwatch(), _Pace()
+        self.best, self.history = _Best(problem), History()
+        self.iteration = 0
+        self.info: dict[str, Any] = {}
+
+    def to_the_end(self) -> Result:
+        """Run until there is a reason to stop; Ctrl-C is one."""
+        try:
+            if self.limits.start is not None and not self.limits.time.long_over:
+                self.best.judge(self.limits.start)
+            if self.best.gap <= self.limits.tol or self.limits.time.spent:
+                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
+            else:
+                status = self._solve()
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+        return self._result(status)
+
+    def _solve(self) -> Status:
+        # Vectors are small for BLAS and its threads, and blocks of rows have threads of their own.
+        with single_threaded_blas():
+            return self._run_state()
+
+    def _run_state(self) -> Status:
+        state = self.solver.start(self.problem, self.limits)
+        try:
+            status = self._iterate(state)
+            self.info = state.info()
+        except KeyboardInterrupt:
+            self.limits.time.stop()  # a candidate is what there is, without further epochs
+            if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
+                self.best.judge(state.candidate())
+            raise
+        finally:
+            state.close()
+        return status
+
+    def _iterate(self, state: State) -> Status:
+        if not self.limits.time.allows(state.step_seconds):
+            return self._judge(state, late=True) or Status.TIME_LIMIT
+        while self.iteration < self.limits.max_iter:
+            with self.pace.noted(self.pace.steps):
+                state.step()
+            self.iteration += 1
+            late = self.limits.time_left() <= self.pace.expected()  # there is no time for another step
+            last = state.finished or late or self.iteration >= self.limits.max_iter
+            if last or state.certificate_due():
+                status = self._judge(state, late)
+                if status is not None:
+                    return status
+        return Status.ITERATION_LIMIT
+
+    def _judge(self, state: State, late: bool) -> Status | None:
+        """Take a certificate, tell state and callback, and return the reason to stop, where there is one."""
+        with self.pace.noted(self.pace.certificates):
+            self.best.judge(state.candidate())
+            state.judged(self.best.gap)
+        progress = self.best.progress(self.iteration, self.watch.elapsed())
+        self.history.append(progress)
+        stop = self.callback is not None and self.callback(progress)
+        reasons = {
+            Status.OPTIMAL: self.best.gap <= self.limits.tol,
+            Status.STOPPED: stop,
+            Status.TIME_LIMIT: late,
+            Status.STALLED: state.finished,
+        }
+        return next((status for status, holds in reasons.items() if holds), None)
+
+    def _result(self, status: Status) -> Result:
+        primal, dual = self.best.primal, self.best.dual
+        return Result(
+            weights=primal.weights,
+            intercept=primal.intercept,
+            radius_price=primal.radius_price,
+            objective=primal.objective,
+            lower_bound=self.best.lower_bound,
+            hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
+            flip_dual=self.problem.to_given_rows(dual.flip_dual),
+            status=status,
+            solver=self.solver.name,
+            n_iter=self.iteration,
+            time=self.watch.elapsed(),
+            tol=self.limits.tol,
+            history=self.history,
+            weight_bound=dual.weight_bound,
+            info=self.info,
+        )

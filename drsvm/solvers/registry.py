@@ -1,0 +1,76 @@
+"""The solvers by name, and what `auto` stands for."""
+
+from importlib import import_module
+from typing import Any
+
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Solver
+from drsvm.solvers.selection import preferences
+
+_REGISTRY = {
+    "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
+    "admm": ("drsvm.solvers.admm", "Admm"),
+    "isg": ("drsvm.solvers.isg", "Isg"),
+    "ippa": ("drsvm.solvers.ippa", "Ippa"),
+    "hybrid": ("drsvm.solvers.hybrid", "Hybrid"),
+    "dual-coordinate": ("drsvm.solvers.dual_coordinate", "DualCoordinate"),
+    "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
+    "conic": ("drsvm.solvers.conic", "Conic"),
+}
+
+AUTO_TOL = 1e-6
+"""Default tolerance of `auto`, whichever solver it stands for."""
+
+
+def solver_names() -> list[str]:
+    """Return the names that `solve` knows."""
+    return ["auto", *_REGISTRY]
+
+
+def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
+    """Return the solver object for a name and its settings; an object passes through. One that refuses is an error."""
+    if not isinstance(solver, Solver):
+        solver = _make(choose(problem) if _is_auto(solver) else solver, settings)
+    elif settings:
+        raise TypeError(f"settings {sorted(settings)} go into the {type(solver).__name__} object, not into solve.")
+    check_taken(solver, problem)
+    return solver
+
+
+def _make(name: Any, settings: dict[str, Any]) -> Solver:
+    if not isinstance(name, str) or name not in _REGISTRY:
+        raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={name!r}.")
+    module, class_name = _REGISTRY[name]
+    chosen = getattr(import_module(module), class_name)
+    unknown = set(settings) - set(chosen.__dataclass_fields__)
+    if unknown:
+        known = ", ".join(chosen.__dataclass_fields__) or "none"
+        raise TypeError(f"solver {name!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
+    return chosen(**settings)
+
+
+def _is_auto(solver: Any) -> bool:
+    return isinstance(solver, str) and solver == "auto"
+
+
+def check_taken(solver: Solver, problem: Problem) -> None:
+    """Raise a ValueError where a solver refuses a problem."""
+    refusal = solver.refusal(problem)
+    if refusal is not None:
+        raise ValueError(refusal)
+
+
+def choose(problem: Problem) -> str:
+    """Return the name of the solver that `auto` stands for: the most promising one that takes the problem."""
+    refusals = []
+    for name in preferences(problem):
+        refusal = _make(name, {}).refusal(problem)
+        if refusal is None:
+            return name
+        refusals.append(refusal)
+    raise ValueError(" ".join(["no solver of solver='auto' takes this problem:", *refusals]))
+
+
+def default_tol(solver: Any, tol: float | None) -> float | None:
+    """Return the tolerance of a run: what is given, that of `auto`, or None, which is the solver's own."""
+    return AUTO_TOL if tol is None and _is_auto(solver) else tol

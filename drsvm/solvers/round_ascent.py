@@ -1,0 +1,41 @@
+"""Dual coordinate ascent for q = 2, where weights are a multiple of what the rows add up to."""
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import Multipliers
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
+from drsvm.solvers.ascent import Ascent
+from drsvm.solvers.epochs import UNLIMITED
+
+
+class RoundAscent(Ascent):
+    """q = 2: weights are a multiple of u, and λ moves with every step."""
+
+    def _move(self) -> tuple[float, float]:
+        problem = self.problem
+        left = max(problem.radius - self.flipped_cost, 0.0)
+        natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
+        proximity = self._proximity(problem.l2 + natural, self.mass)
+        freedom = self._freedom(problem.l2 + natural + proximity)
+        ridge, stiffness = problem.l2 + proximity, self._stiffness(natural)
+        terms = RoundTerms(*map(float, (self.kappa, problem.radius, self.level, stiffness, ridge, freedom)))
+        u = self.v + proximity * self.w
+        sums = np.array([float(self.flip.sum()), self.b + freedom * self.turn])
+        scale, gap, violation = self._visit_rows(u, sums, terms)
+        self.v = u - proximity * self.w
+        self.w = scale * u
+        self._settle_intercept(freedom, float(sums[1]))
+        return gap, violation
+
+    def _visit_rows(self, u, sums, terms) -> tuple[float, float, float]:
+        """Change u, the sums and the multipliers; return w / u, the gap and the largest violation."""
+        self.active, scale, self.level, gap, self.near, violation = round_epoch(
+            self.rows,
+            self.samples.row_squares,
+            self.order,
+            self.active,
+            self.firm,
+            Multipliers(u, sums, self.hinge, self.flip, self.margins),
+            terms,
+        )
+        return scale, gap, violation

@@ -1,0 +1,109 @@
+"""Solvers by name."""
+
+import math
+
+import numpy as np
+import pytest
+from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
+
+from drsvm import Problem, radius_path, solve
+from drsvm.model.norms import L2
+from drsvm.solvers import cones, make_solver, solver_names
+from drsvm.solvers.base import Solver
+from drsvm.solvers.dual_coordinate import DualCoordinate
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.registry import choose
+
+
+@pytest.fixture
+def problem():
+    return Problem(X, Y, **BALL)
+
+
+def test_unknown_solvers_and_settings_are_refused(problem):
+    with pytest.raises(ValueError, match=r"solver must be one of auto, .*conic.*, got solver='simplex'"):
+        solve(problem, "simplex")
+    with pytest.raises(ValueError, match="got solver=None"):
+        solve(problem, None)
+    with pytest.raises(TypeError, match="solver 'conic' has no setting batch_size; its settings: backend, accuracy"):
+        solve(problem, "conic", batch_size=3)
+    with pytest.raises(TypeError, match=r"settings \['every'\] go into the Scripted object"):
+        solve(problem, scripted(GOOD), every=2)
+
+
+@pytest.mark.parametrize("wrong", [(X, Y), None, "problem", Problem])
+def test_only_a_problem_can_be_solved(wrong):
+    with pytest.raises(TypeError, match=r"solve takes a drsvm.Problem, got .*build one with Problem\(X, y"):
+        solve(wrong)
+
+
+def test_every_registered_solver_can_be_made(problem):
+    problem = problem.replace(norm=math.inf)  # which all of them take
+    for name in solver_names():
+        solver = make_solver(name, problem)
+        assert isinstance(solver, Solver) and make_solver(solver, problem) is solver
+        assert name in ("auto", solver.name) and solver.default_tol > 0 and solver.default_max_iter >= 1
+
+
+# Refusals
+
+
+class Picky(Scripted):
+    """Takes no radius above 0.15."""
+
+    def refusal(self, problem):
+        return f"too large a radius, got radius={problem.radius}: take 0.15." if problem.radius > 0.15 else None
+
+
+def test_what_a_solver_refuses_is_an_error_before_anything_starts(problem):
+    solver, runs = Picky((GOOD,)), len(ScriptedState.runs)
+    assert solve(problem, solver, max_iter=1).n_iter == 1
+    for call in (
+        lambda: solve(problem.replace(radius=0.2), solver),
+        lambda: radius_path(problem, [0.1, 0.2], solver=solver),
+        lambda: radius_path(problem.replace(radius=0.2), solver=solver),
+    ):
+        with pytest.raises(ValueError, match=r"too large a radius, got radius=0\.2: take 0\.15"):
+            call()
+    assert len(ScriptedState.runs) == runs + 1
+
+
+def refuse(monkeypatch, solver, reason):
+    monkeypatch.setattr(solver, "refusal", lambda self, problem: reason)
+
+
+def test_auto_is_a_solver_that_takes_the_problem(problem, monkeypatch):
+    refuse(monkeypatch, InteriorPoint, "no time.")
+    assert choose(problem) == solve(problem, tol=1e-3).solver == "dual-coordinate"
+    assert choose(problem.replace(norm=math.inf)) == "feature-working-set"
+    refuse(monkeypatch, DualCoordinate, "no rows.")
+    with pytest.raises(ValueError, match=r"no solver of solver='auto' takes this problem: no time\. no rows\."):
+        solve(problem)
+
+
+@pytest.mark.parametrize("solver", ["dual-coordinate", "hybrid"])
+def test_nobody_hands_over_to_a_solver_that_refuses(monkeypatch, solver):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * [1e-3, 1.0, 10.0, 1e3]
+    problem = Problem(X, np.where(X @ [1e3, 1.0, 0.1, 1e-3] + rng.normal(size=200) > 0, 1, -1), radius=1e-4)
+    limits = {"tol": 1e-8, "max_iter": 150}
+    assert solve(problem, solver, **limits).info["handed_over_to"] == "interior-point"
+    refuse(monkeypatch, InteriorPoint, "no time.")
+    assert "handed_over_to" not in solve(problem, solver, **limits).info
+
+
+class Rounder(L2):
+    """A norm of which nothing is known but itself and, where a test says so, its cone."""
+
+
+def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypatch):
+    monkeypatch.setitem(cones._CONES, Rounder, cones.SecondOrderCone)
+    other = problem.replace(norm=Rounder())
+    result = solve(other)
+    assert result.solver == "interior-point"
+    assert result.objective == pytest.approx(solve(problem).objective, abs=1e-6)
+    assert solve(other, "admm").gap <= 1e-4
+    refusals = {"dual-coordinate": {}, "feature-working-set": {}, "conic": {}, "admm": {"update": "exact"}}
+    for name, settings in refusals.items():
+        with pytest.raises(ValueError, match="norm=2"):
+            solve(other, name, **settings)
