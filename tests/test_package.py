@@ -78,8 +78,9 @@ def test_what_public_functions_return_is_public():
 
 
 def test_the_settings_of_every_solver_are_public():
+    problem = drsvm.Problem([[0.0], [1.0]], [0, 1], norm="inf")
     for name in solver_names()[1:]:
-        solver = type(make_solver(name, None))
+        solver = type(make_solver(name, problem))
         assert getattr(drsvm, solver.__name__) is solver and solver.__name__ in drsvm.__all__
 
 
@@ -112,8 +113,8 @@ import drsvm
 from drsvm import InteriorPoint, Problem, WassersteinSVC, WassersteinSVCCV, proximal_step, solve
 WassersteinSVC(radius="auto", norm="inf", class_weight={0: 2.0}, solver=InteriorPoint(), max_time=1)
 WassersteinSVCCV(radii=[0.1, 0.2], flip_costs=5, norms=[1, "inf"], class_weight="balanced", selection="best", cv=3)
-proximal_step([1.0], 1, [0.0], 0.0, step=1.0, radius=0.1, flip_cost=1.0, norm=math.inf)
-result: drsvm.Result = solve(Problem([[1.0], [2.0]], [0, 1], norm=math.inf), "isg", tol=1)
+proximal_step([1.0], 1, [0.0], 0.0, step=1.0, radius=0.1, flip_cost=1.0, norm="inf")
+result: drsvm.Result = solve(Problem([[1.0], [2.0]], [0, 1], norm="inf"), "isg", tol=1)
 drsvm.Probelm
 from drsvm import solev
 WassersteinSVC(radius="automatic")

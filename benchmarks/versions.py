@@ -1,0 +1,186 @@
+"""Two versions of drsvm against each other: the cases of four benchmarks, in processes that take turns.
+
+    python benchmarks/versions.py OLD NEW --tables speed throughput
+
+OLD and NEW are checkouts. In every round each version has a process of its own that runs all cases of a table once; the
+ratio of a case is that of the two medians. Epochs are
+timed by the `throughput.py` of each version.
+"""
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from _common import NORM_OF_Q, load, report, short, table, use_threads
+from _text import text_like
+
+EPOCHS = 10
+"""Epochs that are timed together."""
+
+Case = tuple[str, Callable[[], float]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("old", type=Path, help="checkout of the older version")
+    parser.add_argument("new", type=Path, help="checkout of the newer version")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--worker", nargs=2, metavar=("TABLE", "FOLDER"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    sys.path.append(str(options.new))  # for the report
+    if options.worker:
+        run_cases(options.worker[0], Path(options.worker[1]))
+        return
+    for name in options.tables:
+        with tempfile.TemporaryDirectory() as folder:
+            times = alternate(name, options, folder)
+        write_report(name, options, *times)
+
+
+def alternate(name: str, options, folder: str) -> list[list[dict[str, float]]]:
+    """Return the times of all cases, round by round, of the older and the newer version."""
+    times: list[list[dict[str, float]]] = [[], []]
+    for index in range(options.rounds):
+        for found, checkout in zip(times, (options.old, options.new), strict=True):
+            found.append(one_round(name, checkout.resolve(), Path(folder)))
+            print(f"{name}: round {index + 1}, {checkout}: {sum(found[-1].values()):.1f} s", flush=True)
+    return times
+
+
+def one_round(name: str, checkout: Path, folder: Path) -> dict[str, float]:
+    """Run all cases of a table in a process that imports drsvm from a checkout; compiled kernels are kept."""
+    cache = folder / checkout.as_posix().strip("/").replace("/", "-")
+    environment = {**os.environ, "PYTHONPATH": str(checkout), "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, __file__, str(checkout), str(checkout), "--worker", name, str(folder)]
+    printed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return json.loads(printed.splitlines()[-1])
+
+
+def run_cases(name: str, folder: Path) -> None:
+    """Print the seconds of every case of a table."""
+    print(json.dumps({label: call() for label, call in TABLES[name](folder)}))
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def speed(folder: Path) -> Iterator[Case]:
+    """Yield the instances of the paper, to a proven gap of 1e-8."""
+    from drsvm import Problem, solve
+
+    for name in ("a9a", "ijcnn1"):
+        X, y = load(name)
+        for q, l2 in ((q, l2) for l2 in (0.0, 1.0) for q in NORM_OF_Q):
+            problem = Problem(X, y, radius=0.1, flip_cost=1.0, norm=NORM_OF_Q[q], l2=l2)
+            yield (
+                f"{name}, q = {q:g}, c = {l2:g}",
+                lambda problem=problem: median_of(lambda: solve(problem, tol=1e-8), 5),
+            )
+
+
+def highdim(folder: Path) -> Iterator[Case]:
+    """Yield text-like data, as fractions of the largest radius, which is computed once for both versions."""
+    from drsvm import Problem, radius_max, solve
+
+    X, y = text_like(20_000, 60_000)
+    for q, kappa, intercept in ((q, kappa, b) for q in (2, 1) for kappa in (1.0, math.inf) for b in (False, True)):
+        problem = Problem(X, y, norm=NORM_OF_Q[q], flip_cost=kappa, fit_intercept=intercept)
+        known = folder / f"radius-{q}-{kappa}-{intercept}"
+        if not known.exists():
+            known.write_text(repr(radius_max(problem)))
+        largest = float(known.read_text())
+        for fraction, tol in ((fraction, tol) for fraction in (0.01, 0.1, 0.5) for tol in (1e-3, 1e-5)):
+            case = problem.replace(radius=fraction * largest)
+            label = f"q = {q}, κ = {kappa:g}, intercept {intercept}, {fraction:g} × radius_max, gap {tol:g}"
+            yield label, lambda case=case, tol=tol: median_of(lambda: solve(case, tol=tol, max_time=60.0))
+
+
+def throughput(folder: Path) -> Iterator[Case]:
+    """Yield epochs of the incremental methods."""
+    sys.path.insert(0, str(Path(os.environ["PYTHONPATH"]) / "benchmarks"))  # it uses names that are not public
+    import throughput as epochs
+
+    from drsvm import Problem
+
+    matrices = {"a9a": load("a9a"), "sparse": epochs.sparse_matrix(50_000), "dense": epochs.dense_matrix(50_000, 100)}
+    for name, (X, y) in matrices.items():
+        for method in epochs.methods(0):
+            if name == "sparse" and math.isinf(method.q) and method.settings:
+                continue  # a minute per run
+            problem = Problem(X, y, radius=0.1, flip_cost=1.0, norm=NORM_OF_Q[method.q])
+            yield f"{name}: {method.key}", lambda m=method, p=problem: epochs.own_clock(p, m, EPOCHS)().seconds
+
+
+def first_fit(folder: Path) -> Iterator[Case]:
+    """Yield first fits in fresh processes, with compiled kernels in the cache and with an empty one."""
+    import first_fit as fits
+
+    version = Path(os.environ["NUMBA_CACHE_DIR"])
+    data = {
+        "a1a": fits.save_data(folder / "a1a.npz", *load("a1a")),
+        "small": fits.save_data(folder / "small.npz", *fits.small_data()),
+    }
+    for kind, (program, name, container) in fits.KINDS.items():
+        warm = (program, data[name], container)
+        fits.fresh_process(*warm, cache=version)
+        yield f"{kind}; kernels in the cache", lambda warm=warm: fits.fresh_process(*warm, cache=version)["total"]
+
+        def cold(warm=warm) -> float:
+            with tempfile.TemporaryDirectory() as empty:
+                return fits.fresh_process(*warm, cache=Path(empty))["total"]
+
+        yield f"{kind}; cache empty", cold
+
+
+TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
+    "speed": speed,
+    "highdim": highdim,
+    "throughput": throughput,
+    "first_fit": first_fit,
+}
+
+
+def median_of(call, repeats: int = 1) -> float:
+    """Return the median time of a few calls after one that does not count."""
+    call()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+# --- reporting ----------------------------------------------------------------------------------------------------
+
+
+def write_report(name: str, options, old: list[dict[str, float]], new: list[dict[str, float]]) -> None:
+    rows, ratios = [], []
+    for label in old[0]:
+        before, after = (statistics.median(found[label] for found in version) for version in (old, new))
+        ratios.append(after / before)
+        rows.append([label, short(1000 * before), short(1000 * after), short(after / before)])
+    mean = statistics.geometric_mean(ratios)
+    sections = [
+        f"**Geometric mean of the ratios: {mean:.3f}** (new over old; smallest {min(ratios):.2f}, largest "
+        f"{max(ratios):.2f}). Medians of {options.rounds} rounds in which processes of the two versions take turns; "
+        "milliseconds.",
+        table(["case", "old", "new", "new / old"], rows),
+    ]
+    report(f"versions-{name}", f"Two versions: {name}", sections)
+
+
+if __name__ == "__main__":
+    use_threads(len(os.sched_getaffinity(0)))
+    np.seterr(all="ignore")
+    main()
