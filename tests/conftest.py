@@ -1,7 +1,7 @@
 """Settings and fixtures shared by all tests.
 
-Environment variables: DRSVM_HYPOTHESIS_PROFILE chooses how many random examples are tried (dev, ci, long), DRSVM_DATA
-names the folder of the data sets (NAME.svm.xz), DRSVM_REFERENCE the folder of their proven optima (optima.csv).
+Environment variables: DRSVM_HYPOTHESIS_PROFILE sets the number of random examples (dev, ci, long), DRSVM_DATA is the
+folder of the data sets (NAME.svm.xz), DRSVM_REFERENCE the folder of their proven optima (optima.csv).
 """
 
 import csv
@@ -40,7 +40,7 @@ class ProvenOptimum(NamedTuple):
 
 
 def file_in_folder_of(variable, name):
-    """Return the path of a file in the folder that the environment variable names; skip the test if there is none."""
+    """Return the path of a file in the folder given by an environment variable; skip the test if there is none."""
     folder = os.environ.get(variable)
     if not folder:
         pytest.skip(f"{variable} is not set")
@@ -73,13 +73,13 @@ def read_optima(path):
 
 @pytest.fixture
 def load_dataset():
-    """Return a function that gives (X, y) of a data set by name; its tests carry the marker `data`."""
+    """Return a function that loads (X, y) of a data set by name; tests that use it are marked `data`."""
     return lambda name: read_dataset(file_in_folder_of("DRSVM_DATA", f"{name}.svm.xz"))
 
 
 @pytest.fixture
 def proven_optimum():
-    """Return a function that gives the proven optimum for (data set, weight norm q, ridge c)."""
+    """Return a function that looks up the proven optimum for (data set, weight norm q, ridge c)."""
 
     def lookup(dataset, q, c):
         return read_optima(file_in_folder_of("DRSVM_REFERENCE", "optima.csv"))[dataset, float(q), float(c)]

@@ -1,7 +1,7 @@
-"""Random instances at the ends of all scales, what must hold of any solver's answer to them, and a watched process.
+"""Random instances with extreme scales, conditions on every solver's result, and a monitored process.
 
-A solve that hangs in compiled code hears neither a time limit nor an alarm, so solves run in a child process, which is
-killed when one of them takes too long.
+A solve that hangs in compiled code ignores time limits and alarms, so solves run in a child process, which is killed
+when one of them takes too long.
 """
 
 import json
@@ -31,7 +31,7 @@ SOLVERS = (
 )
 
 WATCHDOG, WARM_UP = 10.0, 600.0
-"""Seconds after which a solve counts as hung, and in which all kernels are compiled."""
+"""Time limits in seconds for one solve and for compiling all kernels."""
 
 EPS = 2.0**-52
 
@@ -40,7 +40,7 @@ EPS = 2.0**-52
 
 
 def extreme_instance(seed):
-    """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge, and data that degenerate."""
+    """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge, often degenerate data."""
     rng = np.random.default_rng((seed, 2))
     X, y = extreme_rows(rng)
     if rng.random() < 0.3:
@@ -62,11 +62,11 @@ def extreme_rows(rng):
     """Return rows and labels of both classes."""
     n, d = 1 + log_uniform_integer(rng, 29), int(rng.integers(1, 16))
     X = rng.normal(size=(n, d))
-    if rng.random() < 0.3:  # entries of different sizes, many of them 0
+    if rng.random() < 0.3:  # entries of different magnitudes, many of them 0
         X *= power(rng, -2, 0, (n, d)) * (rng.random((n, d)) < rng.uniform(0.2, 1.0))
     y = np.where(X @ rng.normal(size=d) + rng.choice([0.0, 1.0]) * rng.normal(size=n) > 0, 1, -1)
     y = np.full(n, rng.choice([-1, 1])) if rng.random() < 0.2 else y
-    y[0], y[-1] = 1, -1  # often one row of its class
+    y[0], y[-1] = 1, -1  # often the only rows of their classes
     if rng.random() < 0.3:
         X = np.round(X)
     if rng.random() < 0.3:
@@ -80,14 +80,14 @@ def extreme_rows(rng):
 
 
 def extreme_radius(rng, X, flip_cost):
-    """Return a radius that is 0, tiny or huge or, in every third case, of the size that the features call for."""
+    """Return a radius that is 0, tiny or huge or, in a third of the cases, on the scale of the features."""
     if rng.random() < 1 / 3:
         return float(power(rng, -4, 1) * min(np.abs(X).mean(dtype=float), flip_cost or 1.0))
     return float(rng.choice([0.0, 1e-12, 1e-6, 1e-3, 0.1, 1.0, 1e8, power(rng, -12, 8)]))
 
 
 def extreme_limits(seed, solver):
-    """Return tolerance and limits of a run."""
+    """Return the tolerance and limits of a run."""
     rng = np.random.default_rng((seed, SOLVERS.index(solver), 3))
     limits = {"tol": float(power(rng, -8, -1)), "max_time": float(rng.uniform(0.5, 2.0))}
     if rng.random() < 0.5:
@@ -100,11 +100,11 @@ def power(rng, low, high, size=None):
 
 
 def solvers_for(problem):
-    """Return the solvers that take a problem: working sets of features are for sparse weights."""
+    """Return the solvers that accept a problem: feature working sets need sparse weights."""
     return [name for name in SOLVERS if name != "feature-working-set" or math.isinf(problem.norm.p)]
 
 
-# --- what must hold of an answer --------------------------------------------------------------------------------------
+# --- conditions on a result -------------------------------------------------------------------------------------------
 
 
 def complaints_about(problem, result, max_time, patience):
@@ -124,21 +124,21 @@ def complaints_about(problem, result, max_time, patience):
         yield f"lower bound {result.lower_bound} above the objective {result.objective}"
     plain = Plain.of(problem).best_value(result.weights, result.intercept)
     if abs(plain - result.objective) > noise:
-        yield f"objective {result.objective}, computed anew {plain}"
+        yield f"objective {result.objective}, recomputed {plain}"
     again, slack = proven_again(problem, result)
     if again < result.lower_bound - slack:
-        yield f"lower bound {result.lower_bound}, proven anew {again}"
+        yield f"lower bound {result.lower_bound}, but the multipliers prove {again}"
 
 
 def primal_noise(problem, weights, intercept):
-    """Return the size of roundings in the objective of a classifier, and in a bound as far as it concerns this one."""
+    """Return the size of rounding errors in the objective of a classifier, and in bounds compared with it."""
     X = np.abs(Plain.of(problem).X)
     terms = 1.0 + problem.sample_weight @ (X @ np.abs(weights)) + abs(intercept)
     return 16.0 * sum(X.shape) * EPS * float(terms)
 
 
 def proven_again(problem, result):
-    """Return the bound that the multipliers prove, and the size of its roundings."""
+    """Return the bound that the multipliers prove, and the size of its rounding errors."""
     alpha, beta = (values[problem.kept] if problem.kept is not None else values for values in duals(result))
     sizes = (alpha + beta) @ np.abs(Plain.of(problem).X)
     noise = 16.0 * problem.n_rows * EPS * float(sizes.sum())
@@ -157,7 +157,7 @@ def duals(result):
 
 
 def contradictions(answers):
-    """Yield where the bound of one solver lies above the objective of another one."""
+    """Yield the cases in which the bound of one solver lies above the objective of another."""
     for name, answer in answers.items():
         for other, rival in answers.items():
             within = rival["norm"] <= answer["weight_bound"]
@@ -169,7 +169,7 @@ def contradictions(answers):
 
 
 def answer_to(seed, solver, patience):
-    """Return the figures of one solve, with complaints."""
+    """Return the figures of one solve and the complaints about it."""
     problem, limits = extreme_instance(seed), extreme_limits(seed, solver)
     try:
         result = solve(problem, solver, random_state=0, **limits)
@@ -189,7 +189,7 @@ def answer_to(seed, solver, patience):
 
 
 def warm_up():
-    """Compile all kernels, or load them: that takes longer than a solve."""
+    """Compile or load all kernels, which takes longer than a solve."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 3 == 0, 1, -1)
     for norm in NORMS:
@@ -200,7 +200,7 @@ def warm_up():
 
 
 def child(connection):
-    """Answer requests (seed, solver, patience) until there are no more."""
+    """Answer requests (seed, solver, patience) until the connection closes."""
     warnings.simplefilter("error")
     warm_up()
     connection.send("ready")
@@ -212,7 +212,7 @@ def child(connection):
 
 
 class Watched:
-    """A child process that solves; it is replaced when a solve hangs."""
+    """A child process that runs solves; it is replaced when one hangs."""
 
     def __init__(self, patience):
         self.patience = patience
@@ -256,7 +256,7 @@ class Watched:
         return json.loads(reply)
 
     def complaints(self, seed):
-        """Return all that is wrong with the answers of the solvers to one instance."""
+        """Return everything that is wrong with the results of the solvers for one instance."""
         solvers = solvers_for(extreme_instance(seed))
         answers = {solver: self.answer(seed, solver) for solver in solvers}
         found = [f"{solver}: {text}" for solver, answer in answers.items() for text in answer["complaints"]]

@@ -30,7 +30,7 @@ def unbounded_instance(seed, max_rows=300, max_features=400):
 
 
 def well_conditioned_instance(seed, n, d, **parameters):
-    """Return a problem on Gaussian rows with a few wrong labels; parameters that are not given are moderate."""
+    """Return a problem on Gaussian rows with a few wrong labels; the default parameters are moderate."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     y = np.where(X @ rng.normal(size=d) + rng.normal(size=n) > 0, 1, -1)
@@ -47,7 +47,7 @@ def random_flip_cost(rng):
 
 
 def random_radius(rng, X, flip_cost):
-    """Return a radius from 0 to 10, in two of three cases of the size that features and flip cost call for."""
+    """Return a radius from 0 to 10, in two thirds of the cases on the scale of the features and the flip cost."""
     radius = rng.choice([*RADII, 10.0 ** rng.uniform(-5, 1)])
     unit = min(np.abs(X).mean(), 0.3 * flip_cost or 1.0)
     return float(min(10.0, radius * unit) if rng.random() < 2 / 3 else radius)
@@ -109,7 +109,7 @@ def random_labels(rng, X, separable):
 
 
 def random_scales(rng, d):
-    """Return factors of the columns: a common one in every second case, separate ones in every fifth."""
+    """Return column scales: a common factor in half of the cases, separate factors in a fifth."""
     common = 10.0 ** rng.uniform(-3, 3) if rng.random() < 0.5 else 1.0
     separate = 10.0 ** rng.uniform(-3, 3, size=d) if rng.random() < 0.2 else np.ones(d)
     return np.maximum(common * separate, 1e-3)

@@ -1,4 +1,4 @@
-"""Small random problems of every kind, and the mathematics once more, written plainly, to compare with."""
+"""Small random problems of every kind, and a plain reference implementation of the formulas."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}
 
 
 def random_rows(rng, n, d, kind):
-    """Return n rows of d features with two labels; many kinds have ties, which is where the trouble is."""
+    """Return n rows of d features with two labels; many kinds have ties, which are the difficult cases."""
     y = np.where(np.arange(n) % 2 == 0, 1, -1)
     rng.shuffle(y)
     X = rng.normal(size=(n, d)) + 0.7 * y[:, None]
@@ -66,7 +66,7 @@ def sample_weights(draw, y):
 def problems(
     draw, radius=None, flip_cost=None, norm=None, l2=None, fit_intercept=None, scales=(1.0, 1e-6, 1e6), **size
 ):
-    """Draw a problem; a parameter that is given stays as it is, up to the unit of length that is drawn as well."""
+    """Draw a problem; given parameters are only scaled by the unit of length, which is drawn as well."""
     X, y = draw(rows(**size))
     unit = draw(st.sampled_from(scales))
     radius = draw(amounts(0.0, 0.1)) if radius is None else radius
@@ -86,7 +86,7 @@ def problems(
 
 @st.composite
 def classifiers(draw, problem):
-    """Draw weights and intercept of any size for a problem; 0 too."""
+    """Draw weights and an intercept of any size, including 0, for a problem."""
     rng = generator(draw)
     size = draw(st.sampled_from([0.0, 0.01, 0.3, 1.0, 10.0, 1e4])) / problem.typical_row_norm()
     w = np.round(size * rng.normal(size=problem.n_features), draw(st.sampled_from([0, 20])))
@@ -95,7 +95,7 @@ def classifiers(draw, problem):
 
 @dataclass(frozen=True)
 class Plain:
-    """A problem in dense arrays and plain formulas, read off the data that it was given."""
+    """A problem in dense arrays and plain formulas."""
 
     X: np.ndarray
     y: np.ndarray
@@ -136,11 +136,11 @@ class Plain:
         return sorted([norm, *breakpoints[breakpoints > norm]])
 
     def best_value(self, w, b=0.0):
-        """The objective with the best λ, by trying all of them."""
+        """The objective with the best λ, by trying all candidates."""
         return min(self.value(w, b, price) for price in self.candidate_prices(w, b))
 
     def dual_constraints(self, alpha, beta, intercept):
-        """Pairs (name, violation): how far each constraint of the dual is violated, over its natural size."""
+        """Pairs (name, violation): how far each dual constraint is violated, relative to its natural scale."""
         v, e = self._v(alpha, beta), self._e(beta)
         yield "alpha ≥ 0", max(0.0, -alpha.min())
         yield "beta ≥ 0", max(0.0, -beta.min())
@@ -191,7 +191,7 @@ STRANGE_DATA = {
     "duplicates": (np.repeat([[1.0, 0.5], [-1.0, 0.25]], 20, axis=0), [1] * 20 + [-1] * 20),
     "unequal columns": (np.array([[1.0, 1e6], [-1.0, 1e6], [0.5, -1e6], [1e-6, 0.0]]), [1, -1, 1, -1]),
 }
-"""Small data that every solver must take without a fuss."""
+"""Small data sets that every solver must handle."""
 
 
 def best_constant(problem):

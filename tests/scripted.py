@@ -1,4 +1,4 @@
-"""A solver that does what a test tells it, and a small problem for it."""
+"""A solver that follows a script, and a small problem for it."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BALL = {"radius": 0.1, "flip_cost": math.inf}
 
 @dataclass(frozen=True)
 class Scripted(Solver):
-    """Offers the given candidates one after the other; an exception among them is raised by the step instead."""
+    """Offers the given candidates one after another; an exception among them is raised by the step instead."""
 
     name = "scripted"
     default_tol = 1e-6

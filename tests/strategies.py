@@ -20,13 +20,13 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"q={nor
 
 
 def norm_of(vector, order):
-    """Return the norm by its definition, without a line of the library."""
+    """Return the norm by its definition, without using the library."""
     sizes = np.abs(vector).tolist()
     return {1: math.fsum, 2: lambda entries: math.hypot(*entries), math.inf: max}[order](sizes)
 
 
 def run_python(code, timeout, **environment):
-    """Return what the code prints when it runs in a process of its own."""
+    """Return what the code prints when it runs in a separate process."""
     tests = Path(__file__).parent
     folders = [tests, tests.parent, *(folder for folder in tests.iterdir() if folder.is_dir())]
     paths = [*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -38,7 +38,7 @@ def run_python(code, timeout, **environment):
     return done.stdout
 
 
-# Strategies are built once (cached): building them anew in every example takes longer than drawing from them.
+# Strategies are cached: rebuilding them in every example takes longer than drawing from them.
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Imports run one way: what a room knows of others is what ARCHITECTURE.md says."""
+"""Imports go in one direction only, as described in ARCHITECTURE.md."""
 
 import ast
 from graphlib import TopologicalSorter
@@ -23,15 +23,15 @@ ROOMS = [
     {"cli"},
     {"__main__"},
 ]
-"""Rooms and single files, in the order in which they know each other: each knows those above, and none below.
+"""Folders (rooms) and single files in order: each may import only from those above it.
 
-Rooms of one line know nothing of each other.
+Rooms on the same line do not import each other.
 """
 
 FLOOR = {room: floor for floor, rooms in enumerate(ROOMS) for room in rooms}
 
 FOR_READERS_OF_TYPES = ("drsvm",)
-"""The package itself names everything it offers, for type checkers; at run time it imports none of it."""
+"""The package lists all public names for type checkers; at run time it imports none of them."""
 
 
 def module_name(path: Path) -> str:
@@ -43,7 +43,7 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
 def imported(name: str) -> set[str]:
-    """Return the modules of the package that a module imports, also inside of functions."""
+    """Return the modules of the package that a module imports, also inside functions."""
     found = set()
     for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -56,7 +56,7 @@ def imported(name: str) -> set[str]:
 
 
 def home(module: str, name: str) -> str:
-    """Return the module that an import is about: one of a room, the room itself, or the home of a public name."""
+    """Return the module that an import refers to: one in a room, the room itself, or the home of a public name."""
     if module == "drsvm" and name in drsvm._HOME:
         return f"drsvm.{drsvm._HOME[name]}"
     return inner if (inner := f"{module}.{name}") in MODULES else module
@@ -67,7 +67,7 @@ def room(name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted(MODULES.keys() - set(FOR_READERS_OF_TYPES)))
-def test_no_room_knows_one_below(name):
+def test_no_room_imports_from_one_below(name):
     others = {other for other in imported(name) if other != "drsvm" and room(other) != room(name)}
     assert not {other for other in others if FLOOR[room(other)] >= FLOOR[room(name)]}
 

@@ -1,4 +1,4 @@
-"""The estimators among their peers: searches, calibration, data frames, routing, copies, threads and processes."""
+"""The estimators within scikit-learn: searches, calibration, data frames, routing, copies, threads and processes."""
 
 import multiprocessing
 import pickle
@@ -159,7 +159,7 @@ class Recorder:
         self.names.append(context.task_name)
 
 
-def test_callbacks_hear_of_paths_and_refit(two_classes):
+def test_callbacks_are_notified_of_paths_and_refit(two_classes):
     recorder = Recorder()
     WassersteinSVCCV(**SMALL_SEARCH).set_callbacks(recorder).fit(*two_classes)
     assert recorder.names == ["path"] * 6 + ["refit", "fit"]
@@ -218,7 +218,7 @@ def test_sparse_weights_predict_the_same(flowers):
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_fits_side_by_side_are_the_fits_one_by_one(backend, flowers):
+def test_parallel_fits_equal_sequential_fits(backend, flowers):
     X, y = flowers
     alone = cross_validate(WassersteinSVC(), X, y, cv=3, return_estimator=True)
     with joblib.parallel_backend(backend, n_jobs=2):

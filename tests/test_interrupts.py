@@ -1,4 +1,4 @@
-"""Ctrl-C as a real signal, at random moments: a result that says so, or a plain KeyboardInterrupt, and soon."""
+"""Ctrl-C as a real signal, at random times: it quickly leads to an interrupted result or a KeyboardInterrupt."""
 
 import os
 import random
@@ -67,7 +67,7 @@ OFTEN = ("interior-point", "ippa", "conic", "radius_path", "fit, many classes, t
 
 
 def interrupted(task, rows=3000, features=30, delay=0.5):
-    """Return what a process says of its end, and the seconds from the signal to the end."""
+    """Return what a process prints when it ends, the seconds from the signal to that, and its error output."""
     tests = Path(__file__).parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests.parent), os.environ.get("PYTHONPATH", "")])}
     code = CHILD.format(task=TASKS[task], rows=rows, features=features)
@@ -76,14 +76,14 @@ def interrupted(task, rows=3000, features=30, delay=0.5):
         assert child.stdout.readline() == "ready\n", child.stderr.read()
         time.sleep(delay)
         try:
-            # Python drops an exception that a signal raises inside a destructor, so a second signal is fair.
+            # Python drops an exception that a signal raises inside a destructor, so more than one may be needed.
             for _ in range(3):
                 began = time.monotonic()
                 child.send_signal(signal.SIGINT)
                 answered, _, _ = select.select([child.stdout], [], [], 10.0)
                 if answered:
                     break
-            assert answered, "three signals were not heard"
+            assert answered, "no reaction to three signals"
             said = child.stdout.readline().strip()
             seconds = time.monotonic() - began
             _, complaints = child.communicate(timeout=30)

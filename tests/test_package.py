@@ -1,4 +1,4 @@
-"""The package as a whole: its public names, and what importing it leaves alone."""
+"""The package as a whole: its public names, and what importing it does not do."""
 
 import ast
 import importlib.metadata
@@ -96,7 +96,7 @@ def what_type_checkers_see():
     (guard,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     seen = [node for node in tree.body if node is not guard] + guard.body
     imports = [node for node in guard.body if isinstance(node, ast.ImportFrom)]
-    # `import A as A` is how a module says that it passes a name on.
+    # `import A as A` marks a re-export.
     names = {alias.asname: node.module for node in imports for alias in node.names if alias.name == alias.asname}
     return names, {node.name for node in seen if isinstance(node, ast.FunctionDef)}
 
@@ -104,7 +104,7 @@ def what_type_checkers_see():
 def test_type_checkers_see_the_public_names_and_no_others():
     names, functions = what_type_checkers_see()
     assert names == {name: f"drsvm.{module}" for name, module in drsvm._HOME.items()}
-    assert functions == set()  # a __getattr__ among them would stand for every misspelt name
+    assert functions == set()  # a __getattr__ among them would accept every misspelt name
 
 
 TYPED = """
@@ -156,5 +156,5 @@ def test_the_version_is_a_version():
     assert [part.isdigit() for part in drsvm.__version__.split(".")[:2]] == [True, True]
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (Path(drsvm.__file__).parent / "py.typed").exists()

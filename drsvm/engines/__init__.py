@@ -1,1 +1,1 @@
-"""Where the rows and their state live: d-sized sums and scalars cross this border, nothing of the size of the data."""
+"""Engines store the rows and their state; they return d-sized sums and scalars, nothing of the size of the data."""

@@ -1,4 +1,4 @@
-"""The engine on the cores of one machine: blocks of rows, threads over groups of blocks."""
+"""The CPU engine: blocks of rows, threads over groups of blocks."""
 
 import math
 import operator
@@ -19,20 +19,20 @@ from drsvm.kernels import interior_point as kernel
 from drsvm.model.problem import Problem
 
 BLOCK_BYTES = 1 << 21
-"""A block of rows and its state should stay in a core's cache while several products go over it."""
+"""Target size of a block of rows with its state, so that it stays in a core's cache during several products."""
 
 LEAST_ROWS_FOR_BLAS = 512
-"""Fewest rows of a block with many features: every block costs an addition to a matrix of their size."""
+"""Fewest rows of a block with many features: every block adds to a d × d matrix."""
 
 THREAD_WORK = 50_000
-"""Stored entries a thread must have to be worth waking."""
+"""Fewest stored entries that make another thread worthwhile."""
 
 WIDE_FROM = 1000
-"""With fewer features the d-sized system is used even where there are fewer rows: it is the more accurate one."""
+"""With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
 
 def is_wide(n: int, d: int) -> bool:
-    """Say whether the system is that of the rows, not that of the features."""
+    """Return whether to solve the system of the rows instead of that of the features."""
     return n < d and d > WIDE_FROM
 
 
@@ -48,7 +48,7 @@ class _Block:
 
 
 class _Rates:
-    """How soon the samples run into their boundaries: the largest rates, and the weight behind each length of step.
+    """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
 
     A rate is 1 / the longest step; row 0 is for the slacks, row 1 for the multipliers.
     """
@@ -68,17 +68,17 @@ class _Rates:
         return total
 
     def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and the dual rate that only samples of the given share of the weight exceed."""
+        """Return the primal and dual rates that only samples with the given share of the weight exceed."""
         rates = -self.smallest_change
         for k, behind in enumerate(np.cumsum(self.bins, axis=1)):
-            steps = np.searchsorted(behind, share, side="right")  # the first bin that may not be left behind
+            steps = np.searchsorted(behind, share, side="right")  # the first bin that must not be left behind
             if steps > 0:
                 rates[k] = min(rates[k], kernel.BINS / steps)
         return float(rates[0]), float(rates[1])
 
 
 def _add(parts) -> Any:
-    """Add what the threads return, in the order of the rows."""
+    """Add the results of the threads, in the order of the rows."""
     return reduce(operator.add, parts)
 
 
@@ -103,7 +103,7 @@ class CpuEngine(Engine):
         self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(n, d) else None
 
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
-        """Cut the rows into blocks of one size, equally many for every thread."""
+        """Split the rows into blocks of equal size, the same number for every thread."""
         n = problem.n_rows
         least = LEAST_ROWS_FOR_BLAS if stored > FEW_FEATURES * n else 64
         largest = max(least, int(BLOCK_BYTES / (8 * stored / n + 128)))
@@ -127,9 +127,9 @@ class CpuEngine(Engine):
             self._pool.shutdown()
 
     def _over_blocks(self, work: Callable[[list[_Block]], Any]) -> list[Any]:
-        """Call work on each thread's share of the blocks; the answers come in the order of the rows.
+        """Call work on each thread's share of the blocks; return the results in the order of the rows.
 
-        numpy's warnings are a matter of each thread: what overflows there is judged by whoever gets the sums.
+        numpy's warnings are set per thread; they are off here, and the caller handles overflow in the sums.
         """
         work = np.errstate(all="ignore")(work)
         if self._pool is None:

@@ -1,6 +1,6 @@
-"""The border between a solver and the rows: d-sized sums and scalars cross it, nothing of the size of the data.
+"""The interface between a solver and the rows: d-sized sums and scalars cross it, nothing of the size of the data.
 
-The interior point knows the samples through these methods only; an engine for another machine is one that has them.
+The interior-point solver accesses the samples only through these methods; an engine for other hardware implements them.
 """
 
 from abc import ABC, abstractmethod
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Curvature(NamedTuple):
-    """What the samples add to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
+    """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
     gram: np.ndarray | None  # w × w, in the upper triangle; None in the wide form
     column: np.ndarray  # (w, b) × λ
@@ -22,7 +22,7 @@ class Curvature(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What the samples say of the predictor's direction, and what they add to the corrector's right-hand side."""
+    """Effect of the predictor's direction on the samples, and their part of the corrector's right-hand side."""
 
     primal_rate: float  # 1 / longest primal step
     dual_rate: float
@@ -44,11 +44,11 @@ class DualSums(NamedTuple):
 
 
 class WideProducts(ABC):
-    """What the system of the rows needs of them, where they are fewer than the features."""
+    """Products for the system of the rows, used if there are fewer rows than features."""
 
     @abstractmethod
     def dot(self, v) -> np.ndarray:
-        """Return x_i·v of every row."""
+        """Return x_i·v for every row."""
 
     @abstractmethod
     def transposed_dot(self, c) -> np.ndarray:
@@ -60,34 +60,34 @@ class WideProducts(ABC):
 
     @abstractmethod
     def curvature_of_features(self, h) -> np.ndarray:
-        """Return about Σ_i h_i x_ij² for every feature, as if the rows differed in their length only."""
+        """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
 
 
 class Engine(ABC):
     """Rows and per-sample state of one interior-point run.
 
-    Every sample has multipliers α, β, γ and slacks. A step is `curvature`, `predict` along the predictor's direction,
-    `longest_steps` along the corrected one, perhaps `recorrect`, and `move`.
+    Every sample has multipliers α, β, γ and slacks. A step consists of `curvature`, `predict` along the predictor's
+    direction, `longest_steps` along the corrected one, optionally `recorrect`, and `move`.
     """
 
     n_linear: int
     """Number of unknowns in (w, b)."""
 
     flips: bool
-    """Whether any label can be flipped; otherwise a sample has two constraints, not three."""
+    """Whether labels can be flipped; otherwise a sample has two constraints instead of three."""
 
     kappa: float
-    """Price of a flip, 0 where there is none."""
+    """Cost of a flip, 0 if labels cannot be flipped."""
 
     small: bool
-    """Whether passes over the rows cost next to nothing."""
+    """Whether passes over the rows are cheap."""
 
     wide: WideProducts | None
-    """Products with all rows, where the system is that of the rows; None where it is that of the features."""
+    """Products with all rows, if the system is that of the rows; None if it is that of the features."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what the engine holds, such as threads."""
+        """Release resources such as threads."""
 
     @abstractmethod
     def center(self, point, level: float, mu: float) -> None:
@@ -99,7 +99,7 @@ class Engine(ABC):
 
     @abstractmethod
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-        """Follow the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
+        """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
 
     @abstractmethod
     def longest_steps(
@@ -111,36 +111,36 @@ class Engine(ABC):
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         """Form a new correction for steps of the given lengths; return its part of the right-hand side.
 
-        The old direction is set aside: `swap` brings it back.
+        The old direction is kept: `swap` restores it.
         """
 
     @abstractmethod
     def swap(self) -> None:
-        """Exchange the direction in use with the one set aside."""
+        """Exchange the current direction and the kept one."""
 
     @abstractmethod
     def move(self, primal: float, dual: float, left: float = 0.0) -> float:
-        """Go the given steps along the corrected direction and return Σ multiplier · slack.
+        """Take the given steps along the corrected direction and return Σ multiplier · slack.
 
-        Samples that cannot follow keep the share `left` of what they would use up.
+        Samples that cannot follow keep the share `left` of the slack or multiplier that limits them.
         """
 
     @abstractmethod
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β after a change that keeps all products, as far along it as is safe; the state stays."""
+        """Return α and β after the longest safe step that preserves all products; the state does not change."""
 
     @abstractmethod
     def dual_sums(self) -> DualSums:
-        """Return what the multipliers add up to, on each of the two sides that an intercept keeps in balance."""
+        """Return the sums of the multipliers on each of the two sides that an intercept balances."""
 
     @abstractmethod
     def save(self) -> Any:
-        """Return a copy of the state of all samples, for `load` alone to look into."""
+        """Return a copy of the state of all samples, in a format private to `load`."""
 
     @abstractmethod
     def load(self, saved: Any) -> None:
-        """Go back to a saved state."""
+        """Restore a saved state."""
 
     @abstractmethod
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β of every row."""
+        """Return α and β for every row."""

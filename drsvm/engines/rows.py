@@ -10,13 +10,13 @@ from scipy import sparse
 from drsvm.kernels import rows as kernel
 
 DENSE_FROM = 0.3
-"""Share of nonzeros from which BLAS on dense blocks is quicker than the sparse kernels."""
+"""Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""
 
 SMALL = 100_000
-"""A matrix with so few entries, zeros included, is worked on as a dense one: nothing need be compiled for it."""
+"""A matrix with at most this many entries, zeros included, is treated as dense: this needs no compilation."""
 
 FEW_FEATURES, MANY_ROWS = 48, 5000
-"""Number of features up to which a loop over tiles forms a Gram matrix quicker than BLAS; with fewer rows than these it
+"""Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
 is not worth the second that it takes to compile."""
 
 
@@ -38,7 +38,7 @@ class Rows(ABC):
     def gram(self, first: int, last: int, h, coefficients, out, sums) -> None:
         """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, and do `transposed_dot` with sums in the same pass.
 
-        The rest of out is left as it comes. h ≥ 0.
+        The rest of out is unspecified. h ≥ 0.
         """
 
     @abstractmethod
@@ -47,11 +47,11 @@ class Rows(ABC):
 
     @abstractmethod
     def add_row_gram(self, features: slice, scale, out) -> None:
-        """Add Σ_j s_j² x_ij x_kj over some features to the upper triangle of out; the rest is left as it comes."""
+        """Add Σ_j s_j² x_ij x_kj over some features to the upper triangle of out; the rest is unspecified."""
 
     @abstractmethod
     def cut_features(self, parts: int) -> list[slice]:
-        """Return at most so many parts of the features that `add_row_gram` takes one at a time."""
+        """Split the features into at most this many parts, for `add_row_gram`."""
 
     @abstractmethod
     def block(self, first: int, last: int) -> np.ndarray:
@@ -126,16 +126,16 @@ class SparseRows(Rows):
         out += (scaled @ scaled.T).toarray()
 
     def cut_features(self, parts):
-        return [slice(None)]  # columns cannot be cut out of rows at little cost
+        return [slice(None)]  # slicing columns of a CSR array is expensive
 
 
 def add_gram(A, out) -> None:
-    """Add AᵀA. numpy does half of the work (it knows the product as symmetric) and lets other threads run meanwhile."""
+    """Add AᵀA. numpy recognises the symmetric product, does half of the work and releases the GIL."""
     out += A.T @ A
 
 
 def rows_of(X) -> Rows:
-    """Return the rows of a checked matrix; a small sparse one, or one with few zeros, is turned into a dense one."""
+    """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense."""
     if not sparse.issparse(X):
         return DenseRows(X)
     size = X.shape[0] * X.shape[1]

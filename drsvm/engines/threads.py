@@ -1,4 +1,4 @@
-"""How many threads BLAS may use: small vectors are quicker with one, and blocks of rows have threads of their own."""
+"""Thread counts: BLAS is faster with one thread on small vectors, and blocks of rows have their own threads."""
 
 import os
 import threading
@@ -20,9 +20,9 @@ def _controller():
 
 @contextmanager
 def single_threaded_blas():
-    """Hold BLAS to one thread.
+    """Limit BLAS to one thread.
 
-    The setting belongs to the process: the first of several runs side by side makes it, the last one takes it back.
+    The setting is process-wide: the first of several concurrent runs makes it, the last one reverts it.
     """
     global _users, _limit
     with _lock:
@@ -40,8 +40,8 @@ def single_threaded_blas():
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use, which may be fewer than the machine has."""
+    """Return the number of cores this process may use, which may be fewer than the machine has."""
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1

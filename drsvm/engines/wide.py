@@ -1,4 +1,4 @@
-"""All rows at once, for the system of the rows where they are fewer than the features."""
+"""Products with all rows, for the system of the rows if there are fewer rows than features."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from drsvm.engines.engine import WideProducts
 from drsvm.engines.rows import Rows
 
 CHUNK = 1024
-"""Features that a thread takes into a Gram matrix at a time."""
+"""Number of features that a thread adds to a Gram matrix at a time."""
 
 
 class WideRows(WideProducts):
@@ -47,7 +47,7 @@ class WideRows(WideProducts):
         return np.sum(self._in_parallel(work, self._row_parts), axis=0)
 
     def gram(self, scale) -> np.ndarray:
-        # One that has the same scale for all features is formed once, and multiplied after that.
+        # With the same scale for all features, the matrix is formed only once and then multiplied.
         if scale.min() < scale.max():
             return self._form_gram(scale)
         if self._plain_gram is None:

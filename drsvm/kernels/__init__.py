@@ -1,1 +1,1 @@
-"""Compiled inner loops: functions of arrays and scalars."""
+"""Compiled inner loops on arrays and scalars."""

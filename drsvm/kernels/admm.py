@@ -1,4 +1,4 @@
-"""The part of an ADMM iteration that treats every sample on its own, in one pass without temporaries."""
+"""The per-sample part of an ADMM iteration, in one pass without temporaries."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from drsvm.kernels.compiling import FAST, kernel
 @kernel(fastmath=FAST)
 def nearest_split(v, reach, flip_level):
     """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_level = κλ."""
-    if flip_level < 2.0:  # the two slopes meet above 0
+    if flip_level < 2.0:  # the two pieces cross above 0
         first = last = 0.5 * flip_level
     else:
         first, last = 1.0, flip_level - 1.0
@@ -21,7 +21,7 @@ def nearest_split(v, reach, flip_level):
 
 @kernel(inner=True, fastmath=FAST)
 def _shares(slope, flip_level):
-    """Return α/π and β/π of the multipliers that a slope g of the loss stands for."""
+    """Return α/π and β/π of the multipliers that correspond to a slope g of the loss."""
     if flip_level < 2.0:
         return 0.5 * (1.0 - slope), 0.5 * (1.0 + slope)
     return max(-slope, 0.0), max(slope, 0.0)
@@ -29,10 +29,10 @@ def _shares(slope, flip_level):
 
 @kernel(fastmath=FAST)
 def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxation, split, slopes, coefficients):
-    """Move the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
+    """Update the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
 
-    `decision` holds w·x_i. Returns, as an array: the loss at the margins m; Σ (α + β) and Σ β of the multipliers
-    that g stands for; the squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
+    `decision` contains w·x_i. Returns an array: the loss at the margins m; Σ (α + β) and Σ β of the multipliers for g;
+    the squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
     """
     loss = mass = flipped = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
@@ -60,7 +60,7 @@ def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxat
 
 @kernel(fastmath=FAST)
 def masses(slopes, weights, flip_level):
-    """Return Σ (α + β) and Σ β of the multipliers that the slopes g stand for."""
+    """Return Σ (α + β) and Σ β of the multipliers for the slopes g."""
     mass = flipped = 0.0
     for i in range(slopes.size):
         alpha, beta = _shares(slopes[i], flip_level)
@@ -71,7 +71,7 @@ def masses(slopes, weights, flip_level):
 
 @kernel()
 def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
-    """Add share · (α, β), the multipliers that the slopes g stand for at the given κλ."""
+    """Add share · (α, β), the multipliers for the slopes g at the given κλ."""
     for i in range(slopes.size):
         alpha, beta = _shares(slopes[i], flip_level)
         hinge_dual[i] += share * weights[i] * alpha

@@ -1,10 +1,7 @@
-"""Sums over the sizes of all weights beyond a limit, for a limit that hardly moves from step to step.
+"""Sums over all weights of magnitude above a limit that changes little from step to step.
 
-Weights whose size is within a band around the limit are members, and looked at one by one. Those above the band count
-by sum and number, those below do not count. When the limit leaves the band, a new one is built.
-
-`weights` starts with NUMBERS figures about the band; the weight of column j is at NUMBERS + j. `members` has two rows:
-the members, and the place of each weight among them.
+Weights whose magnitude lies in a band around the limit are members and are summed one by one. Weights above the band
+enter through their sum and number; those below contribute nothing. The band is rebuilt when the limit leaves it.
 """
 
 from typing import NamedTuple
@@ -14,24 +11,24 @@ import numpy as np
 from drsvm.kernels.compiling import FAST, kernel
 
 LOW, HIGH, WIDTH, SIZE, SUM, NUMBER, STEPS, NUMBERS = range(8)
-"""Ends of the band, its half width, its number of members; sum and number above it; steps since it was built."""
+"""Ends of the band, its half width and number of members; sum and number above it; steps since it was built."""
 
 BASE = np.uint64(NUMBERS)
 
 MANY_MEMBERS, FEW_STEPS = 48, 32
-"""A band with more members than this becomes narrower, one that lasts for fewer steps wider."""
+"""A band with more members than this is narrowed; one that lasts fewer steps is widened."""
 
 
 class Band(NamedTuple):
     """Weights with their band."""
 
-    weights: np.ndarray
-    members: np.ndarray
+    weights: np.ndarray  # NUMBERS figures about the band, then the weights: that of column j is at NUMBERS + j
+    members: np.ndarray  # two rows: the members, and the position of each weight among them
 
 
 @kernel(inner=True, allocates=True)
 def make_band(w, width):
-    """Return the band for given weights and a first half width; the band is built when it is first needed."""
+    """Return the band for given weights and an initial half width; it is built when first needed."""
     weights = np.zeros(NUMBERS + w.size)
     weights[NUMBERS:] = w
     weights[WIDTH], weights[LOW], weights[HIGH] = width, -1.0, -1.0
@@ -80,7 +77,7 @@ def take_out(band, j):
     weights, members = band
     value = weights[j]
     size = abs(value)
-    weights[SUM] -= size if size > weights[HIGH] else 0.0  # not a branch, which would be unpredictable
+    weights[SUM] -= size if size > weights[HIGH] else 0.0  # no branch: it would be unpredictable
     weights[NUMBER] -= 1.0 if size > weights[HIGH] else 0.0
     if weights[LOW] < size <= weights[HIGH]:
         weights[SIZE] -= 1.0
@@ -92,7 +89,7 @@ def take_out(band, j):
 
 @kernel(inner=True, fastmath=FAST, forceinline=True)
 def put_in(band, j, value):
-    """Set a weight that is 0."""
+    """Set a weight that is currently 0."""
     weights, members = band
     size = abs(value)
     weights[SUM] += size if size > weights[HIGH] else 0.0

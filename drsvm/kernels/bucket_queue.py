@@ -1,12 +1,11 @@
 """Weights that share a soft threshold, for steps whose cost does not depend on the number of weights.
 
-The weights are kept as w_j = scale · sign(u_j) (|u_j| − offset)₊, with u_j = 0 where w_j = 0: a threshold changes two
-scalars. Sum and number of the nonzero weights are tracked. Which weights a threshold turns to zero is read from a
-queue: buckets of equal width over |u_j|. A coordinate may lie in a bucket below its own, so that growing costs nothing.
-A threshold opens the buckets below it; what they hold is pending until the step is decided, and what survives goes
-back. When the offset has run through all buckets, or rounding errors might show, the queue is folded: offset 0, scale
-1, a fresh sum, and a bucket width that suits the pace of the offset.
-
+The weights are stored as w_j = scale · sign(u_j) (|u_j| − offset)₊, with u_j = 0 where w_j = 0, so a threshold changes
+only two scalars. The sum and number of nonzero weights are tracked. A queue, made of buckets of equal width over |u_j|,
+finds the weights that a threshold sets to zero. A coordinate may lie in a bucket below its own, so growing costs
+nothing. A threshold opens the buckets below it; their coordinates are pending until the step is decided, and those that
+stay nonzero are put back. When the offset has passed all buckets, or rounding errors may matter, the queue is folded:
+offset 0, scale 1, a fresh sum, and a bucket width that matches the pace of the offset.
 """
 
 import math
@@ -18,30 +17,25 @@ from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import bounds, column, longest_row
 
 EPS = 2.0**-52
-BUCKETS = 32768
-"""The largest number of buckets of equal width."""
-PENDING, FIRST = np.uint64(1), np.uint64(2)
-"""Slots of a coordinate that waits for the end of the step, and of the first bucket."""
-CHUNK = np.uint64(16)
-"""A chunk of a bucket: where the chunk before it ends, and fifteen coordinates."""
+BUCKETS = 32768  # at most
+PENDING, FIRST = np.uint64(1), np.uint64(2)  # slots: of a pending coordinate, and of the first bucket
+CHUNK = np.uint64(16)  # size of a chunk of a bucket: the end of the previous chunk, and fifteen coordinates
 
 TOTAL, OFFSET, SCALE, DENSITY, FAR, PEAK, ASKED = range(7)
-"""`numbers`: Σ|w_j|; offset and scale of the weights; buckets per unit of |u|, and the bucket of all larger ones; since
-the last fold: largest Σ|w_j|, largest threshold."""
+"""`numbers`: Σ|w_j|; offset and scale of the weights; buckets per unit of |u|, and the last bucket, of all larger ones;
+since the last fold: largest Σ|w_j|, largest threshold."""
 ACTIVE, WAITING, OPENED, UNUSED, TOP, STEPS, MOVED, RETURNED = range(8)
-"""`counts`: nonzero weights, pending ones, open buckets; the first chunk out of use, the first one never used; since
-the last fold: steps, entries of rows put back, and pending coordinates put back."""
+"""`counts`: nonzero weights, pending ones, open buckets; first free chunk, first chunk never used; since the last fold:
+steps, entries of rows put back, and pending coordinates put back."""
 
 
 class Queue(NamedTuple):
     """The weights with their queue."""
 
     w: np.ndarray  # u_j of each coordinate
-    slot: np.ndarray  # of each coordinate: its bucket + FIRST, PENDING, or 0: none; what another bucket holds is stale
+    slot: np.ndarray  # of each coordinate: bucket + FIRST, PENDING, or 0: none; entries in other buckets are stale
     tails: np.ndarray  # end of each bucket in `chunks`; 0: empty
-    chunks: (
-        np.ndarray
-    )  # coordinates; a chunk starts with the end of the bucket's chunk before, or with the next unused one
+    chunks: np.ndarray  # coordinates; a chunk starts with the end of its bucket's previous chunk, or the next free one
     pending: np.ndarray  # coordinates
     sizes: np.ndarray  # |w_j| of the pending coordinates
     numbers: np.ndarray
@@ -49,7 +43,7 @@ class Queue(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """Sums over the weights come from what is pending; for thresholds below which all weights are."""
+    """Sums over the weights, computed from the pending ones; for thresholds up to which all weights are pending."""
 
     sizes: np.ndarray
     waiting: Any
@@ -59,12 +53,12 @@ class Pending(NamedTuple):
 
 @kernel(inner=True, allocates=True)
 def make_queue(data, indptr, width, w, eta, radius):
-    """Return the queue for given weights, about to take steps of size η on the given rows."""
+    """Return the queue of given weights, for steps of size η on the given rows."""
     slot = np.zeros(w.size, np.uint16)
     tails = np.zeros(BUCKETS + 1, np.uint32)
     longest = longest_row(indptr, width)
     chunks = np.empty(4 * 16 * ((w.size + longest) // 15 + BUCKETS + 8), np.uint32)  # four times what is needed
-    pending = np.empty(w.size + 1, np.uint32)  # one to spare: entries are written before they are judged
+    pending = np.empty(w.size + 1, np.uint32)  # one extra: entries are written before they are checked
     sizes = np.empty(w.size + 1)
     numbers = np.zeros(7)
     counts = np.zeros(8, np.int64)
@@ -80,7 +74,7 @@ def make_queue(data, indptr, width, w, eta, radius):
 
 @kernel(inner=True)
 def _typical_sum(data, indptr, width):
-    """Return a typical Σ|x_j| of a row."""
+    """Return a typical Σ|x_j| of a row: the mean over the first 64 rows."""
     rows = data.size // max(width, 1) if indptr is None else indptr.size - 1
     rows = min(rows, 64)
     total = 0.0
@@ -91,16 +85,13 @@ def _typical_sum(data, indptr, width):
 
 @kernel(inner=True)
 def _fill(queue, bucket_width):
-    """Put what is pending, all weights other than 0, into an empty queue; offset 0, scale 1 and new buckets.
-
-    There are as many buckets as weights, within limits, since a fold passes through both.
-    """
+    """Put the pending coordinates, all nonzero weights, into an empty queue with offset 0, scale 1 and new buckets."""
     w, slot, tails, chunks, pending, _, numbers, counts = queue
     waiting = counts[WAITING]
     counts[:] = 0
     numbers[OFFSET], numbers[SCALE], numbers[PEAK], numbers[ASKED] = 0.0, 1.0, numbers[TOTAL], 0.0
     numbers[DENSITY] = density = 1.0 / max(bucket_width, EPS * numbers[TOTAL], 1e-100)
-    numbers[FAR] = far = min(max(1024.0, float(waiting)), float(BUCKETS))
+    numbers[FAR] = far = min(max(1024.0, float(waiting)), float(BUCKETS))  # about one per weight: a fold visits both
     unused, top = CHUNK, CHUNK
     for k in range(np.uint64(waiting)):
         j = np.uint64(pending[k])
@@ -110,22 +101,22 @@ def _fill(queue, bucket_width):
 
 @kernel(inner=True, forceinline=True)
 def bucket_of(density, far, value):
-    """Return the bucket of |u| = value; `far` is the one of all that is larger."""
+    """Return the bucket of |u| = value; `far` is the bucket of all larger values."""
     position = value * density
     return np.uint64(np.int64(position if position < far else far))
 
 
 @kernel(inner=True, forceinline=True)
 def is_missing(slot, bucket):
-    """Tell whether a coordinate is neither pending nor in this bucket nor in one below."""
+    """Return whether a coordinate is neither pending nor in this bucket or one below."""
     return np.uint64(slot) - PENDING > bucket + FIRST - PENDING  # slot 0 wraps around
 
 
 @kernel(inner=True, forceinline=True)
 def push(slot, tails, chunks, unused, top, j, bucket):
-    """Put the coordinate into the bucket; return the next `unused` chunk and `top`."""
+    """Put a coordinate into a bucket; return the next `unused` chunk and `top`."""
     position = np.uint64(tails[bucket])
-    if position % CHUNK == 0:  # no chunk yet, or a full one
+    if position % CHUNK == 0:  # no chunk yet, or the last one is full
         following = np.uint64(chunks[unused]) if unused < top else unused + CHUNK
         top = max(top, unused + CHUNK)
         chunks[unused] = position
@@ -139,10 +130,7 @@ def push(slot, tails, chunks, unused, top, j, bucket):
 
 @kernel(inner=True)
 def open_buckets(queue, tau):
-    """Make all weights up to τ in size pending, and return the size up to which they now are.
-
-    Zeros in the queue belong to the present row.
-    """
+    """Make all weights of magnitude up to τ pending; return the magnitude up to which all weights are pending now."""
     w, slot, tails, chunks, pending, sizes, numbers, counts = queue
     offset, scale = numbers[OFFSET], numbers[SCALE]
     last = bucket_of(numbers[DENSITY], numbers[FAR], offset + tau / scale)
@@ -151,14 +139,14 @@ def open_buckets(queue, tau):
     for bucket in range(np.uint64(counts[OPENED]), last + np.uint64(1)):
         position = np.uint64(tails[bucket])
         tails[bucket] = 0
-        while position != np.uint64(0):  # each chunk is freed, and there are no more than d / 15 and one per bucket
+        while position != np.uint64(0):  # frees a chunk each time, of at most d / 15 plus one per bucket
             begin = (position - np.uint64(1)) // CHUNK * CHUNK
             for k in range(begin + np.uint64(1), position):
                 j = np.uint64(chunks[k])
                 held = np.uint64(np.uint64(slot[j]) == bucket + FIRST)
                 pending[waiting] = j
                 sizes[waiting] = scale * (abs(w[j]) - offset)
-                waiting += held * np.uint64(w[j] != 0.0)
+                waiting += held * np.uint64(w[j] != 0.0)  # zeros belong to the current row
                 slot[j] = np.uint64(slot[j]) * (np.uint64(1) - held)
             position = np.uint64(chunks[begin])
             chunks[begin] = unused
@@ -172,7 +160,7 @@ def open_buckets(queue, tau):
 
 @kernel(inner=True)
 def shrink_all(queue, tau, rho):
-    """Shrink all weights outside the present row by τ, divide by ρ and settle what is pending."""
+    """Shrink all weights outside the current row by τ, divide them by ρ and settle the pending ones."""
     w, slot, tails, chunks, pending, sizes, numbers, counts = queue
     numbers[OFFSET] += tau / numbers[SCALE]
     numbers[SCALE] /= rho
@@ -196,14 +184,12 @@ def shrink_all(queue, tau, rho):
 
 @kernel(inner=True)
 def fold_if_due(queue):
-    """Fold the queue where it is due; nothing may be pending, and Σ|w_j| must be up to date.
-
-    It is due when all buckets are behind the offset, rounding errors may show, or buckets are too wide or too full.
-    """
+    """Fold the queue if this is due; nothing may be pending, and Σ|w_j| must be up to date."""
     chunks, numbers, counts = queue.chunks, queue.numbers, queue.counts
     total, active = numbers[TOTAL], counts[ACTIVE]
     numbers[PEAK] = peak = max(numbers[PEAK], total)
-    # Not `or`, which would be branches.
+    # Due when the offset has passed all buckets, buckets are too wide or too full, or rounding errors may matter. The
+    # operator | avoids the branches of `or`.
     due = (counts[OPENED] >= numbers[FAR]) | (counts[RETURNED] > 4 * active + 2 * counts[MOVED] + 64)
     due |= (numbers[OFFSET] * numbers[SCALE] * active > 1e4 * total) | (total < 0.01 * peak) | (numbers[SCALE] < 1e-50)
     if due | (2 * counts[TOP] > chunks.size) | (counts[STEPS] > 8192):
@@ -212,7 +198,7 @@ def fold_if_due(queue):
 
 @kernel(inner=True)
 def _fold(queue):
-    """Store the plain weights: offset 0 and scale 1, with fresh sums and buckets of a width that suits the pace."""
+    """Store the plain weights (offset 0, scale 1), with fresh sums and a bucket width that matches the pace."""
     w, _, _, _, pending, sizes, numbers, counts = queue
     pace = numbers[OFFSET] * numbers[SCALE] / max(counts[STEPS], 1)
     asked = numbers[ASKED]
@@ -254,10 +240,7 @@ def pending_excess(rest, tau):
 
 @kernel(inner=True, fastmath=FAST)
 def draw_row(data, indices, first, last, sign, row, queue):
-    """Take a row out of the weights, and out of what is pending; write its weights and entries into `row`.
-
-    Returns x·x, Σ |w_j x_j|, the largest |x_j|, and Σ |w_j|.
-    """
+    """Move a row's weights into `row`, with its entries; return x·x, Σ |w_j x_j|, the largest |x_j| and Σ |w_j|."""
     w, _, _, _, pending, sizes, numbers, counts = queue
     offset, scale = numbers[OFFSET], numbers[SCALE]
     square = size = largest = total = 0.0
@@ -279,7 +262,7 @@ def draw_row(data, indices, first, last, sign, row, queue):
         j = np.uint64(pending[k])
         pending[waiting] = j
         sizes[waiting] = sizes[k]
-        waiting += np.uint64(w[j] != 0.0)
+        waiting += np.uint64(w[j] != 0.0)  # the row's weights are no longer pending
     counts[WAITING] = waiting
     counts[ACTIVE] -= active
     return square, size, largest, total
@@ -287,7 +270,7 @@ def draw_row(data, indices, first, last, sign, row, queue):
 
 @kernel(inner=True)
 def put_row_back(indices, first, last, shift, tau, rho, row, queue):
-    """Put a row, moved by shift·z and thresholded, back among the weights, and return its Σ |w_j|."""
+    """Put a row, moved by shift·z and thresholded, back into the weights; return its Σ |w_j|."""
     w, slot, tails, chunks, _, _, numbers, counts = queue
     offset, density, far = numbers[OFFSET], numbers[DENSITY], numbers[FAR]
     unused, top = np.uint64(counts[UNUSED]), np.uint64(counts[TOP])
@@ -314,7 +297,7 @@ def put_row_back(indices, first, last, shift, tau, rho, row, queue):
 
 @kernel(inner=True)
 def add_to_queue(data, indices, first, last, factor, queue):
-    """Add factor·x to the weights. Those that are new, or too small for their bucket, become pending."""
+    """Add factor·x to the weights; those that are new, or too small for their bucket, become pending."""
     w, slot, _, _, pending, _, numbers, counts = queue
     offset, scale, density, far = numbers[OFFSET], numbers[SCALE], numbers[DENSITY], numbers[FAR]
     waiting = np.uint64(counts[WAITING])
@@ -342,7 +325,7 @@ def add_to_queue(data, indices, first, last, factor, queue):
 
 @kernel(inner=True)
 def measure_pending(queue):
-    """Write the sizes of the pending weights, and drop those that became zero again."""
+    """Write the magnitudes of the pending weights; drop those that have become zero."""
     w, slot, _, _, pending, sizes, numbers, counts = queue
     offset, scale = numbers[OFFSET], numbers[SCALE]
     waiting = np.uint64(0)

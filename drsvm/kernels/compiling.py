@@ -1,4 +1,4 @@
-"""How kernels are compiled: one decorator, and a clock that stands still meanwhile (see `drsvm.clock`)."""
+"""The decorator that compiles kernels; compilation pauses the clock (see `drsvm.clock`)."""
 
 import logging
 from collections.abc import Callable
@@ -10,34 +10,30 @@ from numba.core import event
 from drsvm.clock import pauses
 from drsvm.notices import tell_once
 
-NOTICE = (
-    "Compiling drsvm's kernels for the first time: this takes a few seconds, once per installation and kind of data."
-)
-
+NOTICE = "Compiling drsvm's kernels: this takes a few seconds, once per installation and kind of data."
 
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
-"""Liberties with arithmetic: sums in any order, for vector instructions; or products fused with sums, no more."""
+"""Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add."""
 
 UNCOUNTED: Any = {"nogil": True, "error_model": "numpy", "_nrt": False}
-"""Options of code that allocates nothing, for `numba.extending.overload`.
+"""Options for code that allocates nothing, also in `numba.extending.overload`.
 
-numba counts references to every array that a function is called with or takes from a tuple, which costs more than the
-arithmetic of a short function. The arrays belong to the caller, so the count need not change.
-"""
+numba counts references to every array that is passed to a function or taken from a tuple, which costs more than the
+arithmetic of a short function. The caller owns the arrays, so the count need not change."""
 
 
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
-    """Return a decorator that compiles a function when it is first called, to run without Python's lock.
+    """Return a decorator that compiles a function on its first call, to run without the GIL.
 
-    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by kernels only: that saves the
-    compiler some work, and the code is stored with theirs. References are not counted in it (see `UNCOUNTED`), unless
-    it `allocates` arrays. All other options are those of `numba.njit`.
+    Compiled code is cached; see `sealed_cache`. An `inner` function can be called by kernels only: that saves compile
+    time, and its code is stored with theirs. References are not counted in it (see `UNCOUNTED`) unless it `allocates`
+    arrays. Other options are passed to `numba.njit`.
     """
 
     def decorate(function: Callable) -> Any:
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
         compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | options)(function)
-        if compiled is not function and not inner:  # NUMBA_DISABLE_JIT leaves it as it is
+        if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled
 
@@ -45,7 +41,7 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
 
 
 def _use_cache(compiled: Any, function: Callable) -> None:
-    """Give a kernel its cache, unless no folder may be written to or numba's caches are not as expected."""
+    """Set the cache of a kernel, unless no folder is writable or numba's caching internals differ."""
     try:
         from drsvm.kernels.sealed_cache import SealedCache
 
@@ -56,7 +52,7 @@ def _use_cache(compiled: Any, function: Callable) -> None:
 
 
 class _Compilations(event.Listener):
-    """Stops the clock, and tells whoever waits; numba sends no events for what it loads from a cache."""
+    """Pauses the clock and shows the notice; numba sends no events for code that it loads from a cache."""
 
     def on_start(self, event):
         pauses.begin()

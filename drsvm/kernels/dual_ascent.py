@@ -1,9 +1,9 @@
 """Dual coordinate ascent on the multipliers (α_i, β_i) of one row, for every norm.
 
-They live in a triangle; the dual function, smooth around a centre, is maximised along its three edges in turn. A
-place is what the dual function depends on at the present multipliers. The norms have places of their own (see
-`dual_ascent_round.py` and `dual_ascent_separable.py`) and say what the slope is there; functions are chosen by the type
-of the place, when kernels are compiled.
+The multipliers lie in a triangle. The dual function, which the terms around a centre make smooth, is maximised along
+its three edges in turn. A place contains what the dual function depends on at the current multipliers. Each norm has
+its own type of place and computes the slope there (see `dual_ascent_round.py` and `dual_ascent_separable.py`);
+functions are selected by the type of the place at compile time.
 """
 
 import math
@@ -18,11 +18,11 @@ from drsvm.kernels.search import between, next_trial
 MOST_TRIALS = 30
 
 NEAR = 0.25
-"""A row whose two best losses differ by less is near the kink at which its label is flipped."""
+"""A row whose losses with and without the flip differ by less is near the kink at which its label is flipped."""
 
 
 class Edge(NamedTuple):
-    """A direction of (α_i, β_i), and how far it leads."""
+    """A direction of (α_i, β_i), and the limits of a move along it."""
 
     hinge: float
     flip: float
@@ -31,21 +31,21 @@ class Edge(NamedTuple):
 
 
 class Multipliers(NamedTuple):
-    """Sums and multipliers of a run; epochs change all of them."""
+    """Sums and multipliers of a run; epochs update all of them."""
 
     u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
     sums: np.ndarray  # two scalars, see the epochs
     hinge: np.ndarray
     flip: np.ndarray
-    margins: np.ndarray  # as they were met
+    margins: np.ndarray  # at the last visit
 
 
 PLACES: dict[type, tuple[Any, Any]] = {}
-"""The functions behind `slope_at` and `moved` for each type of place."""
+"""The implementations of `slope_at` and `moved` for each type of place."""
 
 
 def slope_at(place, edge, t, terms) -> Any:
-    """Return slope and curvature of the dual function after a move by t along an edge."""
+    """Return the slope and curvature of the dual function after a move by t along an edge."""
     raise NotImplementedError("for compiled code only")
 
 
@@ -68,7 +68,7 @@ def _moved_for(place, edge, t, terms):
 
 @kernel(inner=True)
 def _climb(place, edge, terms):
-    """Return how far to go along an edge; with many rows the first trial is good enough."""
+    """Return how far to move along an edge; with many rows the first trial is good enough."""
     slope, curvature = slope_at(place, edge, 0.0, terms)
     t = 0.0
     if not ((slope > 0.0 and edge.high <= 0.0) or (slope < 0.0 and edge.low >= 0.0) or slope == 0.0):
@@ -93,7 +93,7 @@ def _landed(value, t, edge, most):
 
 @kernel(inner=True)
 def ascend(place, hinge, flip, weight, terms):
-    """Improve (α_i, β_i) along the edges of its triangle; return both, and the place."""
+    """Improve (α_i, β_i) along the edges of the triangle; return both and the new place."""
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
     t = _climb(place, edge, terms)
     if t != 0.0:
@@ -115,7 +115,7 @@ def ascend(place, hinge, flip, weight, terms):
 
 @kernel(inner=True)
 def judged(margin, level, weight, hinge, flip, kappa):
-    """Return what the multipliers of a row miss of its loss; how firmly it sits at a corner; whether it is NEAR."""
+    """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
     loss = 1.0 - margin
     flipped = 1.0 + margin - kappa * level if kappa > 0.0 else -math.inf
     best = max(loss, flipped, 0.0)

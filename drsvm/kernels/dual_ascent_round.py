@@ -1,11 +1,11 @@
 """Epochs of dual coordinate ascent for q = 2: one row's multipliers at a time, at the cost of its nonzeros.
 
-Around a centre (w₀, λ₀, b₀) the problem gets the terms (θ/2)‖w − w₀‖² + (1/2τ)(λ − λ₀)² + (1/2f)(b − b₀)². For given
-multipliers the best classifier then follows from a few sums: with u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ,
+The objective includes the terms (θ/2)‖w − w₀‖² + (1/2τ)(λ − λ₀)² + (1/2f)(b − b₀)² around a centre (w₀, λ₀, b₀). For
+given multipliers, a few sums determine the best classifier: with u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ,
 
     maximise over ‖w‖ ≤ λ    u·w − (r/2)‖w‖² + (κ Σβ − ε) λ − (1/2τ)(λ − λ₀)²
 
-has w = s·u, where (s, λ) depends on ‖u‖ and Σβ alone, and b = b₀ + f Σ (α_i − β_i) y_i.
+has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σβ, and b = b₀ + f Σ (α_i − β_i) y_i.
 """
 
 import math
@@ -17,19 +17,19 @@ from drsvm.kernels.entries import add_row, bounds, dot, square_of
 
 
 class RoundTerms(NamedTuple):
-    """Parameters of the problem, and its terms around the centre."""
+    """Parameters of the problem and of the terms around the centre."""
 
-    kappa: float  # 0 where no label can be flipped
+    kappa: float  # 0 if labels cannot be flipped
     radius: float
     centre: float  # λ₀
     stiffness: float  # 1/τ
     ridge: float  # r = c + θ
     freedom: float  # f, 0 without intercept
-    good_enough: float = 0.01  # a line search ends when the slope is this much smaller
+    good_enough: float = 0.01  # a line search ends when the slope has fallen to this fraction
 
 
 class RoundPlace(NamedTuple):
-    """All that the dual function depends on along the edges of a row; z = y_i x_i."""
+    """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
     sign: float
     along: float  # z·u
@@ -83,16 +83,12 @@ PLACES[RoundPlace] = _slope, _moved
 
 @kernel()
 def round_epoch(rows, squares, order, active, firm, multipliers, terms):
-    """Visit the first `active` rows of `order`, and improve their multipliers.
+    """Visit the first `active` rows of `order` and improve their multipliers.
 
-    A row that sits at a corner of its triangle with more than `firm` between the losses is moved behind the active
-    ones. Changed in place: order, and the multipliers with sums = [Σβ, b].
-
-    Returns
-    -------
-    tuple
-        Number of active rows; s and λ of the classifier w = s·u; and of the visited rows, as they were met, the gap
-        between losses and multipliers, the weight near the flipping kink and the largest violation.
+    A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
+    ones. `order` and the multipliers, with sums = [Σβ, b], are updated in place. Returns the number of active rows; s
+    and λ of the classifier w = s·u; and over the visited rows, each at its visit, the gap between losses and
+    multipliers, the weight near the flipping kink, and the largest violation.
     """
     data, indices, indptr, width, signs, weights = rows
     u, sums, hinge, flip, margins = multipliers
@@ -100,7 +96,7 @@ def round_epoch(rows, squares, order, active, firm, multipliers, terms):
     scale, level, _ = _answer(square, flipped, terms)
     gap = near = violation = 0.0
     position = 0
-    for _ in range(active):  # a row is left behind or taken out in every turn
+    for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         first, last = bounds(indptr, width, i)
         weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]

@@ -1,12 +1,12 @@
-"""Epochs of dual coordinate ascent for q = 1 and q = ∞, where weights follow from sums feature by feature.
+"""Epochs of dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights feature by feature.
 
-As in `dual_ascent_round.py`, around a centre the problem has the terms (θ/2)‖w − w₀‖² and (1/2f)(b − b₀)². With
-u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ, and with one number held fixed for an epoch,
+As in `dual_ascent_round.py`, the objective includes terms around a centre: (θ/2)‖w − w₀‖² and (1/2f)(b − b₀)². With
+u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ, and with h fixed during an epoch,
 
     q = 1    w = (u − clip(u, ±h)) / r    h: the price of a unit of ‖w‖₁
     q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
 
-λ moves with the flips of the epoch: λ = λ₀ + κ (Σβ − Σβ₀) τ.
+λ changes with the flips of the epoch: λ = λ₀ + κ (Σβ − Σβ₀) τ.
 """
 
 from typing import Any, NamedTuple
@@ -21,23 +21,23 @@ NO_OFFSET = np.uint64(0)
 
 
 class SeparableTerms(NamedTuple):
-    """Parameters of the problem, and its terms around the centre."""
+    """Parameters of the problem and of the terms around the centre."""
 
-    inside: bool  # w is what is inside the limits (q = ∞) or what is outside (q = 1)
+    inside: bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
     limit: float  # h
     ridge: float  # r
-    kappa: float  # 0 where no label can be flipped
+    kappa: float  # 0 if labels cannot be flipped
     stiffness: float  # 1/τ
     freedom: float  # f, 0 without intercept
-    good_enough: float = 0.05  # a line search ends when the slope is this much smaller
+    good_enough: float = 0.05  # a line search ends when the slope has fallen to this fraction
 
 
 class SeparablePlace(NamedTuple):
-    """All that the dual function depends on along the edges of a row; z = y_i x_i."""
+    """What the dual function depends on along the edges of a row; z = y_i x_i."""
 
     row: np.ndarray  # u and z at the entries of the row
     entries: Any
-    shift: float  # by which z was added to u
+    shift: float  # multiple of z that was added to u
     bias: float  # y_i b
     level: float
 
@@ -86,7 +86,7 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
     level, b = sums[0], sums[1]
     gap = near = violation = 0.0
     position = 0
-    for _ in range(active):  # a row is left behind or taken out in every turn
+    for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         first, last = bounds(indptr, width, i)
         sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
@@ -118,13 +118,6 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
 
 @kernel()
 def separable_epoch(rows, order, active, firm, multipliers, terms):
-    """Do the same as `round_epoch`, with sums = [λ, b].
-
-    Returns
-    -------
-    tuple
-        Number of active rows; and of the visited rows, as they were met, the gap between losses and multipliers, the
-        weight near the flipping kink and the largest violation.
-    """
+    """Do the same as `round_epoch`, with sums = [λ, b]; s and λ are not returned."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
     return _epoch(rows, order, active, firm, multipliers, terms, row)

@@ -1,8 +1,8 @@
-"""Work on the entries of one row, dense or sparse.
+"""Operations on the entries of one row, dense or sparse.
 
-All rows are one flat array of entries. Sparse rows come with the column of every entry and the place where each row
-starts. Dense rows have neither (None): the compiler leaves out the branches that do not apply.
-Indices are unsigned: signed ones would be checked for negative values at every access, which doubles the time.
+All rows are stored in one flat array of entries. Sparse rows also have the column of every entry and the start of each
+row. Dense rows have neither (None), and the compiler removes the branches that do not apply. Indices are unsigned:
+signed ones would be checked for negative values at every access, which doubles the time.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ class Rows(NamedTuple):
     indptr: np.ndarray | None
     width: Any  # number of columns
     signs: np.ndarray
-    importance: np.ndarray  # weights; in incremental methods n times as much
+    importance: np.ndarray  # weights; n times as large in incremental methods
 
 
 @kernel(inner=True, forceinline=True)
@@ -112,7 +112,7 @@ def square_of(v):
 
 @kernel(inner=True, fastmath=FAST)
 def clear_rows(indices, indptr, order, first, last, v):
-    """Set v to 0, where only the given stretch of rows has touched it (everywhere, if `first` is negative)."""
+    """Set v to 0 where it may differ: in the columns of a range of rows (everywhere if `first` is negative)."""
     if indptr is None:
         v[:] = 0.0
     else:
@@ -144,7 +144,7 @@ def row_squares(data, indptr, width):
 
 @kernel(fastmath=FAST)
 def feature_squares(rows):
-    """Return Σ_i g_i x_ij² for every column j, g being the importance of the rows."""
+    """Return Σ_i g_i x_ij² for every column j, where g is the importance of the rows."""
     data, indices, indptr, width, _, importance = rows
     squares = np.zeros(width)
     for i in range(importance.size):

@@ -1,10 +1,7 @@
 """Projection onto the epigraph {‖w‖_q ≤ λ} of a norm.
 
-It minimises over the epigraph a function of the form
-
-    (ρ/2η) ‖w − a‖² + (1/2η) (λ − s)²,
-
-whose solution is, with one scalar θ ≥ 0 (the multiplier of the norm, over ρ),
+It minimises (ρ/2η) ‖w − a‖² + (1/2η) (λ − s)² over the epigraph. With a scalar θ ≥ 0, the multiplier of the norm
+divided by ρ, the solution is
 
     q = 1:  w = soft(a, θ),               λ = s + ρ θ
     q = 2:  w = (1 − θ/‖a‖) a,            λ = s + ρ θ
@@ -24,18 +21,18 @@ ONE, TWO, INFINITY = 1, 2, 3
 
 @kernel()
 def threshold(sizes, s, r):
-    """Return θ with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s; expected linear time.
+    """Return θ with Σ_j (sizes_j − θ)₊ = s + r θ, for sizes ≥ 0 and Σ sizes > s, in expected linear time.
 
-    Pivots are drawn at random and split off all values equal to them, so ties cost nothing. The sum over the final
-    active set is taken afresh, compensated, in the order of the entries.
+    Pivots are random and split off all values equal to them, so ties cost nothing. The sum over the final active set is
+    recomputed with compensation, in the order of the entries.
     """
     left = sizes.copy()
     m = left.size
     total = 0.0
     count = 0
-    lower = 0.0  # the root lies above it: in the end the active entries are those above `lower`
+    lower = 0.0  # the root lies above it; finally, the entries above it are the active ones
     state = np.uint64(88172645463325252)
-    for _ in range(sizes.size):  # every pass splits off one entry at least: its pivot
+    for _ in range(sizes.size):  # every pass splits off at least one entry, its pivot
         if m == 0:
             break
         state ^= state << np.uint64(13)
@@ -91,10 +88,7 @@ def _sum_above(sizes, lower, offset):
 
 @kernel()
 def nearest(q, a, s, rho):
-    """Return θ (see the head of this file; needed for q = 1 only) and λ of the point of the epigraph nearest to (a, s).
-
-    λ is not left to s + ρθ, whose terms may cancel.
-    """
+    """Return θ (only for q = 1) and λ of the point nearest to (a, s); λ is not computed as s + ρθ, which may cancel."""
     if q == TWO:
         return 0.0, onto_cone(euclidean(a), s, rho)[0]
     sizes = np.abs(a)
@@ -112,7 +106,7 @@ def nearest(q, a, s, rho):
 
 @kernel()
 def euclidean(a):
-    """Return the length of a, safe from overflow and underflow."""
+    """Return the Euclidean norm of a without overflow or underflow."""
     scale = np.abs(a).max() if a.size else 0.0
     if scale == 0.0:
         return 0.0

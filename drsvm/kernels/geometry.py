@@ -1,4 +1,4 @@
-"""The geometry of each norm in the proximal step: the point of the cone {‖w‖_q ≤ λ} that belongs to given multipliers.
+"""The geometry of each norm in the proximal step: the point of the cone {‖w‖_q ≤ λ} for given multipliers.
 
 With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² + ½ (λ − s)² over the cone. Its vector part is
 
@@ -6,10 +6,10 @@ With a = w̄ + shift·z, z = y x, the point minimises (ρ/2)‖w − a/ρ‖² +
     q = 2    w = a / ρ, shortened to λ      λ = (ρ‖a/ρ‖ + s) / (1 + ρ)                       (Euclidean)
     q = ∞    w = clip(a / ρ, ±λ)            Σ (|a_j| − ρλ)₊ = λ − s                          (Box)
 
-For q = 2 this is arithmetic on a few scalars. For q = 1 and ∞, `row` holds w̄ and z at the entries of the row, and all
-other entries, which do not move, count only through Σ (|w̄_j| − limit)₊ and the number of its terms. Who keeps these
-sums is the second part of a geometry: nobody (the row is all there is), all weights, a band of them or a queue.
-Functions are chosen by the types of a geometry, when kernels are compiled.
+For q = 2 this takes a few scalar operations. For q = 1 and ∞, `row` contains w̄ and z at the entries of the row. The
+other entries do not change and enter only through Σ (|w̄_j| − limit)₊ and the number of its terms. `rest` provides these
+sums: None (there are no other entries), all weights, a band of them or a queue. Functions are selected by the types of
+a geometry at compile time.
 """
 
 import math
@@ -23,11 +23,11 @@ from drsvm.kernels.bucket_queue import Pending, pending_excess
 from drsvm.kernels.compiling import FAST, SCALAR, UNCOUNTED, kernel
 
 MOST_STEPS = 100
-"""Newton steps on a piecewise linear function: it takes three or four."""
+"""Limit on Newton steps for a piecewise linear function, which usually takes three or four."""
 
 
 class Euclidean(NamedTuple):
-    """q = 2: w̄·z, and the square of the part of w̄ that is orthogonal to z."""
+    """q = 2: w̄·z, and the squared norm of the part of w̄ that is orthogonal to z."""
 
     along: float
     across_square: float
@@ -36,9 +36,9 @@ class Euclidean(NamedTuple):
 class Box(NamedTuple):
     """q = ∞."""
 
-    row: Any  # w̄ and z at the entries of the row; None: there is no row
+    row: Any  # w̄ and z at the entries of the row; None if there is no row
     entries: Any  # their number
-    rest: Any  # who keeps the sums over all other entries; None: there are none
+    rest: Any  # provides the sums over all other entries; None if there are none
 
 
 class Diamond(NamedTuple):
@@ -56,7 +56,7 @@ class AllWeights(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Margin and λ at some multipliers, and their derivatives along a line."""
+    """The margin and λ for given multipliers, and their derivatives along a line."""
 
     margin: float
     level: float
@@ -106,11 +106,11 @@ def _row_excess(row, entries, shift, limit):
 
 @kernel(inner=True, fastmath=SCALAR)
 def threshold(geometry, shift, factor, target, slack, guess, limit):
-    """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 where there is none).
+    """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
 
-    Also returned: the sum, its part from outside the row, and the number of its positive terms. The difference of the
-    two sides is convex in x: Newton's method comes from the left after one step, and then never turns back; if the same
-    terms are positive as one step before, it has arrived. It ends at the first x above `limit`.
+    Also returns the sum, its part outside the row, and the number of positive terms. The difference of the two sides is
+    convex in x: after one step Newton's method approaches the root from the left, and it has converged when the same
+    terms are positive as one step before. It stops at the first x above `limit`.
     """
     x, before, number_before = max(guess, 0.0), -1.0, -1.0
     total = rest = number = 0.0
@@ -208,7 +208,7 @@ def _diamond_point(step, geometry, delta, sigma2, towards, ball):
 
 
 def point_at(step, geometry, delta, sigma2, towards, ball) -> Any:
-    """Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 holds λ at that value."""
+    """Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value."""
     raise NotImplementedError("for compiled code only")
 
 

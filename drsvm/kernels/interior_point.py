@@ -1,27 +1,27 @@
-"""The work of the interior point on single samples, fused: one pass over a block, no temporaries of its size.
+"""Per-sample operations of the interior-point method, fused: one pass over a block, no temporaries of its size.
 
 Sample i has its own slack s and three constraints with multipliers,
 
     g₁ = s − (1 − m) ≥ 0  (α),      g₂ = s − (1 + m − κλ) ≥ 0  (β),      g₃ = s ≥ 0  (γ),      α + β + γ = π,
 
 and the Newton equations  α·dg₁ + g₁·dα = target·π − α g₁ − correction₁  and so on. With D_k = multiplier/slack,
-D = ΣD_k and P_k = (target·π − correction_k)/g_k, elimination of the slack gives
+D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating the slack gives
 
     ds = (ΣP − π − (D₁ − D₂) dm − κ D₂ dλ) / D
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
-and what a sample adds to the equations for (w, λ) is a number times its row. The correction is the product of the
-predictor's changes, and what further centrality correctors add to it. `flips` is 1 or 0: where labels cannot be
-flipped, β stays 0 and g₂ stays 1.
+and a sample adds a multiple of its row to the equations for (w, λ). The correction is the product of the predictor's
+changes, plus the terms of further centrality correctors. `flips` is 1 or 0: if labels cannot be flipped, β stays 0 and
+g₂ stays 1.
 
-Among many samples there are always some whose linearised change says nothing: their margin crosses a kink. Two rules
-keep them from ruling the step of all others. No correction is larger than MOST_CORRECTION times the sample's own
-product; and a sample that cannot follow the common step stops short of its boundary on its own, which leaves a dual
-residual of its weight for the next step to take out.
+Among many samples, there are always some for which the linearisation is useless because their margin crosses a kink.
+Two rules keep them from limiting the step of all others. No correction is larger than MOST_CORRECTION times the
+sample's own product; and a sample that cannot follow the common step stops short of its boundary on its own, which
+leaves a dual residual of its weight for the next step to remove.
 
-The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. For the compiler to use vector instructions,
-divisions must not raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change go into
-arrays: it vectorises sums, but no maximum.
+The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not
+raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change are written to arrays: the
+compiler vectorises sums but not maxima.
 """
 
 from drsvm.kernels.compiling import kernel
@@ -29,10 +29,10 @@ from drsvm.kernels.compiling import kernel
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 
 MOST_CORRECTION = 2.0
-"""Largest second-order correction, in products of multiplier and slack."""
+"""Largest second-order correction, relative to the product of multiplier and slack."""
 
 BINS = 512
-"""Number of bins in which step lengths between 0 and 1 are counted."""
+"""Number of bins for step lengths between 0 and 1."""
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -54,7 +54,7 @@ def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
 def center(state, weights, margins, kl, mu, flips):
     """Put every sample on the central path of μ for its margin: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
-    `kl` is κλ. The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and as s lies
+    `kl` is κλ. The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
     between μ and 3μ above the largest piece, eight steps are enough.
     """
     for i in range(margins.size):
@@ -75,11 +75,9 @@ def center(state, weights, margins, kl, mu, flips):
 
 @kernel(fastmath=FAST)
 def curvature(state, weights, signs, kappa, h, coefficients):
-    """Write the curvature h and the signed coefficients of the λ-column and of the predictor; return λ-sums.
+    """Write the curvature h and the signed coefficients of the λ column and of the predictor.
 
-    Returns
-    -------
-    Σ of the λλ entry, Σ of the predictor's λ entry.
+    Returns Σ of the λλ entry and Σ of the predictor's λ entry.
     """
     square = linear = 0.0
     for i in range(weights.size):
@@ -100,21 +98,18 @@ def _moderate(correction, product):
 
 @kernel(fastmath=FAST, inner=True)
 def _right_hand_side(p1, p2, p3, d1, d2, inverse):
-    """Return what the P of a sample add to the right-hand side: the coefficient of its row, and −1/κ of the λ entry."""
+    """Return the contribution of P to the right-hand side: the coefficient of the row, and −1/κ times the λ entry."""
     share = (p1 + p2 + p3) * inverse
     return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
 
 
 @kernel(fastmath=FAST)
 def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
-    """Follow the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
+    """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
-    Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). Into `rates` go
-    the smallest dg/g and dmultiplier/multiplier of each sample.
-
-    Returns
-    -------
-    Σ multiplier·dg, Σ g·dmultiplier, Σ dmultiplier·dg, and the λ entries of the two rows.
+    Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). `rates` receives
+    the smallest dg/g and dmultiplier/multiplier of each sample. Returns Σ multiplier·dg, Σ g·dmultiplier,
+    Σ dmultiplier·dg, and the λ entries of the two rows.
     """
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
@@ -145,7 +140,7 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
 
 @kernel(fastmath=FAST, inner=True)
 def _corrected(state, i, pi, flips, target, correction, dm, kdl):
-    """Return 1/g and the changes of state in the corrected direction."""
+    """Return 1/g and the changes of the state in the corrected direction."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = target * pi
     p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
@@ -168,7 +163,7 @@ def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rat
 
 @kernel(fastmath=FAST, inner=True)
 def _outlier(product, goal):
-    """Return how far a trial product lies outside [goal/10, 10·goal]; large ones are pulled back with moderation."""
+    """Return how far a trial product lies outside [goal/10, 10·goal]; for large ones at most 10·goal."""
     low, high = 0.1 * goal, 10.0 * goal
     return min(0.0, product - low) + min(max(0.0, product - high), high)
 
@@ -177,7 +172,7 @@ def _outlier(product, goal):
 def recorrect(
     state, weights, signs, flips, target, correction, dm, kdl, kappa, primal, dual, new_correction, coefficients
 ):
-    """Aim the products that a longer step would make too small or too large back at the target.
+    """Correct, towards the target, the products that a longer step would make too small or too large.
 
     Writes the new correction and, into row 0 of the coefficients, its right-hand side; returns its λ entry.
     """
@@ -200,7 +195,7 @@ def recorrect(
 
 @kernel()
 def count_short_steps(rates, weights, bins):
-    """Add the weight of every sample that allows no full step to the bin of its longest step, for each row of rates."""
+    """Add the weight of every sample that allows only a short step to the bin of that step, for each row of rates."""
     for k in range(2):
         for i in range(weights.size):
             if rates[k, i] < -1.0:
@@ -209,10 +204,10 @@ def count_short_steps(rates, weights, bins):
 
 @kernel(fastmath=FAST)
 def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual, left):
-    """Go the given steps along the corrected direction; return Σ multiplier · slack.
+    """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
-    A sample that would leave less than the share `left` of a slack or multiplier stops there: its slack s is raised,
-    or its multipliers are clipped. α + β + γ = π stays exact: what is missing is taken from the largest of the three.
+    A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
+    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference.
     """
     products = 0.0
     for i in range(weights.size):
@@ -240,9 +235,9 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
 
 @kernel(fastmath=FAST, inner=True)
 def _restoring(state, i, flips, dm, kdl):
-    """Return relative changes of the slacks that keep the products, to first order; multipliers change by minus that.
+    """Return relative changes of the slacks, and minus those of the multipliers, that keep the products to first order.
 
-    Every change is a product of small numbers: no cancellation, so a small dual residual can be taken out exactly.
+    Every change is a product of small numbers, without cancellation, so a small dual residual can be removed exactly.
     """
     i1, i2, i3, d1, d2, _, inverse = _ratios(state, i)
     ds = -((d1 - d2) * dm + d2 * kdl) * inverse
@@ -259,7 +254,7 @@ def restoring_rates(state, signs, flips, dm, kdl, rates):
 
 @kernel(fastmath=FAST)
 def restored(state, signs, flips, dm, kdl, step, alpha, beta):
-    """Write α and β after a step along the restoring direction; the state stays as it is."""
+    """Write α and β after a step along the restoring direction; the state does not change."""
     for i in range(signs.size):
         r1, r2, _ = _restoring(state, i, flips, signs[i] * dm[i], kdl)
         alpha[i] = state[0, i] - step * (state[0, i] * r1)

@@ -1,10 +1,9 @@
 """Epochs of exact proximal steps that remember the last pulls of all other rows.
 
-State is what the pulls of all rows add up to, a and scalars = [s, b, an estimate of λ], before the projection onto the
-cone. A step replaces a row's last pull by its new one, so the state is sparse in what changes, and a step costs as much
-as the nonzeros of the row for all norms: for q = 1 and ∞ the projection is known through a band (`band.py`). As the
-rows come round, the projected point tends to that of the proximal step on the whole objective, with the step
-`total_step` = n · `step_size`.
+The state, a and scalars = [s, b, an estimate of λ], is the sum of the pulls of all rows before the projection onto the
+cone. A step replaces a row's last pull with a new one, so its cost is proportional to the row's nonzeros for all norms:
+for q = 1 and ∞, the projection is computed from a band (`band.py`). Over the epochs, the projected point converges to
+that of the proximal step on the whole objective, with the step size `total_step` = n · `step_size`.
 """
 
 import numpy as np
@@ -22,7 +21,7 @@ TOLERANCE = 2e-12
 
 @kernel(fastmath=FAST)
 def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
-    """Visit the rows in the given order, q = 2; the iterate holds the state, and the multipliers of the last pulls."""
+    """Visit the rows in the given order, q = 2; the iterate has the state and the multipliers of the last pulls."""
     data, indices, indptr, width, signs, importance = rows
     a, scalars, hinge, flip = iterate
     _, kappa, flips, l2, free = terms
@@ -70,7 +69,7 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
         margin = sign * ((clipped if boxed else outside) / rho + b)
         now = make_step(length, rho, kappa, flips, s, level, sign * b, free, 0.0, size, TOLERANCE)
         close = 4.0 * TOLERANCE * noise(now, 0.0, 0.0)
-        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last pull is still right
+        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last pull is still valid
             old, square = length * old_delta, 0.0
             for k in range(first, last):
                 z = sign * data[k]

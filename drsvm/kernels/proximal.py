@@ -12,7 +12,7 @@ from drsvm.kernels.triangle import EPS, limited, make_step, multipliers, noise
 
 @kernel()
 def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
-    """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b moves by ηyδ), σ₂ and the relative gap.
+    """Write w of the proximal step into `out`; return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
 
     The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, level, bias).
     """

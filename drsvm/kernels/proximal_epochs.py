@@ -1,9 +1,9 @@
 """Epochs of exact proximal steps, one row at a time.
 
-For q = 2 the whole step is arithmetic on a few scalars, and w is kept as scale × vector: a step costs as much as the
-nonzeros of the row. For q = 1 the soft threshold is common to all weights, and a queue tells which of them it turns to
-zero (`bucket_queue.py`), with the same effect. For q = ∞ a step costs passes over all weights, which vector
-instructions make quick.
+For q = 2 a step takes a few scalar operations, and w is stored as scale × vector: the cost is proportional to the
+nonzeros of the row. For q = 1 all weights share the soft threshold, and a queue finds those that it sets to zero
+(`bucket_queue.py`), at a similar cost. For q = ∞ a step makes passes over all weights, which vector instructions make
+fast.
 """
 
 import math
@@ -20,16 +20,15 @@ from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS
-"""Accuracy of a step (see `Step.tolerance`) for q = 2 and ∞, and for q = 1, where it costs nothing."""
+"""Accuracy of a step (see `Step.tolerance`) for q = 2 and ∞, and for q = 1, where accuracy costs nothing."""
 
 MOST_OPENINGS = 64
-"""Buckets are opened this many times for a threshold that turned out larger. Once is the rule; then all that are left
-are opened together, and no threshold is too large any more."""
+"""How often buckets are opened for a threshold that turned out larger, before all are; once is usually enough."""
 
 
 @kernel(inner=True, fastmath=FAST)
 def _likely(margin, level, kappa, flips):
-    """Return δ and σ₂ of the piece of the loss that is largest before the step."""
+    """Return δ and σ₂ of the largest piece of the loss before the step."""
     if margin < 1.0:
         return 1.0, 0.0
     return (-1.0, 1.0) if flips and 1.0 + margin > kappa * level else (0.0, 0.0)
@@ -71,7 +70,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
 
 @kernel(inner=True, fastmath=FAST)
 def draw_from(data, indices, first, last, sign, w, row):
-    """Take a row out of plain weights: write w and z into `row` and 0 into w; return w·z and x·x."""
+    """Move a row's weights into `row`, with z, and write 0 into w; return w·z and x·x."""
     along = square = 0.0
     for k in range(first, last):
         z = sign * data[k]
@@ -128,16 +127,13 @@ def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
 
 @kernel(inner=True)
 def common_threshold(queue, level, rho, more):
-    """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it.
-
-    Buckets are opened up to `more` times the threshold, until all weights up to it are pending.
-    """
+    """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it; open buckets up to `more` · τ."""
     total, active = max(queue.numbers[TOTAL], 0.0), float(queue.counts[ACTIVE])
     tau, limit, left = 0.0, -1.0, 0.0
     for opening in range(MOST_OPENINGS + 2):
         geometry = Diamond(None, 0, Pending(queue.sizes, queue.counts[WAITING], total, active))
         tau, left, _, _ = threshold(geometry, 0.0, 1.0, rho * level, rho, 0.0, math.inf)
-        if tau <= limit:
+        if tau <= limit:  # all weights up to τ are pending
             break
         asked = more * tau if opening < MOST_OPENINGS else math.inf
         limit = queues.open_buckets(queue, asked)
@@ -148,9 +144,9 @@ def common_threshold(queue, level, rho, more):
 def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
     """Return δ, σ₂ and the point of a step on a row that was drawn from the queue.
 
-    `loss` holds the pieces of the loss, `tau` is the threshold, and both are those without the row's pull; `usual` is
-    the threshold of earlier steps. The search starts short of the maximum, from a bound on the curvature: a threshold
-    far beyond it would open many buckets.
+    The pieces of the loss, `loss`, and the threshold `tau` are those without the row's pull; `usual` is the threshold
+    of earlier steps. A bound on the curvature makes the search start short of the maximum: a threshold far beyond it
+    would open many buckets.
     """
     edge, slope = (HINGE, loss[0]) if loss[0] > 0.0 else (FLIPPED, loss[1])
     t = min(slope / steepest(step, LINES[edge]), 1.0)
@@ -177,7 +173,7 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
     radius, kappa, flips, l2, free = terms
     rho, numbers = stiffness(eta, l2), queue.numbers
     level, b = scalars[0], scalars[1]
-    usual = 0.0  # threshold of a step with a loss
+    usual = 0.0  # average threshold of steps with a loss
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])

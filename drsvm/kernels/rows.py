@@ -1,7 +1,6 @@
-"""Products with the rows of a CSR matrix, for a range of rows. Threads call them side by side, so they hold no lock.
+"""Products with a range of rows of a CSR matrix. Threads call them in parallel, so they release the GIL.
 
-Indices come as unsigned integers: for signed ones every access would be checked for a negative index, which doubles
-the time.
+Indices are unsigned, as in `entries.py`.
 """
 
 import numpy as np
@@ -32,11 +31,8 @@ def transposed_dot(data, indices, indptr, first, last, coefficients, out):
 
 @kernel(fastmath=FAST)
 def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out (C-ordered), and Σ_i c_i x_i to the columns of sums.
-
-    The indices of a row are sorted.
-    """
-    flat = out.reshape(-1)
+    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, and Σ_i c_i x_i to the columns of sums; indices are sorted."""
+    flat = out.reshape(-1)  # C-ordered
     width = np.uint64(out.shape[1])
     for i in range(first, last):
         scale, c0, c1 = h[i - first], coefficients[0, i - first], coefficients[1, i - first]
@@ -63,7 +59,7 @@ def spread(data, indices, indptr, out):
 def dense_gram(rows, h, out):
     """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, for few features.
 
-    Tiles of rows are transposed into a buffer that stays in the cache; then every entry is a sum along contiguous
+    Tiles of rows are transposed into a buffer that stays in the cache; every entry is then a sum over contiguous
     samples, four entries at a time.
     """
     n, d = rows.shape

@@ -1,4 +1,4 @@
-"""Weights of q = 2 kept as scale × vector with a known norm, so that shrinking all of them costs nothing."""
+"""Weights for q = 2, stored as scale × vector with a known norm, so that shrinking all of them costs nothing."""
 
 import math
 
@@ -6,12 +6,12 @@ from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import clear_rows, square_of
 
 SMALLEST_SCALE, CANCELLED = 1e-60, 1e-8
-"""The vector is made plain when its scale is smaller; its norm is computed afresh when this little of it is left."""
+"""Below this scale the vector is rescaled; below this share of its terms the squared norm is recomputed."""
 
 
 @kernel(inner=True, fastmath=FAST)
 def norm_of(w, scale, norm_square, terms_square):
-    """Return the norm of scale·w from its square, which is a sum of terms that may have cancelled each other."""
+    """Return the norm of scale·w from its square, a sum whose terms may have cancelled."""
     if norm_square < CANCELLED * terms_square:
         norm_square = scale * scale * square_of(w)
     return math.sqrt(norm_square)
@@ -19,7 +19,7 @@ def norm_of(w, scale, norm_square, terms_square):
 
 @kernel(inner=True, fastmath=FAST)
 def onto_cone(norm, s, rho):
-    """Return λ, and the factor that takes a vector of the given norm there."""
+    """Return λ and the factor that projects a vector of the given norm onto the cone."""
     if norm <= s:
         return s, 1.0
     if rho * norm <= -s:
@@ -30,7 +30,7 @@ def onto_cone(norm, s, rho):
 
 @kernel(inner=True, fastmath=FAST)
 def settled(w, scale, norm_square, indices, indptr, order, cleared, end):
-    """Return scale, ‖scale·w‖² and the position in the order of rows since which w has been built up from 0."""
+    """Return the scale, ‖scale·w‖² and the position in the order of rows since which w has accumulated from 0."""
     if scale == 0.0:
         clear_rows(indices, indptr, order, cleared, end, w)
         scale, norm_square, cleared = 1.0, 0.0, end

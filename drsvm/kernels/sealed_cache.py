@@ -1,10 +1,9 @@
-"""Compiled kernels on the disk, each with a seal: a digest of its code and of all files in this folder.
+"""A disk cache of compiled kernels, each with a seal: a digest of its code and of all files in this folder.
 
-numba's own cache checks a kernel against its own file only: a kernel that calls one in another file would go on running
-that file's old code. Here whatever does not match its seal, because it is old, cut off or damaged, is compiled anew.
+numba's own cache checks a kernel only against its own file: a kernel that calls one in another file would keep running
+that file's old code. Here, code that does not match its seal (outdated, truncated or damaged) is recompiled.
 
-All of this leans on names that numba may change. Where one is missing, this module cannot be used, and nothing is
-cached (see `compiling`).
+This relies on numba internals that may change. If one is missing, nothing is cached (see `compiling`).
 """
 
 import hashlib
@@ -35,16 +34,15 @@ def _seal(code: bytes) -> bytes:
 
 
 class _SealedResults(CompileResultCacheImpl):
-    """What is stored of a compiled function."""
+    """How a compiled function is stored."""
 
-    checked = False
-    """Whether a seal has been looked at."""
+    checked = False  # whether a seal has been checked
 
     def reduce(self, cres):
         code = dumps(super().reduce(cres))
         return _seal(code), code
 
-    def rebuild(self, target_context, payload):  # pyright: ignore[reportIncompatibleMethodOverride]  # None: no such code
+    def rebuild(self, target_context, payload):  # pyright: ignore[reportIncompatibleMethodOverride]  # None: no valid code
         seal, code = payload
         self.checked = True
         return super().rebuild(target_context, pickle.loads(code)) if seal == _seal(code) else None
@@ -56,20 +54,20 @@ class SealedCache(FunctionCache):
     _impl_class = _SealedResults
 
     def load_overload(self, sig, target_context):
-        """Return the code for a signature, or None where there is none to be trusted."""
+        """Return the code for a signature, or None if there is none that can be trusted."""
         with paused():
             try:
                 found = super().load_overload(sig, target_context)
             except Exception as error:
-                logger.info("A cached kernel cannot be read and is compiled anew: %r", error)
+                logger.info("A cached kernel cannot be read and is recompiled: %r", error)
                 return None
         if found is None or not self._impl.checked:
             return None
-        # Processes that save code for different signatures at the same time may mix up its numbers.
+        # Processes that save code for different signatures at the same time may mix up the files' numbers.
         return found if tuple(found.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig, data):
-        """Store the code for a signature; a damaged index is begun anew; what cannot be stored is not."""
+        """Store the code for a signature; reset a damaged index; log a warning if this fails."""
         with paused():
             try:
                 super().save_overload(sig, data)

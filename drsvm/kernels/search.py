@@ -1,8 +1,7 @@
 """The zero of a decreasing function of one variable, by Newton's method within a bracket.
 
-bracket = between(low, high)
-repeat    evaluate value and slope at t
-t, bracket = next_trial(bracket, t, value, slope)
+Start with bracket = between(low, high), then repeat: evaluate the value and slope at t, and set
+t, bracket = next_trial(bracket, t, value, slope).
 """
 
 import math
@@ -12,27 +11,27 @@ from drsvm.kernels.compiling import kernel
 
 
 class Bracket(NamedTuple):
-    """An interval that holds the zero; `tried` tells that the function was evaluated at that end."""
+    """An interval that contains the zero; `tried`: whether the function was evaluated at that end."""
 
     low: float
     high: float
     low_tried: bool
     high_tried: bool
-    width: float  # of the bracket before
+    width: float  # of the previous bracket
 
 
 @kernel(inner=True, forceinline=True)
 def between(low, high):
-    """Return the bracket to start with."""
+    """Return the initial bracket."""
     return Bracket(low, high, False, False, math.inf)
 
 
 @kernel(inner=True, forceinline=True)
 def next_trial(bracket, t, value, slope):
-    """Return where to evaluate next, and the bracket that the value at t leaves; a t that comes back is the end.
+    """Return the next t, and the bracket after the value at t; if t does not change, the search is over.
 
-    Newton's step, but the middle of the bracket where that step would leave it through an end already tried, or where
-    the bracket has not become half as wide: where the slope jumps, Newton's method may go back and forth for ever.
+    It is a Newton step, or the midpoint of the bracket if that step would leave it through an end already tried, or if
+    the bracket has not halved: where the slope jumps, Newton's method may cycle.
     """
     low, high, low_tried, high_tried, width = bracket
     if value > 0.0:

@@ -1,9 +1,9 @@
 """Epochs of projected subgradient steps on batches of rows.
 
-A step goes against the mean over the batch of the subgradients (the ridge is taken implicitly: w/(1 + ηc)), and then to
-the nearest point with ‖w‖_q ≤ λ. For q = 2 the weights are kept as scale × vector with a tracked norm, for q = 1 in a
-queue (`bucket_queue.py`): a step costs as much as the nonzeros of its rows. For q = ∞ it costs a few passes over all
-weights besides.
+A step follows the negative mean subgradient of the batch (the ridge term is implicit: w/(1 + ηc)) and then projects
+onto ‖w‖_q ≤ λ. For q = 2 the weights are stored as scale × vector with a tracked norm, for q = 1 in a queue
+(`bucket_queue.py`): the cost of a step is proportional to the nonzeros of its rows. For q = ∞ it also makes a few
+passes over all weights.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
 
 @kernel(inner=True, fastmath=FAST)
 def _active_piece(margin, level, kappa, flips):
-    """Return σ₁ and σ₂ of the largest piece of the loss; where two or three are equally large, of their mean."""
+    """Return σ₁ and σ₂ of the largest piece of the loss; of the mean, if two or three are equally large."""
     hinge = 1.0 - margin
     flipped = 1.0 + margin - kappa * level if flips else -1.0
     largest = max(hinge, flipped, 0.0)
@@ -33,7 +33,7 @@ def _active_piece(margin, level, kappa, flips):
 
 @kernel(inner=True, fastmath=FAST)
 def _product(data, indices, first, last, w, offset):
-    """Return x·w, where `offset` is subtracted from the size of every weight (None: nothing is)."""
+    """Return x·w, where `offset` is subtracted from the magnitude of every weight (None: no offset)."""
     if offset is None:
         return dot(data, indices, first, last, w)
     return outer_dot(data, indices, first, last, w, offset)
@@ -41,7 +41,7 @@ def _product(data, indices, first, last, w, offset):
 
 @kernel(inner=True, fastmath=FAST)
 def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, pulls):
-    """Write what each row of a batch pulls the weights by; return the pulls on b and on λ (over κ)."""
+    """Write the pull of each row of a batch on the weights; return the pulls on b and on λ (divided by κ)."""
     data, indices, indptr, width, signs, importance = rows
     turned = flipped = 0.0
     for k in range(batch.size):
@@ -71,7 +71,7 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
         turned, flipped = _pull_of_batch(
             rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, pulls
         )
-        # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g comes out while g is added to w.
+        # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
         square = 0.0
         scale *= kept
         for position in range(start, end):
@@ -95,10 +95,7 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
 
 @kernel(inner=True, fastmath=FAST)
 def _onto_box(w, metric, s, guess):
-    """Clip w to the point of the cone nearest to (w, s), where an entry's distances count by the inverse metric.
-
-    Returns λ, by Newton's method as in `geometry.threshold`.
-    """
+    """Project (w, s) onto the cone in the inverse metric; return λ, by Newton's method as in `geometry.threshold`."""
     level, before = max(guess, s, 0.0), -1.0
     for _ in range(MOST_STEPS):
         total = clipped = 0.0
@@ -117,11 +114,7 @@ def _onto_box(w, metric, s, guess):
 
 @kernel(fastmath=FAST)
 def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, metric):
-    """Do the same for q = ∞.
-
-    The step of a weight is η times its entry in row 0 of the metric, and the projection is that of the metric, whose
-    inverse is in row 1.
-    """
+    """Do the same for q = ∞; row 0 of the metric scales the steps, and row 1, its inverse, weights the projection."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     level, b = scalars[0], scalars[1]

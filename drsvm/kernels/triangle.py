@@ -2,18 +2,18 @@
 
 The loss max(1 − m, 1 + m − κλ, 0) is the maximum over the triangle {σ₁, σ₂ ≥ 0, σ₁ + σ₂ ≤ 1} of
 σ₁ (1 − m) + σ₂ (1 + m − κλ). For given σ the rest of the step is a projection onto {‖w‖_q ≤ λ}, which a geometry
-computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1 + ηc, it is the point that belongs to
+computes (`geometry.py`): with δ = σ₁ − σ₂ and ρ = 1 + ηc, it is the point for
 
     a = w̄ + η g δ y x,      s = λ̄ − ηε + η g κ σ₂,      b̄ + η g δ y · free.
 
-The dual function is smooth and concave in σ. It is maximised along the edges of the triangle and, where no edge is
-optimal, inside it (m = 1 and κλ = 2: the triple kink), the likeliest line first, until there is no duality gap.
-Each of these is one monotone equation in one variable t,
+The dual function is smooth and concave in σ. It is maximised along the edges of the triangle and, if no edge is
+optimal, inside it (m = 1 and κλ = 2: the triple kink), the most likely line first, until the duality gap is closed.
+Each of these searches solves one monotone equation in one variable t,
 
     0 = δ' (1 − m) + σ₂' (2 − κλ),      ' = d/dt.
 
-Both δ and σ₂ are carried, each to its own relative accuracy: with long steps or rows a δ far below the rounding errors
-of σ₁ matters.
+Both δ and σ₂ are computed, each to its own relative accuracy: with long steps or rows, a δ far below the rounding
+errors of σ₁ matters.
 """
 
 import math
@@ -26,16 +26,16 @@ from drsvm.kernels.search import between, next_trial
 EPS = 2.0**-52
 
 MOST_TRIALS = 2160
-"""A bracket within [−1, 1] is halved 1076 times until there is no number left inside, even if it closes in on 0, which
-takes two trials each, after one at either end. Roundings end all but the strangest searches after a few dozen."""
+"""A bracket in [−1, 1] contains no more numbers after 1076 halvings of two trials each, even if it converges to 0, and
+one trial at either end. Rounding ends almost all searches after a few dozen trials."""
 
 
 class Step(NamedTuple):
-    """What a proximal step needs to know besides the weights."""
+    """The data of a proximal step, except for the weights."""
 
     length: float  # η g
     rho: float
-    kappa: float  # 0 where labels are trusted
+    kappa: float  # 0 if labels are trusted
     flips: bool
     level: float  # λ̄ − ηε
     guess: float  # an estimate of the new λ
@@ -44,7 +44,7 @@ class Step(NamedTuple):
     square: float  # x·x
     size: float  # Σ |w̄_j x_j|, the scale of rounding errors in w̄·x
     tolerance: float  # slope of the dual function that counts as 0, in units of `noise`
-    reach: float = math.inf  # |δ| inside the triangle is smaller
+    reach: float = math.inf  # bound on |δ| inside the triangle
     limit: float = math.inf  # thresholds above it cannot be evaluated (see `bucket_queue.py`)
 
 
@@ -56,7 +56,7 @@ def make_step(length, rho, kappa, flips, level, guess, bias, free, square, size,
 
 @kernel(inner=True, forceinline=True)
 def limited(step, guess, extent, largest, limit):
-    """Return the step with another guess and limits, where w̄ is of the size `extent` and x of the size `largest`.
+    """Return the step with a new guess and limits, for w̄ of magnitude `extent` and x of magnitude `largest`.
 
     |w̄ + ηgδz|/ρ ≤ λ + θ allows σ₂ ≥ 0 at λ = 2/κ; with a larger |δ|, w̄ would be lost in rounding errors.
     """
@@ -92,7 +92,7 @@ LINES = (
     Line(0.0, -1.0, 0.0, 1.0, 0.0, 1.0),
     Line(0.0, 1.0, 0.0, 0.0, -1.0, 1.0),
 )
-"""The edges, in the order in which they go round the triangle, and its inside, where λ is held at 2/κ."""
+"""The edges in order around the triangle, and its inside, where λ is fixed at 2/κ."""
 
 
 @kernel(inner=True, fastmath=SCALAR)
@@ -105,7 +105,7 @@ def noise(step, delta, sigma2):
 
 @kernel(inner=True, fastmath=SCALAR)
 def duality_gap(step, margin, level, delta, sigma2):
-    """Return the duality gap of the multipliers at the point that belongs to them."""
+    """Return the duality gap of the multipliers at their point."""
     hinge = 1.0 - margin
     gap = max(hinge, 0.0) - delta * hinge
     if step.flips:
@@ -123,7 +123,7 @@ def steepest(step, line):
 
 @kernel(inner=True, fastmath=SCALAR)
 def _maximise(step, geometry, line, t, ball):
-    """Return δ, σ₂ and the point where the dual function is largest on a line, from a guess of t."""
+    """Return δ, σ₂ and the point that maximise the dual function on a line, from a guess of t."""
     bracket = between(line.low, line.high)
     curved = steepest(step, line)
     towards = line.delta_slope, line.sigma2_slope
@@ -149,10 +149,9 @@ def _maximise(step, geometry, line, t, ball):
 
 @kernel(inner=True, fastmath=SCALAR)
 def _triple_kink(step, geometry, delta):
-    """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as near to that as it goes.
+    """Return δ, σ₂ and the point inside the triangle with m = 1 and κλ = 2, or as close to that as possible.
 
-    With λ held there, δ is the root of m = 1; then σ₂ makes up for what λ lacks. λ is linear in σ₂ as long as the same
-    weights are clipped.
+    With λ fixed, δ is the root of m = 1; then σ₂ corrects λ, which is linear in σ₂ while the same weights are clipped.
     """
     wanted, reach = 2.0 / step.kappa, min(step.reach, 1.0)
     line = Line(0.0, 1.0, 0.0, 0.0, -reach, reach)
@@ -179,7 +178,7 @@ def _triple_kink(step, geometry, delta):
 
 @kernel(inner=True, fastmath=SCALAR)
 def _line_through(delta, sigma2, inside):
-    """Return the line that holds the given multipliers, and their place on it; where not `inside`, an edge."""
+    """Return the line that contains the given multipliers, and their position on it; an edge if not `inside`."""
     hinge = delta + sigma2
     line, t = HINGE, delta
     if sigma2 > 0.0:
@@ -196,10 +195,9 @@ def _line_through(delta, sigma2, inside):
 
 @kernel(inner=True, fastmath=SCALAR)
 def _next_line(line, delta, sigma2):
-    """Return where to look after the best point of a line that is not the solution: the next line, and a place on it.
+    """Return the next line, and a position on it, if the best point of a line is not the solution.
 
-    From a corner, the other edge there; from within an edge, straight across the triangle; from inside, the edge where
-    the triangle was left.
+    From a corner: the other edge; from within an edge: straight across the triangle; from inside: the edge reached.
     """
     if line == INSIDE:
         return _line_through(delta, sigma2, False)

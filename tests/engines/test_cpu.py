@@ -1,4 +1,4 @@
-"""The engine against its formulas: every sample's Newton equations, solved one by one with numpy."""
+"""The engine against its formulas: the Newton equations of each sample, solved with numpy."""
 
 import itertools
 import math
@@ -52,7 +52,7 @@ def make_engine(problem, n_threads, monkeypatch):
 
 
 def leave_the_path(engine, seed=3):
-    """Go a few short steps in random directions from the central path."""
+    """Take a few short steps in random directions from the central path."""
     rng = np.random.default_rng(seed)
     engine.center(rng.normal(size=engine.n_linear), 1.7, 0.3)
     for _ in range(3):
@@ -93,7 +93,7 @@ class Samples:
         return d_multipliers, d_slacks
 
     def dual_sum(self, multipliers):
-        """Return what multipliers add to the optimality conditions in (w, b) and in λ."""
+        """Return the contribution of the multipliers to the optimality conditions in (w, b) and in λ."""
         alpha, beta, _ = multipliers
         return self.rows.T @ (self.signs * (beta - alpha)), -self.kappa * beta.sum()
 
@@ -162,7 +162,7 @@ def test_curvature_is_the_derivative_of_the_dual_sums(engine, problem):
     assert level_sum == pytest.approx(sums_level, rel=1e-9, abs=1e-12)
 
 
-def test_the_wide_form_holds_the_same_curvature(problem, monkeypatch):
+def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
     tall = CpuEngine(problem)
     leave_the_path(tall)
     monkeypatch.setattr(cpu, "WIDE_FROM", 0)
@@ -179,7 +179,7 @@ def test_the_wide_form_holds_the_same_curvature(problem, monkeypatch):
         assert_close(getattr(curvature, name), getattr(expected, name), 1e-14)
 
 
-def test_a_prediction_tells_what_the_predictor_would_do(engine, problem):
+def test_a_prediction_describes_the_predictor_step(engine, problem):
     samples = Samples(engine, problem)
     direction, level = random_direction(engine)
     ahead = engine.predict(direction, level)
@@ -193,7 +193,7 @@ def test_a_prediction_tells_what_the_predictor_would_do(engine, problem):
 
 
 def corrected_direction(engine, problem, target=TARGET):
-    """Follow a predictor and then another direction; return its changes as the engine should have them."""
+    """Follow a predictor and then another direction; return the changes that the engine should compute."""
     samples = Samples(engine, problem)
     predictor = random_direction(engine, 5)
     engine.predict(*predictor)
@@ -204,7 +204,7 @@ def corrected_direction(engine, problem, target=TARGET):
     return samples, direction, correction, samples.direction(*direction, target, correction)
 
 
-def test_correction_and_target_change_the_dual_sums_as_told(engine, problem):
+def test_correction_and_target_change_the_dual_sums_as_predicted(engine, problem):
     curvature = engine.curvature()
     ahead = engine.predict(*random_direction(engine, 5))
     samples, (direction, level), _, (d_multipliers, _) = corrected_direction(engine, problem)
@@ -245,7 +245,7 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, pr
         worst = -relative[k][samples.used].min(axis=0)
         assert samples.weights[worst > rate * (1 + 1e-9)].sum() <= share
         assert rate <= exact[k] * (1 + 1e-8)
-        longer = 1 / rate + 1.01 / kernel.BINS  # steps are counted in bins: the next one would leave too many behind
+        longer = 1 / rate + 1.01 / kernel.BINS  # steps are binned: the next bin would leave too many behind
         assert samples.weights[worst > 1 / longer].sum() > share or rate <= 1.0
 
 
@@ -259,7 +259,7 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem):
     assert stopped.any() and not stopped.all()
     assert_close(after.slacks[:, ~stopped], wanted[:, ~stopped])
     assert (after.slacks[samples.used] >= 0.0199 * samples.slacks[samples.used]).all()
-    # A lift of the sample's own slack s moves all three alike, and no margin.
+    # Raising the sample's own slack s changes all three equally, and no margin.
     lifts = (after.slacks - wanted)[samples.used]
     np.testing.assert_allclose(lifts, np.broadcast_to(lifts[0], lifts.shape), atol=1e-9 * np.abs(wanted).max())
     assert (after.multipliers[samples.used] > 0).all()
@@ -285,7 +285,7 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     expected_level = sums_level - curvature.column @ direction[0] - curvature.square * direction[1]
     assert right_level == pytest.approx(expected_level - curvature.predictor_level, rel=1e-7, abs=1e-9)
 
-    # The new correction is in use from now on, and the old one is brought back by a swap.
+    # From now on the new correction is used; a swap restores the old one.
     expected = samples.rates(*samples.direction(*direction, TARGET, correction + outside))
     assert engine.longest_steps(*direction, TARGET) == pytest.approx(expected, rel=1e-8)
     engine.swap()
@@ -296,7 +296,7 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
 
 
-def test_restoring_takes_a_dual_residual_out_and_leaves_the_state(engine, problem):
+def test_restoring_removes_a_dual_residual_and_keeps_the_state(engine, problem):
     samples, curvature = Samples(engine, problem), engine.curvature()
     direction, level = random_direction(engine)
     direction, level = 1e-7 * direction, 1e-7 * level
@@ -358,7 +358,7 @@ def test_containers_and_threads_make_no_difference(container, n_threads, monkeyp
     other.close()
 
 
-def test_threads_are_woken_only_for_enough_work():
+def test_threads_are_used_only_for_enough_work():
     problem = well_conditioned_instance(0, 3000, 5)
     assert CpuEngine(problem, 8).n_threads == 1
     assert CpuEngine(problem, 8).small
@@ -368,8 +368,8 @@ def test_threads_are_woken_only_for_enough_work():
     engine.close()
 
 
-def test_nothing_but_numbers_crosses_the_border(engine):
-    """An engine on another machine would have to send whatever its methods return."""
+def test_methods_return_only_small_arrays_of_numbers(engine):
+    """An engine on another machine would have to send everything that its methods return."""
     curvature = engine.curvature()
     direction = random_direction(engine)
     returned = [curvature, engine.predict(*direction), engine.longest_steps(*direction, TARGET), engine.dual_sums()]

@@ -32,7 +32,7 @@ BLOCKS = [(0, 300), (5, 6), (10, 277), (299, 300), (0, 256), (20, 20)]
 
 
 def some_rows(d, n=300):
-    """Return rows of small integers with zeros, a zero row and a zero column among them: float32 holds them too."""
+    """Return rows of small integers, exact in float32, with zeros, a zero row and a zero column."""
     rng = np.random.default_rng(d)
     X = np.round(4 * rng.normal(size=(n, d))) * (rng.random((n, d)) < 0.6)
     X[7] = 0.0
@@ -53,11 +53,11 @@ def check_products(rows, X, first, last):
     rng = np.random.default_rng(1)
     block, d = X[first:last], X.shape[1]
     v, coefficients = rng.normal(size=d), rng.normal(size=(2, last - first))
-    out = np.full(last - first, np.nan)  # whatever was there is overwritten
+    out = np.full(last - first, np.nan)  # previous contents are overwritten
     rows.dot(first, last, v, out)
     np.testing.assert_allclose(out, block @ v, rtol=1e-12, atol=1e-12)
 
-    totals = np.ones((d, 2))  # sums are added to what is there
+    totals = np.ones((d, 2))  # sums are added to the contents
     rows.transposed_dot(first, last, coefficients, totals)
     np.testing.assert_allclose(totals, 1 + block.T @ coefficients.T, rtol=1e-12, atol=1e-11)
     np.testing.assert_array_equal(rows.block(first, last), block)
@@ -82,7 +82,7 @@ def test_the_upper_triangle_of_the_gram_matrix_is_that_of_numpy(container, d, ma
         np.testing.assert_allclose(sums, 1 + X[first:last].T @ coefficients.T, rtol=1e-12, atol=1e-11)
 
 
-def test_a_gram_matrix_gathers_blocks():
+def test_a_gram_matrix_accumulates_blocks():
     X, h = some_rows(5), np.linspace(0, 1, 300)
     for container in CONTAINERS.values():
         rows, gram = container(X), np.zeros((5, 5))
@@ -91,7 +91,7 @@ def test_a_gram_matrix_gathers_blocks():
         np.testing.assert_allclose(np.triu(gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-12, atol=1e-11)
 
 
-def test_small_sparse_rows_are_worked_on_as_dense_ones():
+def test_small_sparse_rows_are_treated_as_dense():
     X = sparse.csr_array(np.eye(3, dtype=np.float32))
     assert isinstance(rows_of(X), DenseRows) and rows_of(X).X.dtype == np.float32
     np.testing.assert_array_equal(rows_of(X).X, np.eye(3))

@@ -1,4 +1,4 @@
-"""All rows at once, against numpy."""
+"""Products with all rows, against numpy."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""The epochs for q = 1, whose weights are in a queue, against the same steps taken one by one on plain vectors."""
+"""Epochs for q = 1, with the weights in a queue, against the same steps on plain vectors."""
 
 import math
 
@@ -45,7 +45,7 @@ def random_epoch(seed, extreme=False):
 
 
 def random_rows(rng, n, d):
-    """Return sparse or full rows: Gaussian, ±1, binary, or scaled by column; some of them zero."""
+    """Return sparse or dense rows: Gaussian, ±1, binary, or scaled by column; sometimes with a zero row."""
     rows = (rng.random((n, d)) < rng.choice([0.1, 0.3, 0.9])).astype(float)
     kind = rng.integers(4)
     if kind == 0:
@@ -60,7 +60,7 @@ def random_rows(rng, n, d):
 
 
 def sparse_epoch(steps, eta, radius, kappa, l2, with_intercept, columns=400):
-    """Return a long epoch from w = 0 on sparse rows with labels that can be learnt."""
+    """Return a long epoch from w = 0 on sparse rows with learnable labels."""
     rng = np.random.default_rng(1)
     n = 1000
     rows = sparse.random_array(
@@ -180,7 +180,7 @@ LONG = [
 
 @pytest.mark.parametrize("setting", LONG, ids=str)
 def test_long_proximal_epoch_does_not_drift(setting):
-    """Weights come and go thousands of times, buckets run out and are made anew."""
+    """Weights become zero and nonzero thousands of times, and buckets are rebuilt."""
     epoch = sparse_epoch(3000, *setting)
     assert_same_point(epoch, run(proximal_epoch_l1, epoch), steps_one_by_one(epoch), 1e-11)
 
@@ -190,7 +190,7 @@ def test_long_proximal_epoch_does_not_drift(setting):
 def test_long_subgradient_epoch_does_not_drift(setting, batch_size):
     epoch = sparse_epoch(3000, *setting)
     *expected, distance = subgradient_steps(epoch, batch_size)
-    if distance > 1e-9:  # at a kink, roundings choose the piece
+    if distance > 1e-9:  # at a kink, rounding decides the piece
         assert_same_point(epoch, run(subgradient_epoch_l1, epoch, batch_size), expected, 1e-10)
 
 

@@ -1,4 +1,4 @@
-"""The kernels' cache, in processes of their own: what is stale, cut off, damaged or mixed up is compiled anew."""
+"""The kernel cache, in separate processes: stale, truncated, damaged or mixed-up code is recompiled."""
 
 import json
 import os
@@ -37,7 +37,7 @@ told = []
 with listening(told.append):
     from drsvm.kernels.probe import scaled
     values = [scaled(3.0), scaled(3)]
-assert pauses.total_until(time.perf_counter()) > 0.0  # for compiling as for loading
+assert pauses.total_until(time.perf_counter()) > 0.0  # for compiling and for loading
 print(json.dumps({"values": values, "compiled": sum(scaled.stats.cache_misses.values()), "told": told}))
 """
 
@@ -89,7 +89,7 @@ def stored(folder, pattern):
 
 
 def block(site):
-    """Put files where numba wants folders, which stops the superuser too."""
+    """Put files where numba expects folders, which stops even the superuser."""
     cache = site / "drsvm/kernels/__pycache__"
     shutil.rmtree(cache)
     cache.write_text("no folder")
@@ -120,7 +120,7 @@ def flipped(content):
 
 @pytest.mark.parametrize("damage", [cut_off, emptied, flipped])
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
-def test_a_damaged_file_is_compiled_anew_and_mended(site, kind, damage):
+def test_a_damaged_file_is_recompiled_and_repaired(site, kind, damage):
     for file in stored(site, f"probe.scaled*.{kind}"):
         file.write_bytes(damage(file.read_bytes()))
     assert run(site)["values"] == [6.0, 6.0]
@@ -152,14 +152,14 @@ def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
     assert stored(tmp_path / "elsewhere", "*.nbi")
 
 
-def test_without_any_folder_to_write_to_kernels_work_and_a_warning_is_logged(site, tmp_path):
+def test_without_a_writable_folder_kernels_work_and_a_warning_is_logged(site, tmp_path):
     block(site)
     (tmp_path / "file").write_text("no folder")
     found = run(site, HOME=tmp_path / "file", XDG_CACHE_HOME=tmp_path / "file/cache")
     assert found["values"] == [6.0, 6.0] and "cannot be cached" in found["told"][0]
 
 
-def test_where_numba_lacks_what_the_cache_needs_nothing_is_cached(site, tmp_path):
+def test_nothing_is_cached_if_numba_lacks_what_the_cache_needs(site, tmp_path):
     block(site)
     lack = "import numba.core.caching; del numba.core.caching.CompileResultCacheImpl"
     found = run(site, f"{lack}\n{CHILD}", NUMBA_CACHE_DIR=tmp_path / "cache")
@@ -167,7 +167,7 @@ def test_where_numba_lacks_what_the_cache_needs_nothing_is_cached(site, tmp_path
     assert not list((tmp_path / "cache").rglob("*.nb?"))
 
 
-def test_a_cache_that_does_not_look_at_seals_is_not_trusted(site):
+def test_a_cache_that_does_not_check_seals_is_not_trusted(site):
     code = f"""
 from numba.core.caching import CompileResultCacheImpl, Cache
 from numba.core.compiler import CompileResult

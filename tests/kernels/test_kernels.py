@@ -1,4 +1,4 @@
-"""Rules for compiled kernels, checked on their source, and what they promise about arrays."""
+"""Rules for compiled kernels, checked on their source, and their handling of read-only arrays."""
 
 import ast
 from pathlib import Path
@@ -31,7 +31,7 @@ def decorator_faults(decorator):
 
 
 def kernel_faults(tree):
-    """Return (name, fault) for every breach of the rules for compiled functions."""
+    """Return (name, fault) for every violation of the rules for compiled functions."""
     faults = []
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -61,13 +61,13 @@ def test_kernels_are_compiled_by_the_decorator_when_called(path):
         ("@functools.cache", None),
     ],
 )
-def test_faulty_decorators_are_noticed(decorator, fault):
+def test_faulty_decorators_are_detected(decorator, fault):
     source = f"{decorator}\ndef f(x):\n    return x\n"
     assert kernel_faults(ast.parse(source)) == ([("f", fault)] if fault else [])
 
 
 @pytest.mark.parametrize("line", ["g = njit(f)", "g = kernel()(f)", "g = numba.njit(cache=True)"])
-def test_compilation_without_a_decorator_is_noticed(line):
+def test_compilation_without_a_decorator_is_detected(line):
     assert kernel_faults(ast.parse(line)) == [("g", "compile with a decorator")]
 
 

@@ -1,4 +1,4 @@
-"""Epoch kernels of the incremental methods against the plain mathematics, step by step."""
+"""Epoch kernels of the incremental methods against plain formulas, step by step."""
 
 import math
 
@@ -98,7 +98,7 @@ def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
 @pytest.mark.parametrize("kind", ["gaussian", "integers", "binary"])
 @pytest.mark.parametrize("l2", [0.0, 0.5])
 def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, l2):
-    """The losses come near what the multipliers make of them, and the point is the one that belongs to these."""
+    """The losses nearly equal their values from the multipliers, and the point is the one for these multipliers."""
     X, y = random_rows(np.random.default_rng(3), 60, 7, kind)
     weights = np.random.default_rng(4).uniform(0.5, 2.0, 60)
     problem = Problem(X, y, norm=norm, l2=l2, fit_intercept=True, sample_weight=weights)
@@ -122,7 +122,7 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
 
 @for_each_norm
 def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
-    """Features that never occur change nothing, whatever is done to keep an epoch cheap."""
+    """Features that never occur change nothing, regardless of the shortcuts that keep an epoch cheap."""
     X, y = random_rows(np.random.default_rng(5), 80, 6, "gaussian")
     columns = np.sort(np.random.default_rng(6).choice(3000, 6, replace=False))
     wide = sparse.csr_array(

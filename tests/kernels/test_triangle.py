@@ -1,4 +1,4 @@
-"""The geometries of the proximal step: the slopes they state are derivatives, for every norm and every line."""
+"""The geometries of the proximal step return correct derivatives for every norm and every line."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def box(w, z):
 @pytest.mark.parametrize("line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"])
 @pytest.mark.parametrize("geometry", [diamond, euclidean, box])
 def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
-    """The step's equations are solved also with wrong slopes, only slowly: so these are compared with differences."""
+    """Wrong slopes would only slow the solution down, so the slopes are compared with finite differences."""
 
     def point_on(step, w, z, t):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
