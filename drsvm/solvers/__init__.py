@@ -31,22 +31,22 @@ def solve(
     problem : Problem
         Data and parameters.
     solver : str or Solver
-        Name of a solver, or an object with its settings.
+        Name of a solver, or a solver object with settings.
     tol : float, optional
-        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", whatever it picks, and
-        otherwise the named solver's own tolerance: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
+        The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", regardless of the solver it
+        picks, and otherwise the named solver's own default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
         "feature-working-set", 1e-4 for "isg", "ippa", "hybrid" and "admm", 1e-7 for "conic".
     max_iter, max_time : int, float or TimeLimit, optional
-        Limits on iterations and seconds; a `drsvm.clock.TimeLimit` is one that several calls share. No step is begun
-        that is expected to end too late, but there is always a first one. Compiling the kernels, the first time that
-        they are needed, does not count.
+        Limits on iterations and seconds; several calls can share a `drsvm.clock.TimeLimit`. Except for the first one,
+        no step is started that is expected to end too late. Compiling the kernels, the first time they are needed,
+        does not count.
     start : Result or (weights, intercept), optional
-        Where to start.
+        Starting point.
     callback : callable, optional
-        Called with a `Progress` after every certificate; a true return value stops the run. The interior point proves
-        its gap in every iteration when there is a callback, otherwise only towards the end.
+        Called with a `Progress` after every certificate; a true return value stops the run. With a callback,
+        the interior-point solver proves its gap in every iteration, otherwise only towards the end.
     random_state : int or Generator, optional
-        Seed of solvers that draw at random.
+        Seed for randomised solvers.
     n_threads : int, optional
         Threads for the work over the rows; by default all cores.
     **settings
@@ -55,8 +55,8 @@ def solve(
     Returns
     -------
     Result
-        Never a warning: the status says how the run ended. Ctrl-C ends it with the best point so far and the status
-        INTERRUPTED.
+        Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run with the best point so far and the
+        status INTERRUPTED.
     """
     if not isinstance(problem, Problem):
         given = type(problem).__name__

@@ -2,13 +2,13 @@
 
     f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) + (c/2) ‖w‖²
 
-is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. ADMM encloses f at a given λ in an
-interval that shrinks; two values are compared as soon as their intervals are disjoint, so that the work at
-each λ grows as the bracket shrinks. ADMM's multipliers at any λ give a line below f. One that falls and one that rises
-bound the optimum, and a combination of their multipliers proves that bound.
+is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. At a given λ, ADMM encloses f in a
+shrinking interval; two values are compared as soon as their intervals are disjoint, so the work at each λ grows as the
+bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and a rising line together bound the
+optimum, and a combination of their multipliers proves that bound.
 
-For ε = 0 the price λ costs nothing: there is one problem, without a ball and without flips, and no search. For κ = 0
-the optimum is 1.
+For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. For κ = 0 the
+optimum is 1.
 """
 
 import math
@@ -27,16 +27,16 @@ GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 """Share of a bracket that a golden section cuts off."""
 
 ENOUGH, FINEST = 0.1, 1e-13
-"""Two values of f are compared as they are when both are known up to this share of the tolerance, or to rounding."""
+"""Two values of f are compared directly once both are known to within this share of the tolerance, or to rounding."""
 
 SHARE = 0.5
-"""An end of the bracket is improved first when it accounts for this share of the gap."""
+"""An end of the bracket is improved first if it accounts for more than this share of the gap."""
 
 PRICED_AT = frozenset(10 * 2**k for k in range(30))
-"""Iterations at a point after which the best λ of its classifier is looked up: it costs as much as an iteration."""
+"""Iterations at a point after which the best λ for its classifier is computed, at the cost of an iteration."""
 
 PROVE_EVERY = 20
-"""Iterations between certificates where there is no search that could say when one is due."""
+"""Iterations between certificates if there is no search that determines when one is due."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,20 @@ class Admm(Solver):
     Attributes
     ----------
     trim : bool
-        Whether the bracket is also cut where ADMM's multipliers prove that f is above the best objective. It halves
-        the number of λ's that are tried; by default the search is the plain golden section.
+        Whether to also cut the bracket where ADMM's multipliers prove that f is above the best objective. This halves
+        the number of values of λ tried; by default the search is a plain golden section.
     update : {"auto", "exact", "accelerated"}
         How the quadratic problem in w is solved: by factorisations (an eigenvalue decomposition for q = 2, active sets
-        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly up to 1000 features, where there is
-        time enough for it.
+        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly for up to 1000 features, if there
+        is enough time.
     relaxation : float
         Over-relaxation of ADMM, between 0 and 2.
     rho : float
-        First penalty ρ; margins and losses have no unit, so 1 is the natural size. It adapts to the residuals.
+        Initial penalty ρ, later adapted to the residuals. Margins and losses have no unit, so 1 is the natural scale.
 
     Notes
     -----
-    An iteration, as `max_iter` counts them, is one of ADMM, at any λ. Certificates are taken at every new λ and when
+    `max_iter` limits the total number of ADMM iterations, at all λ. Certificates are computed at every new λ and when
     the gap is likely to be small enough. All work is done on one thread.
     """
 
@@ -81,10 +81,10 @@ class Admm(Solver):
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
     def refusal(self, problem: Problem) -> str | None:
-        """Refuse exact updates for norms that have none."""
+        """Reject exact updates for norms without one."""
         if self.update != "exact" or exact_way(problem.norm) is not None:
             return None
-        return f"update='exact' knows no factorisation for norm={problem.norm}: use update='auto'."
+        return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
@@ -96,7 +96,7 @@ class Admm(Solver):
 
 
 class _AdmmState(State):
-    """What all runs of ADMM share."""
+    """Common part of all ADMM runs."""
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         self.problem, self.settings, self.limits = problem, settings, limits
@@ -106,7 +106,7 @@ class _AdmmState(State):
         return self.subproblem.first_point(level, self.settings.rho, self.limits.start)
 
     def offer(self, weights, intercept: float, proof: list[tuple[Point, float]]) -> Candidate:
-        """Return a classifier with the combined multipliers of some points."""
+        """Return a classifier with the combined multipliers of the given points."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for point, share in proof:
             self.subproblem.add_multipliers(point.line, share, alpha, beta)
@@ -141,8 +141,8 @@ class Best(NamedTuple):
 class GoldenSection(_AdmmState):
     """ε > 0: the search for λ.
 
-    The bracket is low … high, with up to four points where ADMM has been at work: two inside, and the last ones that
-    were left behind on either side.
+    The bracket is [low, high]. Up to four points with ADMM iterates are kept: two inside the bracket, and the last one
+    discarded on either side.
     """
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
@@ -162,7 +162,7 @@ class GoldenSection(_AdmmState):
         self.due = False
         point = self._weak_end() or self._inner_to_improve()
         self.subproblem.iterate(point)
-        self._note(point)
+        self._update_best(point)
         self._cut_off()
         if self.settings.trim:
             self._trim()
@@ -170,14 +170,14 @@ class GoldenSection(_AdmmState):
 
     @property
     def gap(self) -> float:
-        """What the points say about the optimum, before the certificate looks at it."""
+        """The gap according to the points, before the certificate checks it."""
         return self.best.objective - self.bound
 
     def _points(self) -> list[Point]:
         return [point for point in (self.left, *self.inside, self.right) if point is not None]
 
-    def _note(self, point: Point) -> None:
-        """Keep the best classifier; now and then at the λ that is best for it."""
+    def _update_best(self, point: Point) -> None:
+        """Update the best classifier; after some iterations, evaluate it at its best λ."""
         value = point.upper
         if point.iteration in PRICED_AT:
             value = min(value, self.subproblem.best_objective(point))
@@ -185,7 +185,7 @@ class GoldenSection(_AdmmState):
             self.best = Best(point.weights, point.intercept, value)
 
     def _weak_end(self) -> Point | None:
-        """Return an end of the bracket that accounts for most of the gap and is known less well than the inside."""
+        """Return an end of the bracket that accounts for most of the gap, if f is less accurate there than inside."""
         inside = max((point.gap for point in self.inside), default=0.0)
         for point, share in self.proof:
             if share * point.gap > SHARE * self.gap and point.gap >= inside:
@@ -193,7 +193,7 @@ class GoldenSection(_AdmmState):
         return None
 
     def _inner_to_improve(self) -> Point:
-        """Return the inner point that is known less well, or a new one."""
+        """Return the inner point at which f is less accurate, or a new point."""
         if len(self.inside) == 2:
             return max(self.inside, key=lambda point: point.gap)
         width = self.high - self.low
@@ -208,7 +208,7 @@ class GoldenSection(_AdmmState):
         return new
 
     def _cut_off(self) -> None:
-        """Cut off the end of the bracket where f is larger, if that is known."""
+        """Cut off the end of the bracket with the larger value of f, once it is known which one that is."""
         if len(self.inside) < 2:
             return
         first, second = self.inside
@@ -219,27 +219,27 @@ class GoldenSection(_AdmmState):
             self.low, self.left, self.inside = first.level, first, [second]
 
     def _trim(self) -> None:
-        """Cut off where a line proves that f is above the best objective; f(λ) ≥ ελ is such a line, too."""
+        """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
         low, high = self.low, min(self.high, self.best.objective / self.problem.radius)
         for line in (point.line for point in self._points()):
             if line.tilt != 0.0:
                 crossing = line.level + (self.best.objective - line.height) / line.tilt
                 low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
-        if high - low > FINEST / self.problem.radius:  # else the optimum is known up to rounding
+        if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
             self.low, self.high = low, high
             self.left = self._highest(low, self.left, *(p for p in self.inside if p.level <= low))
             self.right = self._highest(high, self.right, *(p for p in self.inside if p.level >= high))
             self.inside = [point for point in self.inside if low < point.level < high]
 
     def _highest(self, level: float, *points: Point | None) -> Point | None:
-        """Return the point whose line is highest at some λ."""
+        """Return the point whose line is highest at the given λ."""
         given = [point for point in points if point is not None]
         return max(given, key=lambda point: point.line.at(level), default=None)
 
-    # --- what is known ----------------------------------------------------------------------------------------------
+    # --- bounds and certificates ------------------------------------------------------------------------------------
 
     def _combine(self) -> None:
-        """Find the combination of points that bounds the optimum best: its line is level."""
+        """Find the combination of points with the best lower bound: its line is horizontal."""
         lines = [(point, point.line.at(0.0), point.line.tilt) for point in self._points()]
         rising = [(None, 0.0, self.problem.radius), *(line for line in lines if line[2] >= 0.0)]
         falling = [line for line in lines if line[2] < 0.0]
@@ -259,7 +259,7 @@ class GoldenSection(_AdmmState):
         return self.due or self.gap <= self.due_at
 
     def judged(self, gap: float) -> None:
-        # The certificate is stricter where there is an intercept: ask again only when there is more to show.
+        # The certificate is stricter with an intercept: request another one only once the gap is smaller.
         if self.gap <= self.due_at:
             self.due_at = 0.7 * self.gap
 

@@ -2,14 +2,14 @@
 
     f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i φ(m_i) + (c/2) ‖w‖²,      φ(t) = max(1 − t, 1 + t − κλ, 0)
 
-The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by π_i, so that a doubled weight
-acts as a doubled row:
+The margins are split, t_i = m_i, with multipliers π_i g_i. All samples are weighted by π_i, so a doubled weight acts
+like a duplicated row:
 
     (w, b)  minimises  (c/2) ‖w‖² + Σ π_i (g_i m_i + (ρ/2) (m_i − t_i)²)  over  ‖w‖_q ≤ λ         (`ball_qp`)
     t_i     minimises  φ(t) − g_i t + (ρ/2) (t − m_i)²,     then  g_i += ρ (m_i − t_i)             (`kernels.admm`)
 
-Every g is a slope of φ and stands for multipliers α and β. By duality they bound f from below, not only at λ: they
-give a line below f everywhere.
+Every g is a slope of φ and represents multipliers α and β. By duality they bound f from below, not only at λ: they
+define a line below f everywhere.
 """
 
 import math
@@ -25,22 +25,22 @@ from drsvm.solvers.centred_rows import CentredRows
 from drsvm.solvers.selection import MULTIPLICATION
 
 FACTORISED_TO = 1000
-"""Number of features up to which an update by factorisations is quicker than by gradient steps."""
+"""Number of features up to which updates by factorisation are faster than by gradient steps."""
 
 AFFORDABLE = 0.3
-"""Share of the time left that the Gram matrix and its factorisation may take: one can do without."""
+"""Share of the remaining time that the Gram matrix and its factorisation may take; updates also work without them."""
 
 UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
-"""ρ changes where one residual is so many times the other; looked at after so many iterations, then ever
-later; and it changes by no more than this factor."""
+"""ρ changes if one residual is at least UNBALANCED times the other. The first check is after FIRST_BALANCE iterations,
+the others follow at growing intervals. ρ changes by at most the factor LARGEST_CHANGE."""
 
 FIRST_AVERAGE = 10
-"""Iterations that are averaged at first; then twice as many, and so on."""
+"""Number of iterations in the first average; each further average is twice as long."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line below f, proven by slopes g that were found at one λ."""
+    """A line below f, proven by slopes g found at one λ."""
 
     level: float
     height: float  # at that λ
@@ -53,14 +53,14 @@ class Line:
 
 
 class Average:
-    """The mean of slopes and their sums over recent iterations, where ADMM's circling about the solution cancels."""
+    """Mean of the slopes and their sums over recent iterations; ADMM's oscillations about the solution cancel there."""
 
     def __init__(self, n_rows: int, size: int):
         self.slopes, self.slope_sum = np.zeros(n_rows), np.zeros(size)
         self.count, self.length = 0, FIRST_AVERAGE
 
     def add(self, slopes, slope_sum) -> bool:
-        """Take in one iteration; say whether the mean is worth a look."""
+        """Add one iteration; return whether to evaluate the mean now."""
         if self.count == self.length:
             self.slopes[:], self.slope_sum[:] = 0.0, 0.0
             self.count, self.length = 0, 2 * self.length
@@ -72,7 +72,7 @@ class Average:
 
 @dataclass
 class Point:
-    """ADMM at one λ, as far as it has come: the iterates, and the interval in which f(λ) lies."""
+    """The state of ADMM at one λ: the iterates, and the interval that contains f(λ)."""
 
     level: float
     rho: float
@@ -91,7 +91,7 @@ class Point:
 
     @property
     def gap(self) -> float:
-        """What is not yet known about f(λ)."""
+        """Length of the interval that contains f(λ)."""
         return self.upper - self.line.height
 
 
@@ -121,7 +121,7 @@ class Subproblem:
         return Accelerated(product, self.rows.largest_eigenvalue(product), l2, norm)
 
     def first_point(self, level: float, rho: float, start: Candidate | None) -> Point:
-        """Return ADMM's start at λ: the origin, or a given classifier with its multipliers."""
+        """Return ADMM's starting point at λ: the origin, or a given classifier with its multipliers."""
         n, d = self.problem.X.shape
         weights, intercept = np.zeros(d), 0.0
         split, slopes = np.zeros(n), np.zeros(n)
@@ -131,14 +131,14 @@ class Subproblem:
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
                 slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
-        return self._begin(level, rho, weights, intercept, split, slopes)
+        return self._new_point(level, rho, weights, intercept, split, slopes)
 
     def moved(self, point: Point, level: float) -> Point:
-        """Return a start at another λ from where a point has come to; in a smaller ball margins are smaller."""
+        """Return a starting point at another λ from a given point; ρ grows for smaller λ, where margins are smaller."""
         rho = point.rho * max(point.level / (3.0 * level), 1.0)
-        return self._begin(level, rho, point.weights, point.intercept, point.split.copy(), point.slopes.copy())
+        return self._new_point(level, rho, point.weights, point.intercept, point.split.copy(), point.slopes.copy())
 
-    def _begin(self, level, rho, weights, intercept, split, slopes) -> Point:
+    def _new_point(self, level, rho, weights, intercept, split, slopes) -> Point:
         signed = self.sample_weights * self.signs
         self.coefficients[:] = signed * split, -signed * slopes
         split_sum, slope_sum = self._sums()
@@ -209,13 +209,13 @@ class Subproblem:
             point.line = Line(point.level, height, tilt, mean)
 
     def _reach(self, point: Point) -> float:
-        """Return λ or, for radius = l2 = 0, the size of the weights for which a bound is sought."""
+        """Return λ or, for radius = l2 = 0, the norm of the weights up to which a bound is sought."""
         if math.isfinite(point.level) or self.problem.l2 > 0.0:
             return point.level
         return max(2.0 * self.problem.norm.value(point.weights), self.large_weights)
 
     def _line(self, point: Point, slope_sum, mass: float, flipped: float) -> tuple[float, float]:
-        """Return the height at λ and the tilt of the line that given slopes prove."""
+        """Return the height at λ and the tilt of the line that the given slopes prove."""
         problem, level = self.problem, self._reach(point)
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - (problem.flip_cost * flipped if flipped > 0.0 else 0.0)
@@ -226,12 +226,12 @@ class Subproblem:
         else:
             pressure = problem.norm.dual.value(v)
             gained = level * pressure if pressure > 0.0 else 0.0
-        # Without balance no bound holds for all b: count on intercepts of the present size.
+        # Without balance no bound holds for all b: assume intercepts of the current size.
         gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.rows.mean @ point.weights))
         return mass + (level * rate if rate != 0.0 else 0.0) - gained, rate - pressure
 
     def _balance(self, point: Point, apart, moved, margin_size, split_size, slope_size) -> None:
-        """Change ρ, now and then, where primal and dual residual are too unequal."""
+        """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
         point.accuracy = max(min(apart, moved), 1e-12)
         primal = apart / max(margin_size, split_size, 1e-300)
         dual = point.rho * moved / max(slope_size, 1e-300)
@@ -244,7 +244,7 @@ class Subproblem:
             point.rho = min(max(point.rho * change, 1e-9), 1e9)
 
     def add_multipliers(self, line: Line, share: float, hinge_dual, flip_dual) -> None:
-        """Add share · (α, β) of the slopes behind a line."""
+        """Add share · (α, β), the multipliers of the slopes of a line."""
         if line.slopes is not None:
             flip_level = self._flip_level(line.level)
             kernel.multipliers(line.slopes, self.sample_weights, flip_level, share, hinge_dual, flip_dual)

@@ -1,13 +1,13 @@
-"""Dual coordinate ascent: epochs that improve every row's multipliers in turn, with all others held fixed.
+"""Dual coordinate ascent: epochs that improve the multipliers of one row at a time, with all others fixed.
 
-Around a centre (w₀, λ₀, b₀), which moves to the point reached after every epoch, the problem has three more terms (see
-the kernels); they keep its dual smooth, and vanish in the limit:
+Around a centre (w₀, λ₀, b₀), which moves to the current point after every epoch, the problem has three additional terms
+(see the kernels). They make its dual smooth, and vanish in the limit:
 
-    (θ/2)‖w − w₀‖²     q = 2: next to nothing where c + e/λ₀ is ridge enough; where flips use up the budget
-                       (e = ε − κΣβ = 0) and c = 0, and for q = 1 and ∞, it is all there is
-    (1/2τ)(λ − λ₀)²    q = 2: 1/τ = e/λ₀ + the curvature that flips give the dual. Where no label flips, w = u λ₀/e: the
-                       classifier of an SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions call for
-    (1/2f)(b − b₀)²    multipliers of an intercept obey an equality; b is its multiplier
+    (θ/2)‖w − w₀‖²     q = 2: negligible if the ridge c + e/λ₀ is large enough. If flips use up the budget
+                       (e = ε − κΣβ = 0), and for q = 1 and ∞, it is the only ridge besides c
+    (1/2τ)(λ − λ₀)²    q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips, w = u λ₀/e: the
+                       classifier of an SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions require
+    (1/2f)(b − b₀)²    with an intercept, the multipliers satisfy an equality constraint; b is its multiplier
 """
 
 import math
@@ -23,31 +23,33 @@ from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples
 
 LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
-"""θ is at least this share of the ridge; and together they are this multiple of what a typical multiplier moves."""
+"""θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_PULL times the change due to a
+typical multiplier."""
 
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
-"""Shares of the curvature estimates that go into 1/τ."""
+"""Shares of the curvature estimates that enter 1/τ."""
 
 FREEDOM, LEAST_FREEDOM = 0.1, 1.0
-"""f in units of what a row's own features give its margin, and its least value."""
+"""f in units of what a row's own features contribute to its margin, and its minimum."""
 
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
-"""Multiples of the classifier among which the best one is judged, and how exactly it is found."""
+"""Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
 
 WITHIN_REACH, LEAST_SHARE = 30.0, 0.02
-"""The best multiple is looked for when the estimated gap is at most so many tolerances; and the estimate is never
-reduced to less by it, because margins as met are not quite those of one classifier."""
+"""The best multiple is searched for when the estimated gap is at most WITHIN_REACH times the tolerance. Its gain
+never reduces the estimate below LEAST_SHARE of its value, because the margins seen in an epoch are not quite those of
+one classifier."""
 
 ROWS_OF_FIRST_GUESS = 1000
-"""Rows on which the length of the first weights is chosen."""
+"""Number of rows from which the length of the first weights is chosen."""
 
 FIRM, WHOLE = 1.0, 4
-"""Rows rest when they are farther from a kink than so many of the largest violations of the epoch before, until the
-next epoch over all rows: one in so many."""
+"""Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
+over all rows, which is every WHOLE-th one."""
 
 
 class Ascent(ABC):
-    """The present multipliers, the classifier that belongs to them, and epochs that improve them."""
+    """The current multipliers, the corresponding classifier, and epochs that improve them."""
 
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
@@ -62,12 +64,12 @@ class Ascent(ABC):
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.turn = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
-        # w = 0 says nothing of the length that weights will have.
-        self.level = self._first_level() if start is None or not start.weights.any() else self._go_to(start)
+        # w = 0 gives no information about the final length of the weights.
+        self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
 
     # --- start ------------------------------------------------------------------------------------------------------
 
-    def _go_to(self, start: Candidate) -> float:
+    def _start_at(self, start: Candidate) -> float:
         problem = self.problem
         self.w, self.b = np.array(start.weights), start.intercept
         if start.hinge_dual is not None and start.flip_dual is not None:
@@ -81,7 +83,7 @@ class Ascent(ABC):
         return problem.radius_price(self.w, problem.margins(self.w, self.b))
 
     def _first_level(self) -> float:
-        """Return the λ that is best for weights in the direction of a first proximal step, judged on some rows."""
+        """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
         problem = self.problem
         if problem.radius == 0.0:
             return UNLIMITED
@@ -104,7 +106,7 @@ class Ascent(ABC):
     # --- an epoch ---------------------------------------------------------------------------------------------------
 
     def epoch(self, whole: bool = False) -> None:
-        """Improve the multipliers of all rows that do not rest, and move the centre to the point reached."""
+        """Improve the multipliers of all active rows, and move the centre to the new point."""
         self.count += 1
         if whole or not self.shrinking or self.count % WHOLE == 0:
             self.active = self.problem.n_rows
@@ -118,11 +120,11 @@ class Ascent(ABC):
 
     @abstractmethod
     def _move(self) -> tuple[float, float]:
-        """Do an epoch; return the gap and the largest violation that it met."""
+        """Run an epoch; return the gap and the largest violation found."""
 
     @property
     def flipped_cost(self) -> float:
-        """Share of the radius that goes into flips, κ Σβ."""
+        """Part of the radius spent on flips, κ Σβ."""
         return self.kappa * float(self.flip.sum())
 
     @property
@@ -140,7 +142,7 @@ class Ascent(ABC):
     def _stiffness(self, natural: float) -> float:
         if self.level >= UNLIMITED:
             return 1.0
-        # The density of rows along the axis on which κλ moves the kink; in this order nothing overflows to no number.
+        # The density of rows along the axis on which κλ moves the kink; in this order overflow never gives NaN.
         flips = FLIP_STIFFNESS * self.kappa * (self.kappa * self.near / (2.0 * NEAR)) if self.near > 0.0 else 0.0
         stiffness = natural + flips
         return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.level, 1e-6), 1e-12)
@@ -150,9 +152,9 @@ class Ascent(ABC):
             self.turn, self.b = (b - self.b) / freedom, b
 
     def _best_scale(self) -> tuple[float, float]:
-        """Return the multiple of (w, b) with the least objective, and what it gains, to judge by the margins as met.
+        """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.
 
-        Early in a run all margins may be a little too small at once, which costs much and is mended at no price.
+        Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
         problem, margins = self.problem, self.margins
         level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
@@ -183,7 +185,7 @@ class Ascent(ABC):
         return (best, gain) if gain > 0.0 else (1.0, 0.0)
 
     def _estimated_gap(self, gap: float) -> float:
-        """Return the gap as it would be if no row had changed since it was visited."""
+        """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost = self.problem, self.flipped_cost
         left = max(problem.radius - flipped_cost, 0.0)
         level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
@@ -198,7 +200,7 @@ class Ascent(ABC):
         return max(gap + norm_part, 0.0) + repair + abs(self.turn)
 
     def candidate(self) -> Candidate:
-        """Return classifier and multipliers."""
+        """Return the classifier and the multipliers."""
         if self.problem.flip_cost == 0:
             return answer_to_free_flips(self.problem)
         return Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)

@@ -2,14 +2,14 @@
 
     minimise  (1/2) wᵀ(ρC + cI) w − r·w      subject to  ‖w‖_q ≤ λ
 
-for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite. Four ways:
+for many r, ρ and λ with the same C, which is positive semidefinite. λ may be infinite. There are four methods:
 
-* `EuclideanBall` (q = 2): C is diagonalised once; then every update is the root of a scalar equation.
-* `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active entries. The factorisation is kept as
-  long as that set and ρ stay, which towards the end they do.
-* `Accelerated` (any q): accelerated projected gradient with restarts; it needs products with C only.
+* `EuclideanBall` (q = 2): C is diagonalised once; each update then finds the root of a scalar equation.
+* `Box` (q = ∞) and `CrossPolytope` (q = 1): block pivoting on the set of active entries. The factorisation is
+  reused while that set and ρ are unchanged, as they are towards the end.
+* `Accelerated` (any q): accelerated projected gradient with restarts; it only needs products with C.
 
-Where C is singular the first three add a tiny proximal term (ρτ/2) ‖w − start‖²; ADMM converges with it as well.
+Since C may be singular, the first three add a tiny proximal term (ρτ/2) ‖w − start‖²; ADMM still converges with it.
 """
 
 import math
@@ -25,20 +25,20 @@ PROXIMAL = 1e-9
 """τ, relative to the largest eigenvalue of C."""
 
 NEWTON_STEPS = 50
-"""More than the scalar equation of q = 2 ever takes, but for roundings."""
+"""More than the scalar equation for q = 2 ever needs, except for rounding errors."""
 
 FALL_BACK_STEPS = 300
-"""Gradient steps where pivoting comes to no end."""
+"""Number of gradient steps if pivoting does not terminate."""
 
 
 class BallQP(ABC):
-    """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` says how large the rounding errors in C are."""
+    """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` is the size of the rounding errors in C."""
 
     @abstractmethod
     def solve(self, r, rho: float, level: float, start, accuracy: float) -> np.ndarray:
         """Return the minimiser.
 
-        Iterative ways begin at `start` and end when √(wᵀCw) is right up to a small share of `accuracy`.
+        Iterative methods start at `start` and stop when √(wᵀCw) is accurate to a small share of `accuracy`.
         """
 
 
@@ -59,7 +59,7 @@ class Accelerated(BallQP):
             gradient = rho * self.product(ahead) + self.ridge * ahead - r
             new = self.norm.project_ball(ahead - step * gradient, level)
             change = euclidean(new - ahead)
-            if (ahead - new) @ (new - w) > 0.0:  # uphill: forget the momentum
+            if (ahead - new) @ (new - w) > 0.0:  # uphill: reset the momentum
                 momentum = 1.0
             following = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * momentum**2))
             ahead = new + (momentum - 1.0) / following * (new - w)
@@ -84,7 +84,7 @@ class EuclideanBall(BallQP):
         length = euclidean(w)
         steps = 0
         while length > level * (1.0 + 1e-12) and steps < NEWTON_STEPS:
-            # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: the root comes from below
+            # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: Newton converges from below
             unit = w / length
             mu += (length / level - 1.0) / float(unit @ (unit / (curvature + mu)))
             w = rotated / (curvature + mu)
@@ -93,9 +93,9 @@ class EuclideanBall(BallQP):
 
 
 class _Pivoting(BallQP):
-    """Block pivoting (Júdice and Pires): all entries of the wrong status change it at once, as long as that helps.
+    """Block pivoting (Júdice and Pires): all entries with the wrong status change it at once, as long as that helps.
 
-    The status of an entry is −1, 0 or 1; what it means is up to the norm.
+    The status of an entry is −1, 0 or 1; its meaning depends on the norm.
     """
 
     patience = 3
@@ -110,11 +110,11 @@ class _Pivoting(BallQP):
 
     @abstractmethod
     def _first_status(self, r, start, level) -> np.ndarray:
-        """Return the status of all entries at the start."""
+        """Return the initial status of all entries."""
 
     @abstractmethod
     def _at_status(self, status, r, rho, level) -> tuple[np.ndarray, np.ndarray]:
-        """Return the best w of a status, and the status that each entry should have, judging by w."""
+        """Return the best w for a status, and the status that each entry should have according to w."""
 
     def solve(self, r, rho, level, start, accuracy):
         pulled = r + rho * self.tau * start
@@ -148,7 +148,7 @@ class _Pivoting(BallQP):
         return rho * (self.matrix @ w) + (self.ridge + rho * self.tau) * w - r
 
     def _solve_free(self, free, rho, right):
-        """Solve with the rows and columns of ρC + c that are free."""
+        """Solve with the free rows and columns of ρC + c."""
         key = rho, free.tobytes()
         if key not in self._factors:
             block = rho * self.matrix[np.ix_(free, free)]
@@ -235,5 +235,5 @@ _EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: Euclid
 
 
 def exact_way(norm: Norm) -> Callable[..., BallQP] | None:
-    """Return the way by factorisations that suits a norm, as a function of C, c and noise, if there is one."""
+    """Return the factorisation method for a norm, as a function of C, c and noise, or None."""
     return _EXACT.get(type(norm))

@@ -1,7 +1,7 @@
-"""What a solver is made of: settings, runs, and what crosses between a run and the loop (`loop.py`).
+"""The parts of a solver: settings, runs, and the data exchanged between a run and the loop (`loop.py`).
 
-A solver is a frozen dataclass of settings. Its `start` makes a State; the loop calls `state.step()` and, where the
-state says that a certificate is due, asks for `state.candidate()` and judges it.
+A solver is a frozen dataclass of settings. Its `start` creates a State; the loop calls `state.step()` and, if
+`state.certificate_due()`, certifies `state.candidate()`.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ from drsvm.model.problem import Problem
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a state offers for judgement: a classifier and, where it has them, multipliers (one per row)."""
+    """A classifier to be certified and, if available, its multipliers (one per row)."""
 
     weights: np.ndarray
     intercept: float = 0.0
@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use, as far as a state needs to know it."""
+    """Limits and options of a run that its state needs to know."""
 
     tol: float
     max_iter: int
@@ -34,14 +34,14 @@ class Limits:
     n_threads: int | None
     random_state: Any
     start: Candidate | None
-    watched: bool = False  # somebody wants to see the progress of every iteration
+    watched: bool = False  # a callback follows the progress of every iteration
 
     def time_left(self) -> float:
-        """Return the seconds left."""
+        """Return the remaining seconds."""
         return self.time.left()
 
     def generator(self) -> np.random.Generator:
-        """Return a random generator; without a seed it is the same in every run."""
+        """Return a random generator; without a seed, it is the same in every run."""
         if isinstance(self.random_state, np.random.Generator):
             return self.random_state
         if isinstance(self.random_state, np.random.RandomState):
@@ -56,10 +56,10 @@ class State(ABC):
     """True when further steps would change nothing."""
 
     gives_up: bool = False
-    """True when another method should go on (see `hand_over.py`)."""
+    """True when another method should take over (see `hand_over.py`)."""
 
     step_seconds: float = 0.0
-    """About how long a step takes, where that may be long: one that would end much too late is not begun."""
+    """Approximate duration of a step, if it may be long: a step that would end much too late is not started."""
 
     @abstractmethod
     def step(self) -> None:
@@ -70,35 +70,35 @@ class State(ABC):
         """Return the current classifier and multipliers."""
 
     def certificate_due(self) -> bool:
-        """Say whether the present iteration is worth a certificate."""
+        """Return whether the current iteration is worth a certificate."""
         return True
 
     def judged(self, gap: float) -> None:
-        """Take note of the proven gap after a certificate."""
+        """Process the gap that a certificate has proven."""
 
     def close(self) -> None:
-        """Give back what the run holds."""
+        """Release the resources of the run."""
 
     def info(self) -> dict[str, Any]:
-        """Return figures of the run that are worth keeping."""
+        """Return figures about the run for the result."""
         return {}
 
 
 class Relay(State):
-    """A run that other states do in turn: all that is asked of it is passed on to the `current` one.
+    """A run that several states carry out in turn: all calls are passed on to the `current` one.
 
-    Subclasses say in `successor` who goes on when, and what the legs have in common.
+    Subclasses define in `successor` which state takes over and when, and what the states have in common.
     """
 
     def __init__(self, first: State):
         self.current = first
 
     def successor(self) -> State | None:
-        """Return the state that is to do the next step, where it is another one."""
+        """Return the state that takes over for the next step, or None to keep the current one."""
         return None
 
     def step(self) -> None:
-        """Do an iteration of whoever is at work."""
+        """Do one iteration of the current state, after a change of state if one is due."""
         following = self.successor()
         if following is not None:
             self.current.close()
@@ -134,16 +134,16 @@ class Relay(State):
 
 
 class Solver(ABC):
-    """Settings of a method, and the maker of its runs."""
+    """Settings of a method, and the factory of its runs."""
 
     name: str
     default_tol: float
     default_max_iter: int
 
     def refusal(self, problem: Problem) -> str | None:
-        """Return why this solver does not take a problem, with the value and the remedy; None: it does.
+        """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
 
-        It is asked before anything starts, so it looks at parameters only.
+        It is called before anything starts, so it checks parameters only.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""Fitting to rows that come in blocks, one after another, and need not fit into memory together."""
+"""Fitting to rows that arrive in blocks, one after another, and need not fit into memory together."""
 
 import math
 
@@ -9,18 +9,18 @@ from drsvm.model.validation import check_flip_cost, check_number, check_rows, ch
 from drsvm.solvers.epochs import Cone, Epochs, Point, Samples
 
 FIRST_STEP, EXPONENT = 0.1, 0.75
-"""Step of the first block in natural steps, and the power of the number of blocks by which it shrinks."""
+"""Step size for the first block in natural steps, and the power of the number of blocks by which it decays."""
 
 RECENT = 4.0
-"""The average gives a block about this much more weight than it would have among all."""
+"""The average gives a new block about this much more weight than a plain mean would."""
 
 
 class BlockFit:
-    """A classifier that takes one pass of exact proximal steps over every block of rows it is fed.
+    """A classifier that makes one pass of exact proximal steps over each block of rows it is given.
 
-    All blocks together play the part of one problem, of which each shows a sample; they may be fed again. Steps shrink
-    with the number of blocks fed, and the classifier is an average that favours recent blocks. What is proven about it
-    is not known until somebody certifies it on data.
+    All blocks together represent one problem, of which each block is a sample; a block may be fed repeatedly. Steps
+    shrink with the number of blocks fed, and the classifier is an average that favours recent blocks. Nothing is proven
+    about it until it is certified on data.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ class BlockFit:
     radius, flip_cost, norm, l2, fit_intercept
         As in `drsvm.Problem`.
     random_state : int, optional
-        Seed of the order of the rows within a block.
+        Seed for the order of the rows within a block.
     start : (weights, intercept, radius_price), optional
-        Where to start; by default at 0.
+        Starting point; by default 0.
 
     Attributes
     ----------
     weights, intercept, radius_price : array, float, float
         The classifier.
     n_blocks, n_rows : int
-        What has been fed so far.
+        Number of blocks and rows fed so far.
     """
 
     lower_bound = gap = math.nan
@@ -67,23 +67,23 @@ class BlockFit:
         self._point: Point | None = None
 
     def feed(self, X, signs, sample_weight=None) -> "BlockFit":
-        """Take one pass over a block.
+        """Make one pass over a block.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
             Rows of the block.
         signs : array of shape (n,)
-            Labels ±1; a block may hold one class only.
+            Labels ±1; a block may contain only one class.
         sample_weight : array of shape (n,), optional
             Weights of the rows: 1 is the weight of a typical row, in this block and in all others.
         """
         X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
         n, d = X.shape
         if d != len(self.weights):
-            raise ValueError(f"X has {d} features, but the blocks before had {len(self.weights)}.")
+            raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
         if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
-            raise ValueError(f"signs must hold {n} values of -1 or 1, one per row.")
+            raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
         importance = np.ones(n)
         if sample_weight is not None:
             check_weights(sample_weight, n)

@@ -1,6 +1,6 @@
-"""Rows for ADMM: products with them, and their Gram matrix around the mean row, which an intercept takes out.
+"""Rows for ADMM: products with them, and their Gram matrix around the mean row, which an intercept eliminates.
 
-C = Σ π_i (x_i − x̄)(x_i − x̄)ᵀ,      x̄ = Σ π_i x_i, or 0 where there is no intercept
+C = Σ π_i (x_i − x̄)(x_i − x̄)ᵀ,      x̄ = Σ π_i x_i, or 0 without an intercept
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ from drsvm.model.validation import row_blocks
 from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, stored_entries
 
 BLOCK_SECONDS = 0.2
-"""About how long Ctrl-C may have to wait for a part of the Gram matrix."""
+"""Approximate time for one part of the Gram matrix, for which Ctrl-C may have to wait."""
 
 ROUNDING = 1e-14
-"""Rounding errors of C, relative to the trace before it is centred."""
+"""Rounding errors of C, relative to its trace before centring."""
 
 
 class CentredRows:
@@ -26,7 +26,7 @@ class CentredRows:
 
     def __init__(self, problem: Problem):
         self.problem, self.rows = problem, rows_of(problem.X)
-        whole = problem.X.dtype == np.float64  # else rows are widened, a few at a time
+        whole = problem.X.dtype == np.float64  # otherwise rows are converted block by block
         self.blocks = [slice(0, problem.n_rows)] if whole else list(row_blocks(problem.X))
         self.stored = stored_entries(problem)
         self.mean = np.zeros(problem.n_features)
@@ -34,7 +34,7 @@ class CentredRows:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
 
     def gram_seconds(self) -> float:
-        """Return about how long the Gram matrix takes."""
+        """Return about how many seconds the Gram matrix takes."""
         n, d = self.problem.X.shape
         if sparse.issparse(self.problem.X):
             return SPARSE_MULTIPLICATION * self.stored**2 / n
@@ -47,7 +47,7 @@ class CentredRows:
                 yield slice(first, min(first + most, block.stop))
 
     def gram(self) -> tuple[np.ndarray, float]:
-        """Return C = Σ π (x − x̄)(x − x̄)ᵀ, with x̄ = 0 where there is no intercept, and the size of its roundings."""
+        """Return C = Σ π (x − x̄)(x − x̄)ᵀ, with x̄ = 0 without an intercept, and the size of its rounding errors."""
         gram = np.zeros((self.problem.n_features,) * 2)
         for block in self._gram_blocks():
             rows, roots = self.problem.X[block], np.sqrt(self.problem.sample_weight[block])
@@ -60,7 +60,7 @@ class CentredRows:
         return gram - np.outer(self.mean, self.mean), ROUNDING * float(np.trace(gram)) or 1.0
 
     def curvature(self, w) -> np.ndarray:
-        """Return C w without C."""
+        """Return C w without forming C."""
         inner = np.zeros((2, self.problem.n_rows))
         self.dot(w, inner[0])
         inner[0] *= self.problem.sample_weight
@@ -79,7 +79,7 @@ class CentredRows:
         return total
 
     def largest_eigenvalue(self, product) -> float:
-        """Return about the largest eigenvalue of C, rather more than less; `product` multiplies by C."""
+        """Estimate the largest eigenvalue of C, more likely too high than too low; `product` multiplies by C."""
         d = self.problem.n_features
         if d < 3:
             matrix, noise = self.gram()

@@ -1,9 +1,9 @@
-"""Columns far from 0: a free intercept absorbs any shift of the columns, so solvers need not see them there.
+"""Columns far from 0: a free intercept absorbs any shift of the columns, so solvers can work on shifted ones.
 
     w·x + b = w·(x − c) + (b + w·c)
 
-A column around 480 ± 40 costs every method digits or iterations, and its shifted copy costs nothing. Columns are
-shifted by one of their own entries, so that a constant column becomes 0 exactly.
+A column around 480 ± 40 costs every method digits or iterations; its shifted copy costs nothing. Columns are shifted by
+one of their own entries, so a constant column becomes exactly 0.
 """
 
 from dataclasses import dataclass, replace
@@ -15,25 +15,25 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
 FAR = 3.0
-"""A column is shifted when it lies farther from 0 than so many of its standard deviations."""
+"""A column is shifted if it lies farther from 0 than this many of its standard deviations."""
 
 SAMPLE = 500
-"""Rows that show where the columns lie."""
+"""Number of rows used to determine where the columns lie."""
 
 
 @dataclass(frozen=True)
 class Centred:
-    """A problem to work on, and the way back from its classifiers to those of the given one."""
+    """A problem, with shifted columns if needed, and the conversion of classifiers to and from the original one."""
 
     problem: Problem
     offset: np.ndarray | None = None
 
     @classmethod
     def of(cls, problem: Problem) -> "Centred":
-        """Shift the columns that lie far from 0. Rows are copied (as float64) where there are such columns.
+        """Shift the columns that lie far from 0. Rows are copied (as float64) if there are such columns.
 
-        A sparse matrix stays as sparse as it is: only columns without a zero are shifted, and a column with many
-        zeros is not far from 0.
+        A sparse matrix stays as sparse as it is: only columns without zeros are shifted, and a column with many zeros
+        is not far from 0.
         """
         if not problem.fit_intercept:
             return cls(problem)
@@ -44,7 +44,7 @@ class Centred:
         return cls(problem.on_rows(_shifted(problem.X, offset)), offset)
 
     def there(self, start):
-        """Return a start for the given problem as one for the problem to work on."""
+        """Convert a start for the original problem to one for the shifted problem."""
         if start is None or self.offset is None:
             return start
         if isinstance(start, Result):
@@ -53,7 +53,7 @@ class Centred:
         return weights, intercept + float(self.offset @ np.asarray(weights))
 
     def back(self, result: Result) -> Result:
-        """Return a result for the problem to work on as one for the given problem."""
+        """Convert a result for the shifted problem to one for the original problem."""
         if self.offset is None:
             return result
         return replace(result, intercept=result.intercept - float(self.offset @ result.weights))
@@ -69,7 +69,7 @@ def _full_columns(X) -> np.ndarray:
 
 
 def _offset(X, columns) -> np.ndarray:
-    """Return the shift of every column: the median of some rows for those far from 0, and 0 for all others."""
+    """Return the shift of every column: the median over some rows for columns far from 0, and 0 for all others."""
     offset = np.zeros(X.shape[1])
     if len(columns) == 0:
         return offset

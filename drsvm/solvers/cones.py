@@ -1,6 +1,6 @@
-"""The norm ‖w‖_q ≤ λ inside the interior point: slacks, multipliers and what they add to the Newton equations.
+"""The constraint ‖w‖_q ≤ λ in the interior-point solver: slacks, multipliers and their part of the Newton equations.
 
-Every cone has the same methods. With the multiplier part z of the optimality conditions
+All cones have the same methods. With the multiplier part z of the optimality conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 
@@ -29,7 +29,7 @@ class Scaling:
     coefficient: float = 0.0
 
     def add_to(self, matrix: np.ndarray) -> None:
-        """Add it to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
+        """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
         d = len(self.diagonal)
         matrix[np.arange(d), np.arange(d)] += self.diagonal
         column, square = self.column, self.square
@@ -42,10 +42,10 @@ class Scaling:
 
 
 class Cone(ABC):
-    """Interface of the three norms."""
+    """Common interface of the cones."""
 
     uniform: bool = False
-    """Whether the diagonal of the scaling is one number for all features: a Gram matrix of rows is formed once then."""
+    """Whether the diagonal of the scaling is the same for all features: one Gram matrix of rows is then enough."""
 
     weight: float
     """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
@@ -60,26 +60,26 @@ class Cone(ABC):
 
     @abstractmethod
     def scaling(self) -> Scaling:
-        """Return the matrix at the current point, and remember it."""
+        """Return the matrix at the current point, and store it."""
 
     @abstractmethod
     def correct(self) -> None:
-        """Take the products of the last direction's changes as the correction; `scaling` forgets it again."""
+        """Use the products of the last direction's changes as the correction; `scaling` resets it."""
 
     def recorrect(self, target: float, primal: float, dual: float) -> None:
-        """Aim products that steps of the given lengths would make outliers back at the target."""
+        """Steer products that would be outliers after steps of the given lengths back to the target."""
 
     @abstractmethod
     def constant(self, target: float) -> tuple[np.ndarray, float]:
-        """Return the constant part of z + dz for a target and the present correction."""
+        """Return the constant part of z + dz for a target and the current correction."""
 
     @abstractmethod
     def set_direction(self, dw, dlevel: float) -> None:
-        """Take dw and dλ and compute all other changes."""
+        """Set dw and dλ, and compute all other changes."""
 
     @abstractmethod
     def rates(self) -> tuple[float, float]:
-        """Return 1 / the longest primal and dual steps (0: no limit)."""
+        """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
 
     @abstractmethod
     def products_after(self, primal: float, dual: float) -> float:
@@ -87,11 +87,11 @@ class Cone(ABC):
 
     @abstractmethod
     def move(self, primal: float, dual: float) -> None:
-        """Go the given steps."""
+        """Take the given steps."""
 
 
 class PolyhedralCone(Cone):
-    """Cones of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
+    """A cone of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
 
     weight = 1.0
 
@@ -118,7 +118,7 @@ class PolyhedralCone(Cone):
         self.correction = self.correction + too_small + np.minimum(too_large, 10.0 * goal)
 
     def _pushes(self, target: float) -> np.ndarray:
-        """Return (target − correction)/slack: what the multipliers would become if the slacks stayed."""
+        """Return (target − correction)/slack: what the multipliers would become if the slacks did not change."""
         self.pushes = (target * self.share - self.correction) / self.slacks
         return self.pushes
 
@@ -190,7 +190,7 @@ class CrossCone(PolyhedralCone):
     def constant(self, target):
         upper, lower, budget = self._halves(self._pushes(target))
         self.both = upper + lower
-        # The multiplier of the budget after the step, but for its part in (dw, dλ): it also equals upper + lower.
+        # The multiplier of the budget after the step, except for its part in (dw, dλ); it also equals upper + lower.
         self.budget = self.coefficient * (budget / float(self.ratios[-1]) + float((self.both / self.total).sum()))
         return upper - lower - self.tilt * (self.both - self.budget), -self.budget
 
@@ -245,7 +245,7 @@ class SecondOrderCone(Cone):
     def constant(self, target):
         goal = -self.correction
         goal[0] += target
-        self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, but for its part in dx
+        self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, except for its part in dx
         return -self.push[1:], -float(self.push[0])
 
     def set_direction(self, dw, dlevel):
@@ -264,7 +264,7 @@ class SecondOrderCone(Cone):
 
 
 class NoCone(Cone):
-    """radius = 0: the norm costs nothing, λ is out of the game."""
+    """radius = 0: the norm costs nothing, and λ plays no role."""
 
     weight = 0.0
 
@@ -334,10 +334,10 @@ _CONES: dict[type[Norm], type[Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf
 
 
 def uniform_scaling(norm: Norm) -> bool:
-    """Say whether the cone of a norm treats all features alike."""
+    """Return whether the cone of a norm scales all features equally."""
     return _CONES[type(norm)].uniform
 
 
 def cone_for(norm: Norm, radius: float) -> Callable[..., Cone]:
-    """Return the maker of the cone for a norm, a function of w, λ and μ."""
+    """Return the constructor of the cone for a norm, a function of w, λ and μ."""
     return _CONES[type(norm)] if radius > 0 else NoCone

@@ -1,10 +1,10 @@
-"""The same problem through a general-purpose solver: the reference for tests and the baseline for benchmarks.
+"""The same problem solved by a general-purpose solver: the reference for tests and the baseline for benchmarks.
 
     minimise over w, b, λ, t (and u ≥ |w| for q = 1)    ε λ + Σ π_i t_i + (c/2) ‖w‖²
     subject to    1 − m_i ≤ t_i,   1 + m_i − κλ ≤ t_i,   0 ≤ t_i,   ‖w‖_q ≤ λ
 
-Clarabel takes every case, HiGHS the linear programs among them (q = 1 or ∞, c = 0). A solver's own "optimal" is not
-believed: its multipliers go through the certificate like anyone else's.
+Clarabel solves all cases, HiGHS only the linear programs (q = 1 or ∞, c = 0). A backend's own status "optimal" is not
+trusted: its multipliers go through the same certificate as those of all solvers.
 """
 
 import sys
@@ -21,7 +21,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
 
 LARGE = 200_000
-"""Models with more entries are solved in a process of their own, which takes a few tenths of a second to start."""
+"""Models with more entries are solved in a separate process, which takes a few tenths of a second to start."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class Conic(Solver):
     backend : {"clarabel", "highs"}
         Clarabel (all cases) or HiGHS (norm 1 or inf with l2=0).
     accuracy : float
-        Tolerance handed to the backend on its own residuals.
+        Tolerance of the backend for its own residuals.
 
     Notes
     -----
-    A backend tells nothing before its end, and looks at a time limit only now and then. On large models it is ended
-    when the time is over, or by Ctrl-C, and then there is no classifier but 0.
+    A backend reports nothing before it ends, and checks its time limit only occasionally. On large models it is
+    terminated when the time is up, or by Ctrl-C, and then the only classifier is 0.
     """
 
     name = "conic"
@@ -53,14 +53,14 @@ class Conic(Solver):
             raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
 
     def refusal(self, problem: Problem) -> str | None:
-        """Refuse unknown norms, and what is no linear program where the backend takes nothing else."""
+        """Reject unknown norms and, for HiGHS, problems that are not linear programs."""
         if type(problem.norm) not in NORM_ROWS:
-            return f"solver 'conic' has no model for norm={problem.norm}: take solver='interior-point'."
+            return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
         linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
         if self.backend != "highs" or linear:
             return None
         return (
-            f"backend='highs' takes norm=1 or norm=inf with l2=0 only, got norm={problem.norm} and l2={problem.l2:g}: "
+            f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
             "use backend='clarabel'."
         )
 
@@ -81,7 +81,7 @@ class ConicState(State):
         """Solve the model."""
         answer = self._solve()
         if answer is None:
-            self._info = {"backend": self._settings.backend, "backend_status": "ended when time was over"}
+            self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
         else:
             self._info = answer.info
             self._answer = self._model.read(self._problem, answer.x, answer.multipliers)
@@ -101,7 +101,7 @@ class ConicState(State):
         return self._answer
 
     def info(self) -> dict[str, Any]:
-        """Return what the backend said of itself."""
+        """Return what the backend reported."""
         return self._info
 
 
@@ -109,7 +109,7 @@ class ConicState(State):
 class Model:
     """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
 
-    Features are measured in `unit`, because the backends fail on small features (large weights) otherwise.
+    Features are measured in `unit`, because otherwise the backends fail on small features (large weights).
     """
 
     P: sparse.csc_array
@@ -121,7 +121,7 @@ class Model:
     unit: float
 
     def read(self, problem: Problem, x, multipliers) -> Candidate:
-        """Return the answer in the words of the problem."""
+        """Return the answer in terms of the problem."""
         n, d = problem.n_rows, problem.n_features
         intercept = float(x[d]) if problem.fit_intercept else 0.0
         flip_dual = multipliers[n : 2 * n] if self.flips else None
@@ -129,7 +129,7 @@ class Model:
 
 
 def build_model(problem: Problem) -> Model:
-    """Write the problem down as matrices; variables w, b, λ, t, u, without those a case does not need."""
+    """Build the matrices of the problem; the variables are w, b, λ, t and u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
     flips = problem.flips_possible
     unit = _unit(problem)
@@ -139,7 +139,7 @@ def build_model(problem: Problem) -> Model:
     norm_rows, n_cone = NormRows([])
     if _with_norm(problem):
         norm_rows, n_cone = NORM_ROWS[type(problem.norm)](d, [None] * len(b))
-    others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # variables of the norm alone
+    others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
 
     def row(w, b, level, t=None):
         return [w, *b, level, t, *others]
@@ -162,7 +162,7 @@ def build_model(problem: Problem) -> Model:
 
 
 def _with_norm(problem: Problem) -> bool:
-    """Say whether λ costs or saves anything; otherwise it is out of the game, and the norm with it."""
+    """Return whether λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
     return problem.radius > 0 or problem.flips_possible
 
 
@@ -174,10 +174,10 @@ def _unit(problem: Problem) -> float:
 
 
 class NormRows(NamedTuple):
-    """Rows of blocks for ‖w‖_q ≤ λ, over the variables w, b, λ, t and those of the norm alone."""
+    """Rows of blocks for ‖w‖_q ≤ λ, over the variables w, b, λ, t and the additional ones of the norm."""
 
     blocks: list[list[Any]]
-    n_cone: int = 0  # how many of the rows form a second-order cone
+    n_cone: int = 0  # number of rows that form a second-order cone
 
 
 def _height(block) -> int:
@@ -185,19 +185,19 @@ def _height(block) -> int:
 
 
 def _cross_rows(d: int, no_b) -> NormRows:
-    """Q = 1: w ≤ u, −w ≤ u and Σ u ≤ λ."""
+    """Return the rows for q = 1: w ≤ u, −w ≤ u and Σ u ≤ λ."""
     eye, total = sparse.eye_array(d), sparse.csr_array(np.ones((1, d)))
     rows = [[eye, *no_b, None, None, -eye], [-eye, *no_b, None, None, -eye]]
     return NormRows([*rows, [None, *no_b, -np.ones((1, 1)), None, total]])
 
 
 def _round_rows(d: int, no_b) -> NormRows:
-    """Q = 2: (λ, w) in the second-order cone."""
+    """Return the rows for q = 2: (λ, w) in the second-order cone."""
     return NormRows([[None, *no_b, -np.ones((1, 1)), None], [-sparse.eye_array(d), *no_b, None, None]], d + 1)
 
 
 def _box_rows(d: int, no_b) -> NormRows:
-    """Q = ∞: w ≤ λ and −w ≤ λ."""
+    """Return the rows for q = ∞: w ≤ λ and −w ≤ λ."""
     eye, ones = sparse.eye_array(d), -np.ones((d, 1))
     return NormRows([[eye, *no_b, ones, None], [-eye, *no_b, ones, None]])
 
@@ -206,7 +206,7 @@ NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _ro
 
 
 def cvxpy_model(problem: Problem):
-    """Return the problem as a CVXPY model, for reading and for solvers of your own.
+    """Return the problem as a CVXPY model, for inspection and for other solvers.
 
     Returns
     -------

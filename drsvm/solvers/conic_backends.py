@@ -1,9 +1,10 @@
-"""The backends of `conic`, and the process in which they work on large models.
+"""The backends of `conic`, and the process that runs them on large models.
 
-A backend looks at its time limit between iterations only, and no exception may cross it, so that Ctrl-C waits as long.
-An iteration on a large model takes minutes; a process can be ended at any time.
+A backend checks its time limit only between iterations, and no exception may propagate through it, so Ctrl-C has to
+wait just as long. An iteration on a large model takes minutes; a process can be killed at any time.
 
-This file is also the program of that process. It imports nothing of drsvm, which would take longer than many a model.
+This file is also the program of that process. It does not import drsvm, which would take longer than solving many
+of the models.
 """
 
 import ctypes
@@ -22,12 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-LOOK = 0.05
-"""Seconds between two looks at the time limit."""
+POLL_INTERVAL = 0.05
+"""Seconds between two checks of the time limit."""
 
 
 class Task(NamedTuple):
-    """A model (see `conic.py`), and what the backend may use."""
+    """A model (see `conic.py`), and the limits for the backend."""
 
     P: sparse.csc_array
     cost: np.ndarray
@@ -35,12 +36,12 @@ class Task(NamedTuple):
     bound: np.ndarray
     n_cone: int
     accuracy: float
-    n_threads: int  # 0: as the backend likes
+    n_threads: int  # 0: chosen by the backend
     seconds: float
 
 
 class Answer(NamedTuple):
-    """Variables, multipliers of the rows, and what the backend says of itself."""
+    """Variables, multipliers of the rows, and what the backend reported."""
 
     x: np.ndarray
     multipliers: np.ndarray
@@ -100,7 +101,7 @@ MODULES = {"clarabel": "clarabel", "highs": "highspy"}
 
 
 def import_extra(name: str):
-    """Return a module of the extra `conic`."""
+    """Import a module of the extra `conic`."""
     try:
         return __import__(name)
     except ImportError:
@@ -109,9 +110,9 @@ def import_extra(name: str):
 
 @contextmanager
 def postponed_interrupt():
-    """Hold back Ctrl-C while compiled code runs that no exception may cross; yields an event that is set by it.
+    """Postpone Ctrl-C while code runs that no exception may propagate through; yield an event that Ctrl-C sets.
 
-    Outside the main thread Python delivers no Ctrl-C, and the event is never set.
+    Python delivers Ctrl-C only to the main thread; in other threads the event is never set.
     """
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -130,10 +131,10 @@ def postponed_interrupt():
 
 
 def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
-    """Return the answer of a process of its own, or None where that was ended because time was over."""
-    import_extra(MODULES[backend])  # what is missing is said here
+    """Return the answer of a separate process, or None if it was terminated at the time limit."""
+    import_extra(MODULES[backend])  # report a missing extra here
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    # -P: the folder of this file is none to import from. A session of its own: Ctrl-C is for this process alone.
+    # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
     program = [sys.executable, "-P", __file__]
     setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with tempfile.TemporaryFile() as message:
@@ -148,14 +149,14 @@ def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
 
 
 def _wait(child: subprocess.Popen, limit) -> Answer | None:
-    while not limit.long_over:  # the backend's own limit comes first, where it keeps it
+    while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
         try:
-            answer, complaints = child.communicate(timeout=LOOK)
+            answer, errors = child.communicate(timeout=POLL_INTERVAL)
         except subprocess.TimeoutExpired:
             continue
         if child.returncode != 0:
-            said = complaints.decode(errors="replace").strip() or "perhaps there was too little memory"
-            raise RuntimeError(f"the process of the backend ended with exit status {child.returncode}: {said}")
+            reason = errors.decode(errors="replace").strip() or "possibly not enough memory"
+            raise RuntimeError(f"the backend process ended with exit status {child.returncode}: {reason}")
         return Answer(*pickle.loads(answer))
     return None
 
@@ -171,7 +172,7 @@ def _answer_parent() -> None:
     _end_with_parent()
     backend, values, sent = pickle.load(sys.stdin.buffer)
     channel = os.dup(1)
-    os.dup2(2, 1)  # nothing that a backend prints gets into the answer
+    os.dup2(2, 1)  # keeps what a backend prints out of the answer
     task = Task(*values)
     task = task._replace(seconds=max(task.seconds - (time.time() - sent), 1e-3))
     answer = BACKENDS[backend](task, lambda: False)

@@ -1,13 +1,13 @@
-"""Problems with a constant classifier as their optimum: known after one pass over the rows, without a solver.
+"""Problems whose optimum is a constant classifier: detected in one pass over the rows, without a solver.
 
-With a large radius the best weights are 0, and multipliers that spread evenly over the rows of each class prove it:
+With a large radius the best weights are 0, and multipliers spread evenly over the rows of each class prove it:
 
-    1. α = π, on the heavier class so much less that both weigh the same where there is an intercept. The objective of
-       the constant classifier is twice the weight of the lighter class, or 1 without an intercept.
+    1. α = π; with an intercept, α is reduced on the heavier class so that both classes have the same weight. The
+       objective of the constant classifier is twice the weight of the lighter class, or 1 without an intercept.
     2. With an intercept and classes of unequal weight: α + β = π on the heavier class, α = π on the lighter one. The
-       objective is 1; it takes the adversary κ Σβ to make the classes weigh the same.
+       objective is 1; it costs the adversary κ Σβ to balance the classes.
 
-They are feasible, and then optimal, if ‖v‖_p ≤ ε − κ Σβ.
+They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from drsvm.solvers.base import Candidate, State
 
 
 class ConstantState(State):
-    """A run that ends with the answer it begins with."""
+    """A run whose answer is known from the start."""
 
     finished = True
 
@@ -35,7 +35,7 @@ class ConstantState(State):
 
 
 def constant_optimum(problem: Problem) -> ConstantState | None:
-    """Return the run with a constant classifier as its answer, where that is optimal."""
+    """Return a run whose answer is a constant classifier if that is optimal, else None."""
     if problem.radius == 0.0 or problem.flip_cost == 0.0:
         return None
     for answer in _constant_classifiers(problem):
@@ -50,13 +50,13 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
 
 
 def answer_to_free_flips(problem: Problem) -> Candidate:
-    """κ = 0: half of every sample is flipped, which no classifier can answer; the optimum is 1, at w = 0."""
+    """κ = 0: half of every sample is flipped, so no classifier does better than w = 0; the optimum is 1."""
     half = 0.5 * problem.sample_weight
     return Candidate(np.zeros(problem.n_features), 0.0, half, half)
 
 
 def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
-    """Yield constant classifiers with the multipliers that prove them where anything does."""
+    """Yield constant classifiers with the multipliers that prove them optimal, if any do."""
     weights, origin, nothing = problem.sample_weight, np.zeros(problem.n_features), np.zeros(problem.n_rows)
     positive = problem.signs > 0
     share = float(weights[positive].sum())

@@ -1,7 +1,7 @@
-"""The interior point along decreasing radii: every run goes on from a snapshot of the one before.
+"""The interior-point solver along decreasing radii: each run continues from a snapshot of the previous one.
 
-A snapshot is taken on the way down the central path, where the gap is still larger than what the next change of the
-radius costs: nearer to the optimum the point would be too close to the boundary to go on from.
+A snapshot is taken on the central path while the gap is still larger than the cost of the next change of the radius:
+nearer to the optimum the point would be too close to the boundary to continue from it.
 """
 
 from collections.abc import Iterable
@@ -16,13 +16,13 @@ from drsvm.solvers.base import Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 
 SNAPSHOT = 8.0
-"""A snapshot is taken where the gap is this many times what the next change of the radius costs."""
+"""A snapshot is taken when the gap is this many times the cost of the next change of the radius."""
 
 
 class Continuation(Solver):
-    """An interior point that goes on from the run before, with the rows where they are.
+    """An interior-point solver that continues from the previous run, with the rows kept in the engine.
 
-    Each of the radii, largest first, is solved by a call of `solve`; `close` ends the last of them.
+    Each radius, largest first, is solved by a call of `solve`; `close` ends the last run.
     """
 
     def __init__(self, solver: InteriorPoint, radii: Iterable[float]):
@@ -32,16 +32,16 @@ class Continuation(Solver):
         self.state: ContinuedState | None = None
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Start afresh for the first radius, go on for the others."""
+        """Start from scratch for the first radius, continue for the others."""
         if self.state is None:
             self.state = ContinuedState(problem, self.solver, limits)
         else:
-            self.state.go_on_with(problem, limits)
+            self.state.continue_with(problem, limits)
         self.state.next_change = abs(self.next_radius.get(problem.radius, problem.radius) - problem.radius)
         return self.state
 
     def close(self) -> None:
-        """Give the engine back."""
+        """Release the engine."""
         if self.state is not None:
             self.state.end()
 
@@ -58,10 +58,10 @@ class Snapshot(NamedTuple):
 
 
 class ContinuedState(InteriorPointState):
-    """One run after another on the same rows; each leaves the engine open and a snapshot for the next."""
+    """Successive runs on the same rows; each leaves the engine open and a snapshot for the next."""
 
     next_change: float = 0.0
-    """By how much the radius will change next; 0: not at all, and no snapshot is needed."""
+    """Size of the next change of the radius; 0: there is none, and no snapshot is needed."""
 
     snapshot: Snapshot | None = None
 
@@ -69,8 +69,8 @@ class ContinuedState(InteriorPointState):
         super().begin(point, level, mu)
         self.snapshot = None
 
-    def go_on_with(self, problem: Problem, limits: Limits) -> None:
-        """Go on with another radius, from the snapshot where there is one."""
+    def continue_with(self, problem: Problem, limits: Limits) -> None:
+        """Continue with another radius, from the snapshot if there is one."""
         self.set_problem(problem, limits)
         if self.snapshot is None:
             self.begin(*self.first_point())
@@ -82,7 +82,7 @@ class ContinuedState(InteriorPointState):
         self.recentre = True
 
     def step(self) -> None:
-        """Do one step, and take the snapshot where it is time."""
+        """Do one step, and take the snapshot when it is due."""
         enough = SNAPSHOT * self.next_change * self.level / self.total_weight
         super().step()
         if self.snapshot is None and self.mu <= enough and not self.finished:
@@ -93,5 +93,5 @@ class ContinuedState(InteriorPointState):
         """Leave the engine open for the next run."""
 
     def end(self) -> None:
-        """End the engine's threads."""
+        """Stop the engine's threads."""
         super().close()

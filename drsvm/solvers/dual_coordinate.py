@@ -1,7 +1,8 @@
-"""Dual coordinate ascent: sparse rows with very many features, at about the price of a plain linear SVM.
+"""Dual coordinate ascent for sparse rows with very many features, at about the cost of a plain linear SVM.
 
-An iteration is an epoch: every row's multipliers are improved in turn, at the cost of the row's nonzeros (`ascent.py`).
-Certificates cost about as much as an epoch, and are taken when an estimate says that they will succeed.
+An iteration is an epoch, which improves the multipliers of one row at a time, at a cost proportional to the row's
+nonzeros (`ascent.py`). A certificate costs about as much as an epoch, and is computed when an estimate predicts that it
+will succeed.
 """
 
 from dataclasses import dataclass
@@ -22,14 +23,15 @@ ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LI
 
 @dataclass(frozen=True)
 class DualCoordinate(Solver):
-    """Settings of dual coordinate ascent. It is at its best for norm=2.
+    """Settings of dual coordinate ascent, which works best for norm=2.
 
     Attributes
     ----------
     shrinking : bool
-        Whether rows that sit firmly at a bound rest for a few epochs.
+        Whether to skip rows that are firmly at a bound for a few epochs.
     hand_over : bool
-        Whether the interior point takes over where it will be the quicker one and its matrices are of a modest size.
+        Whether the interior-point solver takes over if it is expected to be faster and its matrices are of moderate
+        size.
     """
 
     name = "dual-coordinate"
@@ -40,10 +42,10 @@ class DualCoordinate(Solver):
     hand_over: bool = True
 
     def refusal(self, problem: Problem) -> str | None:
-        """Refuse norms that have no ascent."""
+        """Reject norms without an ascent."""
         if type(problem.norm) in ASCENTS:
             return None
-        return f"solver 'dual-coordinate' knows no epochs for norm={problem.norm}: take solver='interior-point'."
+        return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
@@ -62,20 +64,20 @@ class DualCoordinateState(State):
         self.ascent = ascent_for(problem, limits, settings.shrinking)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
-        no_term_holds_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
-        self.gives_up = no_term_holds_the_weights and self.trend.can_hand_over
+        no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
+        self.gives_up = no_term_limits_the_weights and self.trend.can_hand_over
 
     def step(self) -> None:
-        """Do an epoch, and look whether more of them will pay."""
+        """Run an epoch, and check whether further epochs will pay off."""
         self.ascent.epoch(whole=self.proofs.promising(self.ascent.estimate))
         self.gives_up = self.trend.hopeless(self.proofs.expected_gap(self.ascent.estimate))
 
     def certificate_due(self) -> bool:
-        """Say whether a certificate is due."""
+        """Return whether a certificate is due."""
         return self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
 
     def candidate(self) -> Candidate:
-        """Return classifier and multipliers."""
+        """Return the classifier and the multipliers."""
         return self.ascent.candidate()
 
     def judged(self, gap: float) -> None:
@@ -88,6 +90,6 @@ class DualCoordinateState(State):
 
 
 def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:
-    """Return the ascent that suits the norm; with one feature all norms are alike."""
+    """Return the ascent for the norm; with one feature all norms are equal."""
     kind = RoundAscent if problem.n_features == 1 else ASCENTS[type(problem.norm)]
     return kind(problem, limits.start, limits.generator(), limits.tol, shrinking)

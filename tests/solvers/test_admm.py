@@ -1,4 +1,4 @@
-"""GS-ADMM: proven gaps on data and on random problems, honest claims everywhere, no number lost at the extremes."""
+"""GS-ADMM: proven gaps on data and on random problems, valid bounds everywhere, finite results at the extremes."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 def check_optimal(problem, result, known=None):
-    """Check that a run ends with the proof it is asked for, and that the proof does not contradict the optimum."""
+    """Check that a run proves the requested gap, and that the proof does not contradict the optimum."""
     optimum = known or solve(problem, "interior-point", n_threads=1)
     assert result.status is Status.OPTIMAL and result.gap <= result.tol
     assert optimum.lower_bound - 1e-9 <= result.objective <= optimum.objective + result.tol + 1e-9
@@ -33,7 +33,7 @@ def check_optimal(problem, result, known=None):
 
 
 def check_honest(problem, result):
-    """Check what must hold whatever a run has reached."""
+    """Check what must hold regardless of how far a run got."""
     optimum = solve(problem, "interior-point", n_threads=1)
     assert np.isfinite(result.weights).all() and math.isfinite(result.intercept)
     assert result.lower_bound >= 0 and result.objective <= 1 + 1e-12
@@ -76,13 +76,13 @@ def test_moderate_problems_are_solved(norm, l2, flip_cost, fit_intercept):
 
 
 @for_each_norm
-def test_more_digits_can_be_had(norm):
+def test_a_smaller_tolerance_is_reached(norm):
     problem = well_conditioned_instance(2, 60, 4, norm=norm, l2=0.01, fit_intercept=True)
     check_optimal(problem, solve(problem, "admm", tol=1e-7))
 
 
 def test_random_instances_are_mostly_solved():
-    """The whole range, with columns of very different size: ADMM is not for all of them, but it never lies."""
+    """All kinds, with columns of very different scales: ADMM does not solve them all, but its bounds are valid."""
     reached, seeds = 0, range(60)
     for seed in seeds:
         problem = random_instance(seed, max_rows=100, max_features=50)
@@ -143,7 +143,7 @@ def test_more_features_than_can_be_factorised(norm, fit_intercept, monkeypatch):
 
 
 @pytest.mark.parametrize("options", [{"update": "newton"}, {"relaxation": 2.0}, {"rho": 0.0}, {"rho": math.inf}])
-def test_impossible_settings_are_refused(options):
+def test_invalid_settings_are_rejected(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         solve(well_conditioned_instance(0, 30, 3), "admm", **options)
 
@@ -226,7 +226,7 @@ def test_a_start_is_used():
     assert warm.n_iter < cold.n_iter
 
 
-# What ADMM knows of f
+# Bounds on f
 
 
 @pytest.mark.parametrize("flip_cost", [0.5, math.inf])
@@ -248,7 +248,7 @@ def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
 
 @for_each_norm
 @pytest.mark.parametrize("rows", [np.asarray, sparse.csr_array])
-def test_without_the_time_for_a_gram_matrix_updates_do_without(rows, norm):
+def test_updates_do_without_a_gram_matrix_if_there_is_no_time_for_it(rows, norm):
     problem = well_conditioned_instance(7, 50, 4, norm=norm, fit_intercept=True)
     problem = Problem(rows(problem.X), problem.signs, norm=norm, fit_intercept=True)
     exact, quick = (Subproblem(problem, 1.7, "auto", seconds) for seconds in (math.inf, 1e-9))
@@ -271,7 +271,7 @@ def test_the_split_is_the_proximal_point_of_the_loss(flip_level):
 
 
 @pytest.mark.parametrize("flip_level", [0.5, 3.0])
-def test_slopes_stand_for_multipliers(flip_level):
+def test_slopes_represent_multipliers(flip_level):
     """α − β = −π g, and α + β is the mass on which some loss is active."""
     slopes, weights = np.array([-1.0, -0.3, 0.0, 0.6, 1.0]), np.full(5, 0.2)
     alpha, beta = np.zeros((2, 5))

@@ -19,7 +19,7 @@ def ascent_of(problem, shrinking=True):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_an_epoch_improves_the_dual_value(norm, fit_intercept):
-    """The terms around the centre vanish in the limit; with a ridge the dual value must climb nearly always."""
+    """The terms around the centre vanish in the limit; with a ridge the dual value must nearly always increase."""
     problem = well_conditioned_instance(5, 200, 6, norm=norm, flip_cost=1.0, l2=0.5, fit_intercept=fit_intercept)
     ascent = ascent_of(problem)
     bounds = []

@@ -1,4 +1,4 @@
-"""Quadratic minimisation over a ball: proven by the gap that the gradient leaves, for every way of solving it."""
+"""Quadratic minimisation over a ball: for every method, checked by a bound on the gap from the gradient."""
 
 import math
 
@@ -15,7 +15,7 @@ for_each_norm = pytest.mark.parametrize("p", KINDS)
 
 
 def random_case(seed):
-    """Return C, r, ρ, c and λ: more or fewer samples than features, binary rows, columns of different size."""
+    """Return C, r, ρ, c and λ: more or fewer samples than features, binary rows, columns of different scales."""
     rng = np.random.default_rng(seed)
     n, d = rng.integers(1, 60), rng.integers(1, 40)
     rows = rng.normal(size=(n, d)) * 10.0 ** (rng.uniform(-1, 1, size=d) * (seed % 2))
@@ -36,7 +36,7 @@ def gap(matrix, r, rho, ridge, norm, level, w):
 
 
 @for_each_norm
-def test_exact_ways_are_exact(p):
+def test_exact_methods_are_exact(p):
     norm, short = norm_for(p), 0
     for seed in range(150):
         matrix, r, rho, ridge, level = random_case(seed)
@@ -44,7 +44,7 @@ def test_exact_ways_are_exact(p):
         assert norm.value(w) <= level * (1 + 1e-12)
         scale = abs(value(matrix, r, rho, ridge, w)) + 1e-12
         short += gap(matrix, r, rho, ridge, norm, level, w) > 1e-3 * scale
-    assert short <= 4  # singular matrices, where pivoting finds no end and the gradient steps that follow are few
+    assert short <= 4  # singular matrices, where pivoting does not terminate and the gradient steps that follow are few
 
 
 @for_each_norm
@@ -84,7 +84,7 @@ def test_nothing_to_gain_leaves_the_origin(p):
 
 
 @pytest.mark.parametrize("p", [1, math.inf])
-def test_gradient_steps_take_over_where_pivoting_finds_no_end(p, monkeypatch):
+def test_gradient_steps_take_over_if_pivoting_does_not_terminate(p, monkeypatch):
     monkeypatch.setattr(KINDS[p], "max_pivots", 0)
     monkeypatch.setattr(ball_qp, "FALL_BACK_STEPS", 5000)
     norm = norm_for(p)
@@ -94,5 +94,5 @@ def test_gradient_steps_take_over_where_pivoting_finds_no_end(p, monkeypatch):
 
 
 @for_each_norm
-def test_every_norm_has_its_exact_way(p):
+def test_every_norm_has_its_exact_method(p):
     assert exact_way(norm_for(p)) is KINDS[p]

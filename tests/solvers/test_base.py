@@ -1,4 +1,4 @@
-"""What runs and limits offer to all solvers."""
+"""The parts of runs and limits that all solvers share."""
 
 import numpy as np
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
@@ -13,7 +13,7 @@ def limits(**changes):
     return Limits(**{**given, **changes})
 
 
-def test_seeds_of_all_kinds_are_taken():
+def test_seeds_of_all_kinds_are_accepted():
     drawn = [limits(random_state=seed).generator().random() for seed in (0, None, np.random.default_rng(0))]
     assert drawn[0] == drawn[1] == drawn[2]
     states = [limits(random_state=np.random.RandomState(3)) for _ in range(2)]
@@ -21,7 +21,7 @@ def test_seeds_of_all_kinds_are_taken():
 
 
 class Pair(Relay):
-    """Two runs, of which the second goes on after a few steps of the first."""
+    """Two runs; the second takes over after a few steps of the first."""
 
     def __init__(self, first, second, steps):
         super().__init__(first)
@@ -39,7 +39,7 @@ class PairSolver(Solver):
         return Pair(*self.runs, steps=2)
 
 
-def test_a_relay_is_whoever_is_at_work():
+def test_a_relay_runs_its_states_in_turn():
     problem, solver = Problem(X, Y, **BALL), PairSolver()
     result = solve(problem, solver)
     first, second = solver.runs
@@ -48,7 +48,7 @@ def test_a_relay_is_whoever_is_at_work():
     assert result.objective == problem.objective(GOOD.weights) and str(result.status) == "stalled"
 
 
-def test_a_relay_says_of_itself_what_its_state_says():
+def test_a_relay_passes_calls_on_to_its_state():
     state = ScriptedState(scripted(BAD, every=2), limits())
     relay = Relay(state)
     state.gives_up, state.step_seconds = True, 3.0

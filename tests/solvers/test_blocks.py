@@ -30,7 +30,7 @@ def fed(problem, rounds, blocks, **settings):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("parameters", [{}, {"l2": 0.5}, {"fit_intercept": True}], ids=["plain", "ridge", "intercept"])
-def test_blocks_fed_again_and_again_lead_to_the_whole_problem(norm, parameters):
+def test_blocks_fed_repeatedly_solve_the_whole_problem(norm, parameters):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, 600)
     problem = well_conditioned_instance(2, 600, 6, norm=norm, sample_weight=weights, **parameters)
     optimum = solve(problem).objective
@@ -46,7 +46,7 @@ def test_nothing_is_proven():
     assert (fit.n_blocks, fit.n_rows) == (3, 60)
 
 
-def test_a_seed_fixes_every_bit_and_sparse_blocks_are_welcome():
+def test_a_seed_determines_every_bit_and_sparse_blocks_are_accepted():
     problem = well_conditioned_instance(2, 60, 3)
     one, other = fed(problem, 2, 3, random_state=5), fed(problem, 2, 3, random_state=5)
     assert (one.weights == other.weights).all()
@@ -64,12 +64,12 @@ def test_a_block_of_one_class_or_one_row_is_enough():
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        (([[1.0, 2.0, 3.0]], [1]), "X has 3 features, but the blocks before had 2"),
-        (([[1.0, 2.0]], [0]), "signs must hold 1 values of -1 or 1"),
-        (([[1.0, 2.0]], [1, -1]), "signs must hold 1 values"),
+        (([[1.0, 2.0, 3.0]], [1]), "X has 3 features, but BlockFit expects 2"),
+        (([[1.0, 2.0]], [0]), "signs must contain 1 values of -1 or 1"),
+        (([[1.0, 2.0]], [1, -1]), "signs must contain 1 values"),
         (([[1.0, 2.0]], [1], [-1.0]), "sample_weight"),
     ],
 )
-def test_bad_blocks_are_refused(block, message):
+def test_invalid_blocks_are_rejected(block, message):
     with pytest.raises(ValueError, match=message):
         BlockFit(2).feed(*block)

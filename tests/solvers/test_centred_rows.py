@@ -25,7 +25,7 @@ def test_the_gram_matrix_is_that_around_the_mean(container, fit_intercept):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_the_gram_matrix_may_come_in_parts(monkeypatch, container):
+def test_the_gram_matrix_may_be_computed_in_parts(monkeypatch, container):
     problem = well_conditioned_instance(7, 50, 4)
     rows = CentredRows(Problem(container(problem.X), problem.signs))
     whole, _ = rows.gram()

@@ -1,4 +1,4 @@
-"""Columns far from 0: solvers work on shifted ones, and answer for those that were given."""
+"""Columns far from 0: solvers work on shifted columns, and return results for the original ones."""
 
 import math
 
@@ -35,7 +35,7 @@ in_each_container = pytest.mark.parametrize("container", CONTAINERS.values(), id
 @in_each_container
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
 @pytest.mark.parametrize("norm", NORMS)
-def test_a_shift_of_the_columns_changes_the_intercept_alone(rows, norm, flip_cost, container):
+def test_a_shift_of_the_columns_changes_only_the_intercept(rows, norm, flip_cost, container):
     X, y = rows
     near = solve(Problem(X, y, 0.01, flip_cost, norm, fit_intercept=True), "interior-point")
     problem = Problem(container(far(X)), y, 0.01, flip_cost, norm, fit_intercept=True)
@@ -46,7 +46,7 @@ def test_a_shift_of_the_columns_changes_the_intercept_alone(rows, norm, flip_cos
 
 
 @in_each_container
-def test_far_columns_are_found_and_become_zero_where_they_are_constant(rows, container):
+def test_far_columns_are_found_and_constant_ones_become_zero(rows, container):
     X, y = rows
     centred = Centred.of(Problem(container(far(X)), y, fit_intercept=True))
     assert centred.offset is not None and (centred.offset != 0).tolist() == [False, True, True, True]
@@ -67,7 +67,7 @@ def test_a_sparse_matrix_stays_as_sparse_as_it_is():
 
 
 @pytest.mark.parametrize("parameters", [{"fit_intercept": False}, {"fit_intercept": True}])
-def test_rows_are_not_copied_without_need(rows, parameters):
+def test_rows_are_not_copied_unnecessarily(rows, parameters):
     X, y = rows
     problem = Problem(far(X) if not parameters["fit_intercept"] else X, y, **parameters)
     assert Centred.of(problem).problem is problem
@@ -81,7 +81,7 @@ def test_float32_rows_lose_no_digits(rows):
     np.testing.assert_array_equal(centred.problem.X + centred.offset, narrow.astype(np.float64))
 
 
-def test_a_start_is_one_for_the_columns_as_given(rows):
+def test_a_start_refers_to_the_original_columns(rows):
     X, y = rows
     problem = Problem(far(X), y, 0.01, fit_intercept=True)
     first = solve(problem, "interior-point")
@@ -90,7 +90,7 @@ def test_a_start_is_one_for_the_columns_as_given(rows):
         assert again.objective <= first.objective + 1e-7
 
 
-def test_paths_and_the_largest_radius_know_no_shift(rows):
+def test_paths_and_the_largest_radius_do_not_depend_on_shifts(rows):
     X, y = rows
     near, distant = Problem(X, y, fit_intercept=True), Problem(far(X), y, fit_intercept=True)
     assert radius_max(distant) == pytest.approx(radius_max(near), rel=1e-6)

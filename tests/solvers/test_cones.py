@@ -19,7 +19,7 @@ TARGET = 0.03
 
 
 def off_center(p, d, seed=0):
-    """Return a cone in its interior, away from the central path: where a few Newton steps have led."""
+    """Return a cone at an interior point off the central path, reached by a few Newton steps."""
     rng = np.random.default_rng(seed)
     w = rng.normal(size=d)
     cone = CONES[p](w, 1.5 * norm_for(p).value(w), 0.2)
@@ -171,7 +171,7 @@ def test_multipliers_are_the_slope_of_the_lagrangian(p):
 @for_each_cone
 @for_each_size
 @pytest.mark.parametrize("target", [0.0, TARGET])
-def test_multipliers_change_as_matrix_and_constant_say(p, d, target):
+def test_multipliers_change_according_to_matrix_and_constant(p, d, target):
     cone = off_center(p, d)
     rng = np.random.default_rng(3)
     dw, dlevel = rng.normal(size=d), rng.normal()
@@ -184,7 +184,7 @@ def test_multipliers_change_as_matrix_and_constant_say(p, d, target):
 @for_each_cone
 @for_each_size
 def test_the_norm_follows_the_direction(p, d):
-    """Slacks change by exactly what dw and dλ say."""
+    """Slacks change exactly as dw and dλ imply."""
     cone = off_center(p, d)
     rng = np.random.default_rng(4)
     dw, dlevel = rng.normal(size=d), rng.normal()
@@ -243,7 +243,7 @@ def test_a_direction_satisfies_linearised_complementarity(p, d, target):
 
 @for_each_cone
 @for_each_size
-def test_products_after_a_step_are_foretold(p, d):
+def test_products_after_a_step_are_predicted(p, d):
     cone = off_center(p, d)
     follow(cone, np.linspace(-1, 1, d), 0.5, TARGET)
     for primal, dual in ((0.0, 0.0), (0.3, 0.7), (1.0, 1.0)):
@@ -252,7 +252,7 @@ def test_products_after_a_step_are_foretold(p, d):
 
 @for_each_cone
 @for_each_size
-def test_products_go_towards_the_target_at_once(p, d):
+def test_products_move_towards_the_target(p, d):
     """The slope of Σ multiplier · slack along any direction is target − Σ multiplier · slack."""
     cone = off_center(p, d)
     follow(cone, np.linspace(-1, 1, d), 0.5, TARGET)
@@ -262,7 +262,7 @@ def test_products_go_towards_the_target_at_once(p, d):
 
 
 @for_each_cone
-def test_the_correction_is_forgotten_by_the_next_scaling(p):
+def test_the_next_scaling_resets_the_correction(p):
     cone = off_center(p, 3)
     follow(cone, np.ones(3), 0.5, 0.0)
     cone.correct()
@@ -283,7 +283,7 @@ def test_centrality_correctors_aim_at_outliers_only(p):
     assert not cone.correction[3:].any()
 
 
-# How far
+# Step lengths
 
 
 @for_each_cone

@@ -1,4 +1,4 @@
-"""The general-purpose solver: proven optima, two backends, and data at the ends of every scale."""
+"""The general-purpose solver: proven optima, two backends, and data at extreme scales."""
 
 import itertools
 import math
@@ -119,8 +119,8 @@ def test_limits_of_the_parameters(norm, fit_intercept):
     assert free.objective == pytest.approx(1.0, abs=1e-7) and free.gap <= 1e-7
     everything = solve(problem.replace(radius=100.0, flip_cost=50.0), "conic")
     assert everything.objective == pytest.approx(1.0, abs=1e-7) and everything.gap <= 1e-7
-    trusted, dear = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
-    assert dear.objective == pytest.approx(trusted.objective, abs=1e-6)
+    infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
+    assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
     ridge = problem.replace(l2=0.1, radius=0)
     assert solve(ridge, "conic").gap <= 1e-7
     assert solve(ridge.replace(radius=1e-9), "conic").objective == pytest.approx(
@@ -134,7 +134,7 @@ def test_an_intercept_alone_leaves_the_smaller_class_wrong():
     assert result.intercept == pytest.approx(1.0, abs=1e-6)
 
 
-# Ends of every scale
+# Extreme scales
 
 
 @pytest.mark.parametrize(("norm", "l2", "fit_intercept"), [*itertools.product(NORMS, [0.0, 0.5], [False, True])])
@@ -202,20 +202,20 @@ def test_the_model_has_only_the_rows_it_needs():
     assert build_model(problem.replace(radius=0)).n_cone == 0
 
 
-def test_what_the_backend_says_is_kept():
+def test_the_report_of_the_backend_is_kept():
     problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
     info = solve(problem, "conic").info
     assert info["backend"] == "clarabel" and info["backend_status"] == "Solved" and info["backend_iterations"] > 0
     assert solve(problem, "conic", backend="highs").info == {"backend": "highs", "backend_status": "Optimal"}
 
 
-def test_a_careless_backend_is_not_believed():
+def test_an_inaccurate_backend_is_not_trusted():
     X, y = random_rows(np.random.default_rng(14), 30, 3, "gaussian")
     problem = Problem(X, y)
-    careless = solve(problem, "conic", accuracy=1e-2)
-    assert careless.info["backend_status"] == "Solved"
-    assert careless.status is Status.STALLED and careless.gap > 1e-7
-    assert careless.lower_bound <= solve(problem, "conic").objective <= careless.objective
+    inaccurate = solve(problem, "conic", accuracy=1e-2)
+    assert inaccurate.info["backend_status"] == "Solved"
+    assert inaccurate.status is Status.STALLED and inaccurate.gap > 1e-7
+    assert inaccurate.lower_bound <= solve(problem, "conic").objective <= inaccurate.objective
 
 
 @pytest.mark.parametrize("backend", ["clarabel", "highs"])
@@ -233,18 +233,18 @@ def test_the_number_of_threads_makes_no_difference(backend):
     assert solve(problem, "conic", backend=backend, n_threads=1).gap <= 1e-7
 
 
-def test_unsuitable_backends_are_refused():
+def test_unsuitable_backends_are_rejected():
     problem = Problem([[1.0], [-1.0]], [1, -1])
     with pytest.raises(ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"):
         solve(problem, "conic", backend="ecos")
     for quadratic in (problem, problem.replace(norm=1, l2=1.0)):
-        with pytest.raises(ValueError, match=r"norm=1 or norm=inf with l2=0 only, got norm=.*: use backend='clarabel'"):
+        with pytest.raises(ValueError, match=r"norm=1 or norm=inf with l2=0, got norm=.*: use backend='clarabel'"):
             solve(quadratic, "conic", backend="highs")
 
 
 @pytest.mark.parametrize("module", ["clarabel", "highspy", "cvxpy"])
 def test_a_missing_extra_is_named(monkeypatch, module):
-    monkeypatch.setitem(sys.modules, module, None)  # an import of it fails
+    monkeypatch.setitem(sys.modules, module, None)  # makes its import fail
     problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
     with pytest.raises(ImportError, match=rf"needs {module}: pip install 'drsvm\[conic\]'"):
         if module == "cvxpy":
@@ -300,12 +300,12 @@ def test_control_c_ends_a_solve_with_a_result():
     assert int(said["iterations"]) < 6  # it stopped soon, not at the end
 
 
-# A process of its own
+# A separate process
 
 
 @pytest.fixture
 def child_finds(monkeypatch, tmp_path):
-    """Return a function that lets large models be those with any entries, and gives their process other modules."""
+    """Return a function that replaces a module for the backend process, which is used for models of any size."""
     monkeypatch.setattr(conic, "LARGE", 0)
 
     def put(name, code):
@@ -318,52 +318,52 @@ def child_finds(monkeypatch, tmp_path):
 
 FOREVER = """
     import pathlib, time
-    pathlib.Path(__file__).with_suffix(".begun").touch()
+    pathlib.Path(__file__).with_suffix(".started").touch()
     time.sleep(600)
 """
 
 
 @pytest.mark.parametrize(("backend", "norm"), [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)])
-def test_a_process_of_its_own_gives_the_same_answer(monkeypatch, backend, norm):
+def test_a_separate_process_gives_the_same_answer(monkeypatch, backend, norm):
     X, y = random_rows(np.random.default_rng(18), 40, 3, "gaussian")
     problem = Problem(X, y, norm=norm, fit_intercept=True)
     here = solve(problem, "conic", backend=backend, n_threads=1)
     monkeypatch.setattr(conic, "LARGE", 0)
-    monkeypatch.setitem(conic.BACKENDS, backend, None)  # nothing is left to be called here
+    monkeypatch.setitem(conic.BACKENDS, backend, None)  # it must not be called in this process
     there = solve(problem, "conic", backend=backend, n_threads=1)
     assert there.status is Status.OPTIMAL and there.info == here.info
     assert there.objective == here.objective and there.lower_bound == here.lower_bound
     np.testing.assert_array_equal(there.weights, here.weights)
 
 
-def test_a_backend_that_does_not_look_at_its_limit_is_ended(child_finds):
+def test_a_backend_that_ignores_its_limit_is_terminated(child_finds):
     child_finds("clarabel", FOREVER)
     X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
     result = solve(Problem(X, y), "conic", max_time=0.5)
     assert result.status is Status.TIME_LIMIT
-    assert result.info == {"backend": "clarabel", "backend_status": "ended when time was over"}
+    assert result.info == {"backend": "clarabel", "backend_status": "terminated at the time limit"}
     assert result.objective == pytest.approx(1.0) and not result.weights.any()
 
 
-def test_whoever_shares_a_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
+def test_a_shared_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
     child_finds("clarabel", FOREVER)
     X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
     limit = TimeLimit()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(solve, Problem(X, y), "conic", max_time=limit)
-        while not (tmp_path / "clarabel.begun").exists():
+        while not (tmp_path / "clarabel.started").exists():
             time.sleep(0.01)
         limit.stop()
         assert waiting.result(timeout=60).status is Status.TIME_LIMIT
 
 
-def test_a_process_that_fails_says_why(child_finds):
+def test_the_error_of_a_failed_process_is_shown(child_finds):
     child_finds("clarabel", "raise MemoryError('no room for the factors')")
     with pytest.raises(RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"):
         solve(Problem([[1.0], [-1.0]], [1, -1]), "conic")
 
 
-def test_what_a_backend_prints_is_no_part_of_its_answer(child_finds):
+def test_output_printed_by_a_backend_does_not_affect_its_answer(child_finds):
     child_finds(
         "highspy",
         """
@@ -387,7 +387,7 @@ INTERRUPTED_PROCESS = """
     sys.path.insert(0, {folder!r})
 
     def interrupt():
-        while not os.path.exists({folder!r} + "/clarabel.begun"):
+        while not os.path.exists({folder!r} + "/clarabel.started"):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 

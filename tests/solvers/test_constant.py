@@ -31,14 +31,14 @@ def test_a_large_radius_is_proven_at_once(norm, fit_intercept, flip_cost, solver
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_it_begins_at_the_largest_radius_that_matters(norm):
+def test_it_is_found_above_the_largest_radius_that_matters(norm):
     problem = well_conditioned_instance(2, 200, 5, norm=norm, flip_cost=math.inf)
     largest = radius_max(problem)
     assert constant_optimum(problem.replace(radius=1.001 * largest)) is not None
     assert constant_optimum(problem.replace(radius=0.999 * largest)) is None
 
 
-def test_it_never_claims_what_the_solvers_deny():
+def test_it_never_contradicts_the_solvers():
     found = 0
     for seed in range(400):
         problem = random_instance(seed, max_rows=40, max_features=10)
@@ -50,7 +50,7 @@ def test_it_never_claims_what_the_solvers_deny():
     assert found >= 20
 
 
-def test_weights_decide_which_class_is_the_heavier_one():
+def test_weights_determine_which_class_is_heavier():
     X = sparse.csr_array(np.eye(4))
     problem = Problem(X, [1, -1, -1, -1], 5.0, math.inf, sample_weight=[9, 1, 1, 1], fit_intercept=True)
     result = solve(problem)

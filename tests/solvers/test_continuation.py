@@ -1,4 +1,4 @@
-"""Interior points that go on from the radius before."""
+"""Interior-point runs that continue from the previous radius."""
 
 import math
 
@@ -22,14 +22,14 @@ def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
     assert radius_path(problem, radii).table()["n_iter"].sum() < sum(alone)
 
 
-def test_a_continued_run_that_stalls_is_started_afresh(monkeypatch):
-    go_on = ContinuedState.go_on_with
+def test_a_continued_run_that_stalls_is_restarted(monkeypatch):
+    continue_with = ContinuedState.continue_with
 
-    def go_on_to_nowhere(self, problem, limits):
-        go_on(self, problem, limits)
+    def continue_and_stall(self, problem, limits):
+        continue_with(self, problem, limits)
         self.step = lambda: setattr(self, "finished", True)
 
-    monkeypatch.setattr(ContinuedState, "go_on_with", go_on_to_nowhere)
+    monkeypatch.setattr(ContinuedState, "continue_with", continue_and_stall)
     problem = well_conditioned_instance(8, 60, 4)
     path = radius_path(problem, [0.3, 0.1], tol=1e-8)
     assert [result.status for result in path.results] == [Status.OPTIMAL, Status.OPTIMAL]

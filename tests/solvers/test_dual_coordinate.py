@@ -1,4 +1,4 @@
-"""Dual coordinate ascent: the optima of the interior point, also where it must hand over to it."""
+"""Dual coordinate ascent: the same optima as the interior-point solver, also where it must hand over to it."""
 
 import math
 
@@ -57,21 +57,21 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
 
 
-def test_norms_have_the_ascent_that_suits_them():
+def test_every_norm_has_its_ascent():
     problems = [well_conditioned_instance(1, 20, d, norm=norm) for d in (3, 1) for norm in (1, 2, math.inf)]
     kinds = [type(ascent_for(problem, check_limits(problem, DualCoordinate()))) for problem in problems]
     assert kinds == [BoxAscent, RoundAscent, SparseAscent, RoundAscent, RoundAscent, RoundAscent]
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_it_hands_over_where_no_term_holds_the_weights(norm):
+def test_it_hands_over_if_no_term_limits_the_weights(norm):
     problem = unbounded_instance(4).replace(norm=norm)
     result = solve(problem, "dual-coordinate")
     assert result.info["handed_over_to"] == "interior-point" and result.gap <= 1e-6
 
 
 def test_flips_that_use_up_the_budget_are_solved():
-    """Without ridge and with e = 0 nothing but the terms around the centre holds the weights."""
+    """Without a ridge and with e = 0, only the terms around the centre limit the weights."""
     problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
     result = solve(problem, "dual-coordinate")
     assert problem.flip_cost * result.flip_dual.sum() == pytest.approx(problem.radius, rel=1e-3)
@@ -95,7 +95,7 @@ def test_a_warm_start_saves_epochs():
     assert warm.n_iter < again.n_iter and warm.gap <= 1e-5
 
 
-def test_a_path_goes_on_from_radius_to_radius():
+def test_a_path_continues_from_radius_to_radius():
     X, y = sparse_rows(2)
     path = radius_path(Problem(X, y, flip_cost=1.0), [0.002, 0.01, 0.005], solver="dual-coordinate", tol=1e-5)
     assert max(result.gap for result in path.results) <= 1e-5
@@ -109,14 +109,14 @@ def test_shrinking_changes_the_course_but_not_the_answer():
     assert abs(one.objective - other.objective) <= 1e-6
 
 
-def test_rows_in_other_forms_give_the_same():
+def test_rows_in_other_formats_give_the_same_objective():
     X, y = sparse_rows(3, n=60, d=40, nonzeros=5)
     forms = (X, X.toarray(), X.tocsc(), X.astype(np.float32))
     objectives = [solve(Problem(form, y, radius=0.01), "dual-coordinate").objective for form in forms]
     np.testing.assert_allclose(objectives, objectives[0], atol=2e-6)
 
 
-def test_the_seed_decides_the_order_of_the_rows():
+def test_the_seed_determines_the_order_of_the_rows():
     problem = well_conditioned_instance(11, 200, 5)
     weights = [solve(problem, "dual-coordinate", max_iter=3, random_state=seed).weights for seed in (1, 1, 2)]
     np.testing.assert_array_equal(weights[0], weights[1])
@@ -139,7 +139,7 @@ def test_starts_from_other_problems(norm, change):
 
 
 @pytest.mark.parametrize("norm", [2, math.inf])
-def test_a_start_of_zero_weights_is_no_burden(norm):
+def test_a_start_with_zero_weights_does_no_harm(norm):
     problem = well_conditioned_instance(4, 200, 6, norm=norm, flip_cost=math.inf)
     largest = problem.norm.dual.value(problem.weighted_sum(problem.sample_weight)[0])
     nothing = solve(problem.replace(radius=largest), "dual-coordinate")
@@ -149,7 +149,7 @@ def test_a_start_of_zero_weights_is_no_burden(norm):
     assert warm.gap <= 1e-5 and warm.n_iter <= cold.n_iter + 5
 
 
-def test_its_own_solution_is_proven_again_at_once():
+def test_a_start_at_its_own_solution_is_proven_quickly():
     problem = well_conditioned_instance(5, 300, 5, flip_cost=math.inf)
     solved = solve(problem, "dual-coordinate", tol=1e-6, hand_over=False)
     again = solve(problem, "dual-coordinate", tol=1e-7, start=solved, hand_over=False)
@@ -168,7 +168,7 @@ def test_averages_prove_more_for_bounded_weights():
     assert solve(problem, "dual-coordinate", hand_over=False, tol=1e-3, max_iter=500).gap <= 1e-3
 
 
-def test_it_hands_over_only_to_go_on():
+def test_it_does_not_hand_over_at_the_iteration_limit():
     problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
     epochs = solve(problem, "dual-coordinate", tol=0.0, max_iter=64).info["epochs"]
     assert epochs < 64  # it gave up there
