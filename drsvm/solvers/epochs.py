@@ -1,7 +1,7 @@
-"""Epochs of the incremental methods over rows in the arrays that the kernels read.
+"""Epochs of the incremental methods, on rows in the layout that the kernels read.
 
-An epoch that takes long is done in slices, several calls of a kernel one after another: in between Python looks at the
-clock and hears Ctrl-C. What a slice leaves behind is a valid point; rows that were not visited keep their multipliers.
+A long epoch is split into slices, one kernel call each, so that Python can check the clock and handle Ctrl-C in
+between. The point is valid after every slice; rows that were not visited keep their multipliers.
 """
 
 import math
@@ -21,15 +21,16 @@ from drsvm.model.problem import Problem
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 
 UNLIMITED = 1e200
-"""λ where neither radius nor flips hold it: beyond any norm of weights."""
+"""Value of λ if neither the radius nor flips limit it: larger than any norm of the weights."""
 
 SLICE, SLICE_BY_SIZE = 0.2e9, 50.0
-"""A slice is expected to take so many nanoseconds, and so many for each row and feature: a call of a kernel begins with
-a pass over them. Slices follow from the data alone, so that the same seed gives the same result every time."""
+"""A slice is sized to take this many nanoseconds or, if that is more, this many per row and feature, because every
+kernel call starts with a pass over them. Slices depend only on the data, so the same seed always gives the same
+result."""
 
 
 class Kind(NamedTuple):
-    """A kernel, and about how many nanoseconds a step takes for an entry of its rows, and for a feature at worst."""
+    """A kernel, and the approximate nanoseconds of a step per entry of its rows and, at worst, per feature."""
 
     kernel: Any
     per_entry: float
@@ -55,11 +56,11 @@ MEMORY = {
 
 @dataclass(frozen=True)
 class Cone:
-    """Parameters of the problem as the kernels take them."""
+    """Parameters of the problem, in the form that the kernels expect."""
 
     norm: Norm
     radius: float
-    kappa: float  # 0 where no flip is possible
+    kappa: float  # 0 if flips are impossible
     flips: bool
     l2: float
     with_intercept: bool
@@ -73,12 +74,12 @@ class Cone:
 
     @property
     def limits_weights(self) -> bool:
-        """Whether a large λ costs anything."""
+        """Whether a larger λ costs more."""
         return self.radius > 0
 
 
 class Samples:
-    """Rows as the kernels read them (see `Rows`); nothing is copied."""
+    """Rows in the layout that the kernels read (see `Rows`); nothing is copied."""
 
     def __init__(self, X, signs, weights):
         self.n, self.d = X.shape
@@ -96,13 +97,13 @@ class Samples:
 
     @property
     def mean_square(self) -> float:
-        """Weighted mean of x_i·x_i, 1 where all rows are 0."""
+        """Weighted mean of x_i·x_i, or 1 if all rows are 0."""
         return float(self.weights @ self.row_squares) or 1.0
 
     def feature_metric(self) -> np.ndarray:
-        """Return steps of the weights in proportion to the inverse mean squares of their features, 1 on average.
+        """Return step sizes of the weights, inversely proportional to the mean squares of their features, 1 on average.
 
-        The average is the one that leaves the expected change of a margin as it is.
+        The average is weighted such that the expected change of a margin stays the same.
         """
         squares = feature_squares(self.rows)
         present = squares > 1e-12 * squares.max(initial=0.0)
@@ -113,7 +114,7 @@ class Samples:
 
 
 def _read_only(array) -> Any:
-    """Return a read-only view of an array, if there is one: kernels are compiled again for writable arrays."""
+    """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
     if array is None:
         return None
     view = np.ascontiguousarray(array).view()
@@ -122,23 +123,23 @@ def _read_only(array) -> Any:
 
 
 class Point(Iterate):
-    """A classifier with its λ, and multipliers σ as shares of the weights of their rows."""
+    """A classifier with its λ, and multipliers σ as fractions of the weights of their rows."""
 
     def copy(self) -> "Point":
-        """Return a point that shares nothing with this one."""
+        """Return a copy that shares no memory with this point."""
         return Point(*(part.copy() for part in self))
 
 
 class Epochs:
-    """Epochs of all kinds over given rows; each changes a point in place.
+    """Epochs of all kinds over given rows; each updates a point in place.
 
-    Where there is a time limit, slices that would end too late are left out, but for the very first one.
+    Under a time limit, slices that would end too late are skipped, except for the very first one.
     """
 
     def __init__(self, samples: Samples, cone: Cone, order: str, rng, mean_square=None, time: TimeLimit | None = None):
         self.samples, self.cone, self.order, self.rng = samples, cone, order, rng
         self.time = TimeLimit() if time is None else time
-        self.begun = False
+        self.started = False
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if cone.with_intercept else 0.0
         self.natural_step = 1.0 / (self.square + cone.kappa * min(cone.kappa, cone.radius))
@@ -157,18 +158,18 @@ class Epochs:
         return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
 
     def _visit(self, kind: Kind, point: Point, *arguments, batch_size: int = 1) -> None:
-        """Call a kernel for one slice of the rows after another, as long as there is time."""
+        """Call a kernel on one slice of the rows after another, until the time is up."""
         order, length = self._next_order(), self._slice_length(kind, batch_size)
         took = 0.0
         for first in range(0, order.size, length):
-            if self.begun and self.time.left() <= took:
+            if self.started and self.time.left() <= took:
                 return
-            watch, self.begun = Stopwatch(), True
+            watch, self.started = Stopwatch(), True
             kind.kernel(self.samples.rows, order[first : first + length], point, self._terms(), *arguments)
             took = watch.elapsed()
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
-        """Return the number of rows in a slice, which is one of whole batches."""
+        """Return the number of rows in a slice, a multiple of the batch size."""
         samples = self.samples
         per_batch = kind.per_entry * samples.entries_per_row * batch_size + kind.per_feature * samples.d
         work = max(SLICE, SLICE_BY_SIZE * (samples.n + samples.d))
@@ -179,7 +180,7 @@ class Epochs:
         return Terms(cone.radius, cone.kappa, cone.flips, cone.l2, self.free)
 
     def proximal(self, point: Point, step: float, share: float) -> None:
-        """Take a proximal step on every row; multipliers move towards the present ones by the given share."""
+        """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
         self._visit(PROXIMAL[self.cone.norm.q], point, step, share)
 
     def subgradient(self, point: Point, step: float, share: float, batch_size: int) -> None:
@@ -192,7 +193,7 @@ class Epochs:
         self._visit(kind, point, step, share, batch_size, self._metric, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Point, step: float) -> None:
-        """Take a step with memory on every row around the point as centre, and move the point to where it leads."""
+        """Take a step with memory on every row, with the point as centre, and move the point to the result."""
         cone, samples = self.cone, self.samples
         total = step * samples.n
         weights = samples.weights

@@ -1,12 +1,13 @@
-"""Working sets of features for q = 1: the interior point on the few features that have a weight.
+"""Working sets of features for q = 1: the interior-point solver on the few features with nonzero weights.
 
-    1. Epochs of dual coordinate ascent on all features (`ascent.py`) find out which ones matter: those with a weight,
-       and those whose price |v_j| is close to e = ε − κΣβ, where it ends up for every feature with a weight.
-    2. The interior point solves the problem on these alone. Its multipliers price all others: features that are too
-       cheap (|v_j| > e) come in, features that are far too dear go out, until the proof holds for the whole problem.
+    1. Epochs of dual coordinate ascent on all features (`ascent.py`) identify the relevant ones: those with a nonzero
+       weight, and those whose price |v_j| is close to e = ε − κΣβ, its limit for every feature with a nonzero weight.
+    2. The interior-point solver solves the problem restricted to them. Its multipliers price all others: features that
+       are too cheap (|v_j| > e) are added and features that are far too expensive are removed, until the certificate
+       covers the whole problem.
 
-Where too many features have a weight, as with a very small radius, the epochs go on instead, or the interior point
-takes over with all features.
+If too many features have nonzero weights, as with a very small radius, the epochs continue instead, or the
+interior-point solver takes over on all features.
 """
 
 from dataclasses import dataclass
@@ -26,25 +27,25 @@ from drsvm.solvers.proofs import Proofs
 from drsvm.solvers.separable_ascent import SparseAscent
 
 FEW = 100
-"""So few features are all worked on from the beginning."""
+"""With at most this many features, the first working set contains all of them."""
 
 EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
-"""The first stage ends when the estimated gap is so small, or after so many epochs; but not where the tolerance is so
-few times smaller: epochs get there sooner than rounds."""
+"""The first stage ends when the estimated gap is this small, or after this many epochs. A gap within this multiple of
+the tolerance does not end it, because epochs then reach the tolerance sooner than rounds."""
 
 HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
-"""Prices, as shares of e: hotter features come in at first, colder ones go out, but not after so many rounds: then sets
-only grow, and come to an end."""
+"""Prices as fractions of e: hotter features form the first working set, colder ones are removed, but not after this
+many rounds: from then on sets only grow, so that the rounds terminate."""
 
 
 @dataclass(frozen=True)
 class FeatureWorkingSet(Solver):
-    """Settings of working sets of features (norm=inf only).
+    """Settings of the working-set solver (norm=inf only).
 
     Attributes
     ----------
     most_features : int
-        With more features in the working set, dual coordinate ascent does the rest.
+        Largest working set; beyond this size, dual coordinate ascent completes the run.
     """
 
     name = "feature-working-set"
@@ -54,12 +55,12 @@ class FeatureWorkingSet(Solver):
     most_features: int = 1000
 
     def refusal(self, problem: Problem) -> str | None:
-        """Refuse norms that leave no weight at 0."""
+        """Reject norms that do not give sparse weights."""
         if isinstance(problem.norm, L1):
             return None
         return (
             f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
-            "take solver='auto' or 'dual-coordinate'."
+            "use solver='auto' or 'dual-coordinate'."
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
@@ -68,7 +69,7 @@ class FeatureWorkingSet(Solver):
 
 
 class FeatureWorkingSetState(Relay):
-    """One run: epochs until the features that matter are known, then rounds; epochs again where these are too many."""
+    """One run: epochs until the relevant features are known, then rounds; epochs again if there are too many."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.epochs, self.rounds = Exploration(problem, settings, limits), Rounds(problem, settings, limits)
@@ -77,22 +78,22 @@ class FeatureWorkingSetState(Relay):
             self.epochs.features = np.arange(problem.n_features)
 
     def successor(self) -> State | None:
-        """Return the rounds once there are features for them, the epochs once there are too many."""
+        """Return the rounds once there are features for them, and the epochs once there are too many."""
         if self.current is self.epochs and self.epochs.features is not None:
             self.rounds.begin(self.epochs.features, self.epochs.candidate())
             return self.rounds
         if self.current is self.rounds and self.rounds.too_many:
-            self.epochs.go_on_alone()
+            self.epochs.continue_alone()
             return self.epochs
         return None
 
     def info(self) -> dict[str, Any]:
-        """Return epochs, rounds, iterations of the interior point, and the size of the working set."""
+        """Return the numbers of epochs, rounds and interior-point iterations, and the size of the working set."""
         return {**self.epochs.info(), **self.rounds.info()}
 
 
 class Exploration(State):
-    """Epochs of dual coordinate ascent, which end where `features` are those worth a working set."""
+    """Epochs of dual coordinate ascent; they end when `features` is set, to those of the first working set."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.problem, self.limits = problem, limits
@@ -100,15 +101,15 @@ class Exploration(State):
         self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
         self.features: np.ndarray | None = None
         self.most_features = settings.most_features
-        if self.trend.can_hand_over:  # where the interior point can work on all features, half of these save nothing
+        if self.trend.can_hand_over:  # if the interior-point solver can handle all features, half of them save nothing
             self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
 
-    def go_on_alone(self) -> None:
-        """Look for no further working set."""
+    def continue_alone(self) -> None:
+        """Stop looking for working sets."""
         self.features, self.most_features = None, -1
 
     def step(self) -> None:
-        """Do an epoch, and look at the features."""
+        """Do an epoch, and check whether the features for a working set are known."""
         ascent = self.ascent
         ascent.epoch(whole=self.proofs.promising(ascent.estimate))
         near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
@@ -126,12 +127,12 @@ class Exploration(State):
         return self.ascent.candidate()
 
     def certificate_due(self) -> bool:
-        """Say whether a certificate is due: also at the end of the epochs."""
+        """Return whether a certificate is due; at the end of the epochs it always is."""
         ended = self.features is not None
         return ended or self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
 
     def judged(self, gap: float) -> None:
-        """Learn from the proven gap."""
+        """Calibrate the gap estimate with the proven gap."""
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
 
     def info(self) -> dict[str, Any]:
@@ -139,7 +140,7 @@ class Exploration(State):
 
 
 class Rounds(State):
-    """Rounds of the interior point on working sets; every round is a run of its own, on a problem of its own."""
+    """Rounds of the interior-point solver on working sets; every round is a separate run on its own problem."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.problem, self.limits = problem, limits
@@ -149,7 +150,7 @@ class Rounds(State):
         self.too_many = self.interrupted = False
 
     def begin(self, features: np.ndarray, start: Candidate) -> None:
-        """Take the features of the first round, and the classifier that it starts from."""
+        """Set the features of the first round, and the classifier that it starts from."""
         self.working, self.best = features, start
 
     def step(self) -> None:
@@ -174,7 +175,7 @@ class Rounds(State):
         return run(problem, InteriorPoint(), tol=0.5 * limits.tol, start=start, **shared)
 
     def _choose_features(self, features, hinge, flip) -> None:
-        """Let features in that are too cheap, and the far too dear ones out."""
+        """Add features that are too cheap, and remove those that are far too expensive."""
         problem = self.problem
         price = np.abs(problem.weighted_sum(hinge - flip)[0])
         cost = problem.flip_cost * float(flip.sum()) if problem.flips_possible else 0.0
@@ -194,7 +195,7 @@ class Rounds(State):
         return self.best
 
     def judged(self, gap: float) -> None:
-        """Ctrl-C in a round goes on from here, where the round is judged and kept."""
+        """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round has been judged and kept."""
         if self.interrupted:
             raise KeyboardInterrupt
 

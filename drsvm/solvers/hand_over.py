@@ -1,4 +1,4 @@
-"""A run that the interior point takes over where epochs do not pay."""
+"""A run that the interior-point solver takes over if epochs do not pay off."""
 
 import math
 from dataclasses import replace
@@ -10,19 +10,19 @@ from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, interior_point_seconds
 
 FIRST_LOOK, LAST_LOOK = 0.1, 1.0
-"""The trend is looked at from this share of the interior point's own time on, and trusted up to this multiple of it."""
+"""The trend is evaluated from this fraction of the time of an interior-point solve, and trusted up to this multiple."""
 
 FEWEST_EPOCHS = 8
-"""A trend of fewer epochs says nothing."""
+"""A trend over fewer epochs is meaningless."""
 
 
 def can_take_over(problem: Problem) -> bool:
-    """Say whether the interior point takes a problem, and takes no hours for it."""
+    """Return whether the interior-point solver accepts a problem and does not need hours for it."""
     return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
 
 
 class Trend:
-    """The gaps of epochs so far, and whether these will end sooner than the interior point would."""
+    """The gaps of the epochs so far, and whether epochs will finish sooner than the interior-point solver would."""
 
     def __init__(self, problem: Problem, tol: float):
         self.tol = max(tol, 1e-12)
@@ -31,11 +31,11 @@ class Trend:
 
     @property
     def can_hand_over(self) -> bool:
-        """Whether the interior point is within reach at all."""
+        """Whether the interior-point solver is an option at all."""
         return self.budget < math.inf
 
     def hopeless(self, gap: float) -> bool:
-        """Take the gap after one more epoch, proven or estimated; say whether it is time for somebody else."""
+        """Record the gap after one more epoch, proven or estimated; return whether another solver should take over."""
         self.gaps.append(min(gap, self.gaps[-1]))
         epochs, gap = len(self.gaps) - 1, max(self.gaps[-1], 1e-300)
         if gap <= self.tol or epochs < max(FEWEST_EPOCHS, FIRST_LOOK * self.budget):
@@ -47,7 +47,7 @@ class Trend:
 
 
 class HandOver(Relay):
-    """A run of one state and, once that gives up, of the interior point."""
+    """A run of one state and, once that gives up, of the interior-point solver."""
 
     def __init__(self, first: State, problem: Problem, limits: Limits):
         super().__init__(first)
@@ -58,19 +58,19 @@ class HandOver(Relay):
         return self.current is self.first and self.first.gives_up
 
     def successor(self) -> State | None:
-        """Return the interior point, if it can get anywhere in the time that is left."""
+        """Return the interior-point state, if it can make progress in the remaining time."""
         if not self._may_hand_over or self.limits.time_left() < 0.5 * interior_point_seconds(self.problem):
             return None
-        # It starts afresh: a point near the boundary is no good start for an interior point.
+        # A cold start: a point near the boundary is a poor start for an interior-point method.
         return InteriorPoint().start(self.problem, replace(self.limits, start=None))
 
     @property
     def finished(self) -> bool:
-        """Whether further steps would change nothing, and nobody is left to go on."""
+        """Whether further steps would change nothing, and no solver is left to take over."""
         return super().finished and not self._may_hand_over
 
     def info(self) -> dict[str, Any]:
-        """Return the figures of the first state, and who went on."""
+        """Return the statistics of the first state, and the solver that took over."""
         if self.current is self.first:
             return self.first.info()
         first = {name: value for name, value in self.first.info().items() if name != "advice"}

@@ -1,4 +1,4 @@
-"""Hybrid: subgradient steps on batches as long as they pay, then exact proximal steps on single rows."""
+"""Hybrid: subgradient steps on batches as long as they pay off, then exact proximal steps on single rows."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from drsvm.solvers.ippa import Ippa
 from drsvm.solvers.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
 
 FIRST_PROXIMAL = 0.01
-"""First plain proximal step, in natural steps: the subgradient steps have come near already."""
+"""First plain proximal step size, in natural steps: the subgradient steps are already close to the optimum."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Hybrid(Ippa):
     Attributes
     ----------
     batch_size : int, optional
-        Rows in a batch of the first phase; None: as for `Isg`.
+        Rows per batch in the first phase; None: as for `Isg`.
     """
 
     name = "hybrid"
@@ -30,6 +30,6 @@ class Hybrid(Ippa):
         check_batch_size(self.batch_size)
 
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield subgradient steps while they pay, then proximal steps, with memory where it is wanted."""
+        """Yield subgradient steps while they pay off, then proximal steps, with memory if requested."""
         yield Opening(Subgradient(track, self.batch_size))
         yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, FIRST_PROXIMAL)

@@ -1,9 +1,9 @@
-"""What the incremental methods share: their settings, and runs made of phases.
+"""Common parts of the incremental methods: their settings, and runs that consist of phases.
 
     minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
 
 An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`).
-Columns of very different sizes make all of them slow. Where epochs do not pay, the interior point takes over.
+Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
 """
 
 import math
@@ -24,32 +24,33 @@ from drsvm.solvers.phases import Phase, Track
 from drsvm.solvers.steps import StepRule, check_steps
 
 PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
-"""After so many epochs, the second half of them must have reduced the gap to this share, or it must be within this
-multiple of the tolerance; otherwise, and after this share of all iterations, the interior point takes over."""
+"""After this many epochs, the second half of them must have reduced the gap to this fraction, or the gap must be within
+this multiple of the tolerance; otherwise, and after this fraction of all iterations, the interior-point solver takes
+over."""
 
-ADVICE = "epochs hardly narrow the gap: scale the features to a common size, or choose solver='auto'"
+ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
 
 
 @dataclass(frozen=True)
 class Incremental(Solver):
-    """Settings that the incremental methods share.
+    """Settings common to all incremental methods.
 
     Attributes
     ----------
     steps : {"auto", "geometric", "harmonic", "root"}
-        Scheme of the step sizes; "auto" needs no tuning, the others are those of the theory.
+        Step-size scheme; "auto" needs no tuning, the others are the theoretical schemes.
     first_step : float, optional
-        Step size of the first epoch; None: from the data.
+        Step size of the first epoch; None: computed from the data.
     decay : float
-        Ratio of the steps of two epochs, for "geometric".
+        Ratio of the step sizes of consecutive epochs, for "geometric".
     order : {"shuffled", "cyclic", "with-replacement"}
         Order of the rows in an epoch.
     polish : bool
-        Whether multipliers are improved by an epoch of steps with memory for every certificate; these change nothing
-        about the classifier, but averages of plain multipliers prove much less.
+        Whether to improve the multipliers by an epoch of steps with memory for every certificate. This does not
+        change the classifier, but averages of plain multipliers prove much less.
     hand_over : bool
-        Whether, with steps="auto", the interior point takes over where progress is slow and its matrices are of a
-        modest size. With tol=0 there is nothing to reach, and epochs go on.
+        Whether, with steps="auto", the interior-point solver takes over if progress is slow and its matrices are of
+        moderate size. With tol=0 there is nothing to reach, and the epochs continue.
     """
 
     default_tol = 1e-4
@@ -75,16 +76,16 @@ class Incremental(Solver):
 
     @property
     def is_pure(self) -> bool:
-        """Whether the method must remain what its name says."""
+        """Whether the run must stay with the pure method."""
         return not self.hand_over or self.steps != "auto"
 
     @abstractmethod
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield the phases of a run; the last one goes on for ever."""
+        """Yield the phases of a run; the last one never ends."""
 
 
 def check_batch_size(batch_size) -> None:
-    """Refuse what is no number of rows."""
+    """Reject anything that is not a number of rows."""
     if batch_size is None:
         return
     if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral) or batch_size < 1:
@@ -92,7 +93,7 @@ def check_batch_size(batch_size) -> None:
 
 
 class IncrementalState(State):
-    """One run: the phases in turn, and whether they still pay."""
+    """One run: the phases in turn, and whether they still pay off."""
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
         self.problem, self.limits = problem, limits
@@ -107,7 +108,7 @@ class IncrementalState(State):
         self.phase = next(self._phases)
 
     def step(self) -> None:
-        """Do an epoch of the present phase."""
+        """Do an epoch of the current phase."""
         self.epoch += 1
         if self.phase.finished:
             self.phase = next(self._phases)
@@ -116,7 +117,7 @@ class IncrementalState(State):
         self.phase.epoch()
 
     def candidate(self) -> Candidate:
-        """Return the best point at hand, with multipliers."""
+        """Return the best available point, with multipliers."""
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
         if self.problem.flip_cost == 0:
             return answer_to_free_flips(self.problem)
@@ -125,11 +126,11 @@ class IncrementalState(State):
         return Candidate(point.w, float(point.scalars[1]), hinge, flip)
 
     def certificate_due(self) -> bool:
-        """Say whether a certificate is due: after every epoch at first, later after more and more of them."""
+        """Return whether a certificate is due: after every epoch at first, then less and less often."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
     def judged(self, gap: float) -> None:
-        """Find out whether epochs still pay."""
+        """Check whether epochs still pay off."""
         self.gaps[self.epoch] = gap
         earlier = min((gap for epoch, gap in self.gaps.items() if epoch <= self.epoch // 2), default=math.inf)
         unlikely = gap > max(PROGRESS * earlier, NEAR * self.limits.tol)
@@ -137,5 +138,5 @@ class IncrementalState(State):
         self.gives_up = self.epoch >= PATIENCE and (late or unlikely)
 
     def info(self) -> dict[str, Any]:
-        """Return the number of epochs of each phase, and what would help where they hardly do."""
+        """Return the number of epochs of each phase, and advice if they make little progress."""
         return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

@@ -1,12 +1,12 @@
-"""Interior point: proven optima, at one small factorisation per iteration.
+"""Interior-point solver: proven optima, with one small factorisation per iteration.
 
 A primal-dual predictor-corrector method for
 
     minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
     subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κλ,   s_i ≥ 0,   ‖w‖_q ≤ λ.
 
-The slacks s_i and their multipliers are eliminated sample by sample inside the engine; what is left is one symmetric
-system in (w, b, λ). Complementarity products are aimed at μ·π_i, so a doubled weight acts as a doubled row.
+The engine eliminates the slacks s_i and their multipliers sample by sample, which leaves one symmetric system in
+(w, b, λ). The complementarity products have the targets μ·π_i, so a doubled weight acts like a duplicated row.
 """
 
 from copy import copy
@@ -27,51 +27,55 @@ from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
 
 SHORTEST_STEP = 1e-10
-"""A direction that allows no more than this is rounding noise."""
+"""A direction that allows no longer step than this is rounding noise."""
 
 LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
-"""A corrector is tried for steps below LONG_STEP, aims at steps LONGER by this, and must gain a WORTHWHILE length."""
+"""A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
+WORTHWHILE in the sum of the step lengths."""
 
 EASY = 15
-"""So many iterations are enough for most small problems, and correctors hardly change their number."""
+"""Most small problems need at most this many iterations, and correctors hardly change their number."""
 
 LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
-"""Share of the weight that may stop short of a step, over μ: what it adds to the dual residual shrinks with μ."""
+"""Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
+the dual residual shrinks with μ."""
 
 SHARE_LEFT = 0.99
-"""Samples that stop short keep a little less than those that set the step, so that rounding stops none of these."""
+"""Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
+latter."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
-"""What arithmetic raises when it gives out: no number, no square root, no factorisation."""
+"""Exceptions that indicate a numerical breakdown: an invalid number, square root or factorisation."""
 
 FINEST_TOL = 1e-10
-"""Proofs are tried for gaps of this size even where the tolerance asks for less."""
+"""Certificates are tried at gaps of this size even if the tolerance is smaller."""
 
 PROMISING, CHEAP = 3.0, 100.0
-"""A proof is tried when the gap is expected to be at most so many tolerances; for few data, where a proof costs
-nothing, when μ alone would allow it and so many tolerances."""
+"""A certificate is tried when the expected gap is at most this many tolerances; for small problems, where it costs
+nothing, when the gap on the central path is at most this many."""
 
 DEEP, FUTILE_PROOFS = 1e-5, 3
-"""With a gap on the central path below DEEP, what does not shrink is a matter of rounding: first the dual residual,
-which is then taken out, and in the end, after so many proofs without gain, the proven gap itself."""
+"""With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
+which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
 
 LOST = 1e-6
-"""A run that ends with a larger gap has lost its way, rather than its digits, and deserves another start."""
+"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point."""
 
 SUBSET_MU = 0.1
-"""How far a run on a few rows is followed down the central path."""
+"""A run on a few rows follows the central path down to this μ."""
 
 
 @dataclass(frozen=True)
 class InteriorPoint(Solver):
-    """Settings of the interior point.
+    """Settings of the interior-point solver.
 
     Attributes
     ----------
     step_fraction : float
-        Share of the way to the boundary that a step may go.
+        Fraction of the distance to the boundary that a step may cover.
     correctors : int
-        Most centrality correctors in one iteration; each costs two passes over the rows, but no factorisation.
+        Maximum number of centrality correctors per iteration; each costs two passes over the rows, but no
+        factorisation.
     """
 
     name = "interior-point"
@@ -87,10 +91,10 @@ class InteriorPoint(Solver):
 
 
 class InteriorPointState(State):
-    """One run: the point (w, b, λ), the cone of the norm, and the engine that holds the samples."""
+    """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
     easy: int = EASY
-    """So many iterations of a small problem go without correctors."""
+    """Number of iterations without correctors on a small problem."""
 
     def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
         self.settings = settings
@@ -103,12 +107,12 @@ class InteriorPointState(State):
         self.begin(*self.first_point())
 
     def set_problem(self, problem: Problem, limits: Limits) -> None:
-        """Take a problem with the rows that the engine has, and limits."""
+        """Set the limits and the problem, whose rows must be those of the engine."""
         self.problem, self.limits = problem, limits
         self.cold_starts = cold_starts(problem)
 
     def first_point(self) -> Start:
-        """Return where to start: at a given classifier, where a run on a few rows leads to, or at the origin."""
+        """Return where to start: at a given classifier, at the result of a run on a few rows, or at the origin."""
         if self.limits.start is not None:
             return start_at(self.problem, self.limits.start) or next(self.cold_starts)
         size = rows_to_begin_with(self.problem)
@@ -117,14 +121,14 @@ class InteriorPointState(State):
     def _from_few_rows(self, size: int) -> Start:
         problem = self.problem.subset(drawn_rows(self.problem, size))
         few = InteriorPointState(problem, self.settings, replace(self.limits, n_threads=1))
-        few.easy = 0  # the whole problem is not small
+        few.easy = 0  # the full problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
         return Start(few.point, few.level, few.mu)
 
     def begin(self, point, level: float, mu: float) -> None:
-        """Start at a point with every complementarity product on its target."""
+        """Start at a point, with every complementarity product at its target."""
         self.point, self.level, self.mu = point, level, mu
         w = point[: self.problem.n_features]
         self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
@@ -133,16 +137,16 @@ class InteriorPointState(State):
         self.reset()
 
     def reset(self) -> None:
-        """Forget all but the point."""
+        """Reset everything except the point."""
         self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
         self.expected_gap, self.near_the_end = 0.0, False
-        self.recentre = False  # aim the next step at the present μ: at a new radius the point is off its path
+        self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
         self.finished = False
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Do one predictor-corrector step; where arithmetic gives out, stay and say so."""
+        """Do one predictor-corrector step; on numerical breakdown, keep the point and set `finished`."""
         try:
             self.steps += 1
             with np.errstate(all="ignore"):
@@ -179,7 +183,7 @@ class InteriorPointState(State):
 
     @property
     def _correctors(self) -> int:
-        """Most correctors in this iteration: an easy small problem never gains back the second it takes to compile."""
+        """Maximum number of correctors in this iteration; easy small problems never recoup the second of compiling."""
         return 0 if self.engine.small and self.steps <= self.easy else self.settings.correctors
 
     @property
@@ -188,11 +192,11 @@ class InteriorPointState(State):
 
     @property
     def total_weight(self) -> float:
-        """Sum of all complementarity targets, over μ."""
+        """Sum of all complementarity targets, divided by μ."""
         return self.samples_weight + self.cone.weight
 
     def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
-        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and tell the cone."""
+        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
         norm, norm_level = self.cone.constant(target)
         right = -samples - self.ridge * self.point
         right[: len(norm)] -= norm
@@ -210,23 +214,23 @@ class InteriorPointState(State):
         return min(ratio, 1.0) ** 3 * self.mu
 
     def _clip_steps(self, primal_rate: float, dual_rate: float, fraction: float) -> tuple[float, float]:
-        """Return step lengths that keep samples and cone inside; a ridge ties the two together."""
+        """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
         cone_primal, cone_dual = self.cone.rates()
         primal = min(1.0, fraction / max(primal_rate, cone_primal, 1e-300))
         dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
         if self.problem.l2 > 0:
             primal = dual = min(primal, dual)
         if not min(primal, dual) > SHORTEST_STEP:
-            raise FloatingPointError("no step is left")
+            raise FloatingPointError("no step is possible")
         return primal, dual
 
     def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
-        """Return how far the corrected direction may be followed."""
+        """Return the longest steps allowed along the corrected direction."""
         rates = self.engine.longest_steps(*direction, target, self._left_behind)
         return self._clip_steps(*rates, self.settings.step_fraction)
 
     def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
-        """Try a centrality corrector; return direction and steps where these have grown enough to pay for it."""
+        """Try a centrality corrector; return direction and steps if these grow enough to pay for it, else None."""
         primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
         kept = copy(self.cone)
         correction, correction_level = self.engine.recorrect(primal, dual)
@@ -247,19 +251,19 @@ class InteriorPointState(State):
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.near_the_end = self._gap_may_be_small()
 
-    # --- proofs -----------------------------------------------------------------------------------------------------
+    # --- certificates -----------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
-        """Say whether a proof is worth its price, about that of an iteration."""
+        """Return whether a certificate is worth its cost, about that of an iteration."""
         return self.limits.watched or self.near_the_end
 
     @property
     def central_gap(self) -> float:
-        """The gap as it would be on the central path, without a dual residual."""
+        """The gap that there would be on the central path, without a dual residual."""
         return self.mu * self.total_weight
 
     def _gap_may_be_small(self) -> bool:
-        """Say whether to try a proof. The looser the tolerance, the sooner; nothing else depends on the tolerance."""
+        """Return whether to try a certificate: the looser the tolerance, the sooner. Nothing else depends on it."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.engine.small:
             return self.central_gap <= CHEAP * tol
@@ -270,7 +274,7 @@ class InteriorPointState(State):
         return self.expected_gap <= PROMISING * tol or residual_stays
 
     def _expected_gap(self) -> float:
-        """Return what a certificate would find for the present λ and slacks, up to rounding, at half its price."""
+        """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
         rows, mass, flipped = self.engine.dual_sums()
         d, kappa = problem.n_features, self.engine.kappa
@@ -294,7 +298,7 @@ class InteriorPointState(State):
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
     def judged(self, gap: float) -> None:
-        """Take note of the proven gap: a method that no longer gains has finished, or begins anew from the origin."""
+        """Record the proven gap; if it no longer improves, finish or restart from the origin."""
         if self.near_the_end and self.central_gap <= DEEP:
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs > FUTILE_PROOFS
@@ -305,7 +309,7 @@ class InteriorPointState(State):
                 break
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
-        """Return the residuals of the optimality conditions in (w, b) and in λ, computed afresh."""
+        """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
         rows, mass, flipped = self.engine.dual_sums()
         norm, norm_level = self.cone.multipliers()
         residual = self.ridge * self.point
@@ -316,7 +320,7 @@ class InteriorPointState(State):
         return residual, level if with_level else 0.0
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers without the dual residual that rounding has left in them."""
+        """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
                 system = self._system(self.engine.curvature())
@@ -329,5 +333,5 @@ class InteriorPointState(State):
         return self.engine.multipliers()
 
     def close(self) -> None:
-        """End the engine's threads."""
+        """Stop the engine's threads."""
         self.engine.close()

@@ -9,14 +9,14 @@ from drsvm.solvers.phases import Memory, Opening, Phase, Proximal, Track
 
 @dataclass(frozen=True)
 class Ippa(Incremental):
-    """Settings of the incremental proximal point algorithm; see `Incremental` for those that all methods share.
+    """Settings of the incremental proximal point algorithm; see `Incremental` for the common ones.
 
     Attributes
     ----------
     memory : bool
-        Whether, with steps="auto", the run goes on with steps that keep the last pulls of all other rows once plain
-        steps no longer pay. The other schemes take plain steps throughout, and so does memory=False; then nobody takes
-        over either.
+        Whether, with steps="auto", the run continues with steps that keep the last pulls of all other rows once plain
+        steps no longer pay off. The other schemes take plain steps throughout. So does memory=False, which also
+        disables the hand-over.
     """
 
     name = "ippa"
@@ -25,11 +25,11 @@ class Ippa(Incremental):
 
     @property
     def is_pure(self) -> bool:
-        """Whether the method must remain what its name says."""
+        """Whether the run must stay with the pure method."""
         return super().is_pure or not self.memory
 
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield plain steps, and steps with memory where these are wanted."""
+        """Yield plain steps and, if requested, steps with memory."""
         if self.steps == "auto" and self.memory:
             yield Opening(Proximal(track))
             yield Memory(track)

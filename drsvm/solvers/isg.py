@@ -9,13 +9,13 @@ from drsvm.solvers.phases import Phase, Subgradient, Track
 
 @dataclass(frozen=True)
 class Isg(Incremental):
-    """Settings of the incremental subgradient method; see `Incremental` for those that all methods share.
+    """Settings of the incremental subgradient method; see `Incremental` for the common ones.
 
     Attributes
     ----------
     batch_size : int, optional
-        Rows in a batch; 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer where
-        an epoch would have too few batches.
+        Rows per batch. 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer if an
+        epoch would have too few batches.
     """
 
     name = "isg"

@@ -1,4 +1,4 @@
-"""Checks of what a run is given: its limits and its start."""
+"""Checks of the arguments of a run: its limits and its start."""
 
 import math
 import numbers
@@ -22,7 +22,7 @@ def check_limits(
     n_threads: int | None = None,
     watched: bool = False,
 ) -> Limits:
-    """Return the limits of a run; what is not given is the solver's own default."""
+    """Return the limits of a run; those that are not given are the solver's defaults."""
     return Limits(
         tol=_check_tol(solver.default_tol if tol is None else tol),
         max_iter=_check_max_iter(solver.default_max_iter if max_iter is None else max_iter),
@@ -55,7 +55,7 @@ def _check_threads(n_threads) -> int | None:
 
 
 def _check_start(problem: Problem, start) -> Candidate | None:
-    """Return the start as a candidate; multipliers are kept where they fit the rows of this problem."""
+    """Return the start as a candidate; multipliers are kept if they match the rows of this problem."""
     if start is None:
         return None
     if not isinstance(start, Result):

@@ -1,7 +1,7 @@
-"""The loop that every solver runs in: time, certificates, callbacks and status, written once.
+"""The main loop of all solvers, which handles time, certificates, callbacks and status.
 
-The loop calls `state.step()` and, where the state says that a certificate is due, asks for `state.candidate()`, judges
-it with `model/certificate.py` and keeps the best classifier and the best lower bound seen.
+The loop calls `state.step()` and, when `state.certificate_due()`, evaluates `state.candidate()` with
+`model/certificate.py`; it keeps the best classifier and the best lower bound so far.
 """
 
 import math
@@ -20,13 +20,13 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.limits import check_limits
 
 RECENT = 3
-"""Number of steps and certificates that tell how long the next ones will take."""
+"""Number of steps and certificates used to predict how long the next ones will take."""
 
 
 def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
-    """Run a solver to its end; see `drsvm.solve`, which has the same limits."""
+    """Run a solver to completion; the limits are those of `drsvm.solve`."""
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
-    return _Run(problem, solver, checked, callback).to_the_end()
+    return _Run(problem, solver, checked, callback).to_completion()
 
 
 class _Best:
@@ -34,14 +34,14 @@ class _Best:
 
     def __init__(self, problem: Problem):
         self.problem = problem
-        # w = 0 without multipliers: the objective is 1 whatever the parameters, the bound is 0.
+        # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
         nothing = np.broadcast_to(0.0, problem.n_rows)
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         self.dual = DualPoint(nothing, nothing, 0.0)
 
     @property
     def lower_bound(self) -> float:
-        # No optimum is above an objective: where the bound is, by rounding, the objective is a bound as well.
+        # The optimum is at most the objective; a bound above the objective is a rounding error.
         return min(self.dual.lower_bound, self.primal.objective)
 
     @property
@@ -49,7 +49,7 @@ class _Best:
         return self.primal.objective - self.lower_bound
 
     def judge(self, candidate: Candidate) -> None:
-        # A wild candidate overflows or is no number: it fails the comparisons below, and that is all.
+        # An extreme candidate may overflow or give NaN; it then fails the comparisons below and is ignored.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
                 self._judge_classifier(candidate)
@@ -59,12 +59,12 @@ class _Best:
                 self._judge_multipliers(*multipliers)
 
     def _judge_classifier(self, candidate: Candidate) -> None:
-        # A copy, because a state may go on working in the array it offers.
+        # Copied, because the state may keep modifying its array.
         primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
         if primal.objective < self.primal.objective:
             self.primal = primal
             if self.problem.norm.value(primal.weights) > self.dual.weight_bound:
-                # The bound was proven for smaller weights only: prove it anew.
+                # The bound was proven for smaller weights only: prove it again.
                 old = self.dual
                 self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
 
@@ -78,14 +78,14 @@ class _Best:
 
 
 class _Pace:
-    """How long the next step and its certificate will take, to judge by those before."""
+    """Predicts how long the next step and its certificate will take, from the previous ones."""
 
     def __init__(self):
         self.steps: deque[float] = deque(maxlen=RECENT)
         self.certificates: deque[float] = deque(maxlen=RECENT)
 
     @contextmanager
-    def noted(self, times: deque[float]):
+    def timed(self, times: deque[float]):
         watch = Stopwatch()
         yield
         times.append(watch.elapsed())
@@ -105,8 +105,8 @@ class _Run:
         self.iteration = 0
         self.info: dict[str, Any] = {}
 
-    def to_the_end(self) -> Result:
-        """Run until there is a reason to stop; Ctrl-C is one."""
+    def to_completion(self) -> Result:
+        """Run until there is a reason to stop, such as Ctrl-C."""
         try:
             if self.limits.start is not None and not self.limits.time.long_over:
                 self.best.judge(self.limits.start)
@@ -119,7 +119,7 @@ class _Run:
         return self._result(status)
 
     def _solve(self) -> Status:
-        # Vectors are small for BLAS and its threads, and blocks of rows have threads of their own.
+        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads.
         with single_threaded_blas():
             return self._run_state()
 
@@ -129,8 +129,8 @@ class _Run:
             status = self._iterate(state)
             self.info = state.info()
         except KeyboardInterrupt:
-            self.limits.time.stop()  # a candidate is what there is, without further epochs
-            if self.iteration and not len(self.history):  # steps that nobody has judged yet must not be lost
+            self.limits.time.stop()  # so that `candidate` runs no further epochs
+            if self.iteration and not len(self.history):  # do not lose steps that have not been judged yet
                 self.best.judge(state.candidate())
             raise
         finally:
@@ -141,10 +141,10 @@ class _Run:
         if not self.limits.time.allows(state.step_seconds):
             return self._judge(state, late=True) or Status.TIME_LIMIT
         while self.iteration < self.limits.max_iter:
-            with self.pace.noted(self.pace.steps):
+            with self.pace.timed(self.pace.steps):
                 state.step()
             self.iteration += 1
-            late = self.limits.time_left() <= self.pace.expected()  # there is no time for another step
+            late = self.limits.time_left() <= self.pace.expected()  # no time for another step
             last = state.finished or late or self.iteration >= self.limits.max_iter
             if last or state.certificate_due():
                 status = self._judge(state, late)
@@ -153,8 +153,8 @@ class _Run:
         return Status.ITERATION_LIMIT
 
     def _judge(self, state: State, late: bool) -> Status | None:
-        """Take a certificate, tell state and callback, and return the reason to stop, where there is one."""
-        with self.pace.noted(self.pace.certificates):
+        """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
+        with self.pace.timed(self.pace.certificates):
             self.best.judge(state.candidate())
             state.judged(self.best.gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())

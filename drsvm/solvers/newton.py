@@ -1,6 +1,6 @@
-"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised, refined.
+"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised and refined.
 
-Two forms of the same system: `TallSystem` factorises the d-sized matrix, `WideSystem` an n-sized one, for n < d.
+It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix, for n < d.
 """
 
 from abc import ABC, abstractmethod
@@ -13,16 +13,16 @@ from drsvm.engines.engine import Curvature, WideProducts
 from drsvm.solvers.cones import Scaling
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""What may be added to a diagonal of ones, the smallest that works."""
+"""Values to add to a unit diagonal; the smallest one that works is used."""
 
 DAMPING = 1e-13
-"""Relative increase of the diagonal that is not taken out again: it keeps rounding noise out of flat directions."""
+"""Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions."""
 
 ACCURATE = 1e-13
 
 
 class NewtonSystem(ABC):
-    """One factorisation, for several right-hand sides."""
+    """One factorisation for several right-hand sides."""
 
     most_refinements: int
 
@@ -32,12 +32,12 @@ class NewtonSystem(ABC):
 
     @abstractmethod
     def apply_inverse(self, right) -> np.ndarray:
-        """Return an approximate solution by the factorisation."""
+        """Return an approximate solution, from the factorisation."""
 
     def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
         """Return (dw, db) and dλ.
 
-        Conjugate gradients, with the factorisation as preconditioner, take regularisation and rounding out again.
+        Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
         """
         residual = np.append(right, right_level)
         wanted = ACCURATE * _size(residual)
@@ -72,7 +72,7 @@ def _size(v) -> float:
 def _factorise(matrix):
     """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale.
 
-    Only the upper triangle counts; of a C-ordered matrix it is the lower one of LAPACK's transposed view.
+    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's transposed view.
     """
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
@@ -83,7 +83,7 @@ def _factorise(matrix):
         factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return factor, scale
-    raise linalg.LinAlgError("the Newton matrix has lost its meaning")
+    raise linalg.LinAlgError("the Newton matrix is numerically singular")
 
 
 def _apply_factor(factor, scale, right):
@@ -122,7 +122,7 @@ class WideSystem(NewtonSystem):
     """The Woodbury form, for n < d.
 
     With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
-    border of at most three columns around A; A is inverted through the n-sized matrix I + H^½ X D⁻¹ Xᵀ H^½.
+    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½.
     """
 
     most_refinements = 100
@@ -144,10 +144,10 @@ class WideSystem(NewtonSystem):
         self._eliminate_border()
 
     def _safe_diagonal(self) -> np.ndarray:
-        """Return D, raised where it is next to nothing: the inverse would lose all digits of the other features."""
+        """Return D, raised where it is almost 0: otherwise the inverse would lose all digits of the other features."""
         least = 1e-8 * self.rows.curvature_of_features(self.h)
         if self.diagonal.min() == self.diagonal.max():
-            least = least.mean()  # one number for all features stays one
+            least = least.mean()  # a constant diagonal stays constant
         return np.maximum(self.diagonal, least)
 
     def _eliminate_border(self) -> None:
@@ -201,5 +201,5 @@ class WideSystem(NewtonSystem):
 
 
 def newton_system(samples: Curvature, cone: Scaling, ridge, wide: WideProducts | None) -> NewtonSystem:
-    """Return the system of the rows where the engine offers products with them, else that of the features."""
+    """Return the wide system if the engine provides products with the rows, else the tall one."""
     return TallSystem(samples, cone, ridge) if wide is None else WideSystem(samples, cone, ridge, wide)

@@ -1,4 +1,4 @@
-"""Solutions along a grid of radii, each started from the one before."""
+"""Solutions along a grid of radii, each warm-started from the previous one."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from drsvm.solvers.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
 
 GRID_PARTS = 4
-"""The search for the largest radius of a grid may take this part of the time."""
+"""The search for the largest radius of a grid may take one of this many equal parts of the time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class RadiusPath:
 
     @property
     def interrupted(self) -> bool:
-        """Whether Ctrl-C has ended the path."""
+        """Whether Ctrl-C ended the path."""
         return any(result.status is Status.INTERRUPTED for result in self.results)
 
     def table(self) -> dict[str, np.ndarray]:
@@ -94,7 +94,7 @@ def radius_path(
     n_threads: int | None = None,
     **settings,
 ) -> RadiusPath:
-    """Solve a problem for many radii, each from where the one before has led.
+    """Solve a problem for many radii, each warm-started from the previous one.
 
     Parameters
     ----------
@@ -104,17 +104,17 @@ def radius_path(
         The radii; by default `n_radii` of them, log-spaced from `radius_max(problem)` down to `smallest` times it.
         They are solved from the largest down and returned in the order given.
     n_radii, smallest : int, float
-        The default grid.
+        Size of the default grid, and ratio of its smallest to its largest radius.
     solver, tol, max_iter, random_state, n_threads, **settings
         As in `drsvm.solve`, for every radius.
     max_time : float, optional
-        Limit on the seconds of the whole path. The radii share it evenly, and what one does not use is left for those
-        after it. A radius whose turn comes when the time is over keeps the classifier of the one before, with a
-        certificate of its own and the status TIME_LIMIT.
+        Time limit for the whole path, in seconds. The radii share it evenly, and unused time is passed on to the next
+        ones. A radius that is reached after the time is up keeps the classifier of the previous one, with its own
+        certificate and the status TIME_LIMIT.
     callback : callable, optional
-        Called with the index and the Result after every radius; a true return value ends the path there, as does
-        Ctrl-C: its last result has the status INTERRUPTED then. While the default grid is being found, Ctrl-C raises
-        KeyboardInterrupt.
+        Called with the index and the Result after every radius; a true return value ends the path. Ctrl-C ends it
+        too, and the last result then has the status INTERRUPTED. While the default grid is being computed, Ctrl-C
+        raises KeyboardInterrupt.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def radius_path(
 
 
 class _Walk:
-    """Solves one problem after another, with decreasing radii."""
+    """Solves a sequence of problems with decreasing radii."""
 
     def __init__(self, solver: Solver, radii: list[float], limits: dict[str, Any]):
         self.solver, self.limits = solver, limits
@@ -160,7 +160,7 @@ class _Walk:
             self.continuation.close()
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
-        """Go on from the problem before; where that does not lead to the end, start afresh."""
+        """Continue from the previous problem; if that is not possible or stalls, solve from scratch."""
         self.last = self._continued_result(problem, time) or self._fresh_result(problem, time)
         return self.last
 
@@ -171,7 +171,7 @@ class _Walk:
         return None if result.status is Status.STALLED else result
 
     def _fresh_result(self, problem: Problem, time: TimeLimit) -> Result:
-        # An interior point that starts afresh does so from its own start; but without time, the last point is all.
+        # The interior-point solver uses its own start, unless no time is left: then the last point has to do.
         start = self.last if self.continuation is None or time.spent else None
         return solve(problem, self.solver, start=start, max_time=time, **self.limits)
 
@@ -179,5 +179,5 @@ class _Walk:
 def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
     largest = radius_max(problem, max_time=time.share(GRID_PARTS), n_threads=n_threads)
     if largest == 0.0:
-        raise ValueError("w = 0 is optimal for every radius: there is no path. Give radii, or check flip_cost and X.")
+        raise ValueError("w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X.")
     return largest * np.logspace(0.0, math.log10(smallest), n_radii)

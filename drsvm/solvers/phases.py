@@ -1,12 +1,12 @@
-"""The phases of the incremental methods: stretches of epochs of one kind.
+"""Phases of the incremental methods: sequences of epochs of one kind.
 
     subgradient    projected subgradient steps on batches of rows
     proximal       exact proximal steps on single rows
     memory         exact proximal steps on single rows that keep the last pulls of all other rows
 
-The first two need steps that shrink; averages of their multipliers prove a bound. Memory needs no shrinking steps: with
-a fixed centre its epochs tend to the proximal step on the whole objective with the step nη, and after each of them the
-centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good ones.
+The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
+size: with a fixed centre its epochs converge to the proximal step on the whole objective with step size nη, and after
+each epoch the centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good.
 """
 
 import math
@@ -27,23 +27,24 @@ SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
 
 FIRST_SUBGRADIENT, FIRST_PROXIMAL, MEMORY_STEP = 0.1, 0.1, 0.3
-"""First steps (times the root of the batch size for subgradients) and the step of memory, in natural steps."""
+"""First step sizes (for subgradients, times the root of the batch size) and step size of memory, in natural steps."""
 
 BATCH, BATCHES = 32, 256
-"""Usual size of a batch, and the least number of batches in an epoch for which it is chosen."""
+"""Usual batch size, and the minimum number of batches per epoch for which it is used."""
 
 MANY_ROWS = 2000
-"""With fewer rows an epoch has few steps, and these are longer."""
+"""With fewer rows an epoch has few steps, so they are longer."""
 
 LONGER, CLEARLY = 8.0, 0.9
-"""Ratio of the first steps that are tried, and ratio of the objectives that makes the longer one the better one."""
+"""Ratio of consecutive first steps that are tried, and ratio of objectives below which the longer one is better."""
 
 WORTHWHILE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
-"""An opening phase goes on while an epoch lowers the objective by this share, with steps that shrink by this ratio."""
+"""An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
+this ratio, for at most this many epochs."""
 
 
 class Track:
-    """The point that phases move in turn, with what moves it and the settings that they share."""
+    """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
     def __init__(self, problem: Problem, epochs: Epochs, limits: Limits, rule: StepRule, polish: bool):
         self.problem, self.epochs, self.limits, self.rule, self.polish = problem, epochs, limits, rule, polish
@@ -52,7 +53,7 @@ class Track:
             self.go_to(limits.start)
 
     def go_to(self, start: Candidate) -> None:
-        """Move the point to a given classifier, with its multipliers where it has them."""
+        """Move the point to a given classifier, with its multipliers if it has any."""
         point, weights = self.point, self.problem.sample_weight
         point.w[:] = start.weights
         price = self.problem.radius_price(point.w, self.problem.margins(point.w, start.intercept))
@@ -74,7 +75,7 @@ class Track:
 
 
 class Phase(ABC):
-    """A stretch of epochs of one kind, which move the point of a track."""
+    """A sequence of epochs of one kind, which move the point of a track."""
 
     name: str
     finished: bool = False
@@ -91,14 +92,14 @@ class Phase(ABC):
         return self.track.point
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers to be judged, as shares of the weights."""
+        """Return the multipliers to be judged, as fractions of the weights."""
         return self.track.point.hinge, self.track.point.flip
 
 
 class Memory(Phase):
-    """Proximal steps that keep the last pulls of all other rows; the step stays as it is.
+    """Proximal steps that keep the last pulls of all other rows, with a constant step size.
 
-    Multipliers are those of the last epoch or averages over the last few, which lag behind, but fit together better.
+    Multipliers are those of the last epoch or averages over the last few, which lag behind but are more consistent.
     """
 
     name = "memory"
@@ -120,7 +121,7 @@ class Memory(Phase):
         self.flip += share * (point.flip - self.flip)
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers of the last epoch or averages, whichever prove more."""
+        """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
         choices = (self.own.hinge, self.own.flip), (self.hinge, self.flip)
         return max(choices, key=lambda pair: _bound(self.track.problem, self.own, *pair))
 
@@ -132,12 +133,12 @@ def _bound(problem: Problem, point: Point, hinge, flip) -> float:
 
 
 def few_rows_factor(problem: Problem) -> float:
-    """Return by how much steps are longer than usual, because an epoch has few of them."""
+    """Return the factor by which steps are longer than usual because an epoch has few of them."""
     return max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))
 
 
 class Averaging(Phase):
-    """Epochs with steps that shrink. The averages of points and multipliers forget those of long ago."""
+    """Epochs with decreasing step sizes. The averages of points and multipliers discount old ones."""
 
     def __init__(self, track: Track, first: float):
         super().__init__(track)
@@ -148,10 +149,10 @@ class Averaging(Phase):
 
     @abstractmethod
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step."""
+        """Do one epoch with the given step size."""
 
     def epoch(self) -> None:
-        """Do one epoch, and take it into the averages."""
+        """Do one epoch, and update the averages."""
         if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.rule.first is None:
             self.schedule = replace(self.schedule, first=self._longest_good_step(self.schedule.first))
         self.count += 1
@@ -163,10 +164,10 @@ class Averaging(Phase):
         self.average.scalars[:] += share * (self.track.point.scalars - self.average.scalars)
 
     def _longest_good_step(self, step: float) -> float:
-        """Try longer and longer steps for the first epoch, as long as the objective falls much lower with them."""
+        """Try longer and longer steps for the first epoch, as long as they lower the objective clearly."""
         limits, start = self.track.limits, self.track.point
         best, lowest, reached, watch = step, math.inf, start, Stopwatch()
-        # Eight times longer every time: a few dozen trials at the most lead from the smallest to the largest step.
+        # Each trial is eight times longer, so a few dozen at most lead from the smallest to the largest step.
         while step <= LARGEST * self.track.epochs.natural_step and limits.time_left() > 0:
             watch = Stopwatch()
             self.track.point = start.copy()
@@ -176,21 +177,21 @@ class Averaging(Phase):
                 break
             best, lowest, reached = step, value, self.track.point
             step *= LONGER
-        # Without the time for another epoch of this kind, the best trial is all there is.
+        # If there is no time for another epoch of this kind, keep the best trial.
         self.track.point = start if limits.time_left() > watch.elapsed() else reached
         return best
 
     def best(self) -> tuple[float, Point]:
-        """Return the objective of the better one of the last point and the average, and that point."""
+        """Return the objective of the better of the last point and the average, and that point."""
         choices = self.track.point, self.average
         return min(((self.track.value(point), point) for point in choices), key=lambda pair: pair[0])
 
     def point(self) -> Point:
-        """Return the better one of the last point and the average."""
+        """Return the better of the last point and the average."""
         return self.best()[1]
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return averaged multipliers, or what steps with memory on a copy of the point have made of them so far."""
+        """Return averaged multipliers or, with `polish`, those of steps with memory on a copy of the point."""
         if not self.track.polish:
             return self.track.point.hinge, self.track.point.flip
         if self.polish is None:
@@ -210,7 +211,7 @@ class Subgradient(Averaging):
         super().__init__(track, first * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step."""
+        """Do one epoch with the given step size."""
         self.track.epochs.subgradient(self.track.point, step, share, self.batch_size)
 
 
@@ -223,12 +224,12 @@ class Proximal(Averaging):
         super().__init__(track, first)
 
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step."""
+        """Do one epoch with the given step size."""
         self.track.epochs.proximal(self.track.point, step, share)
 
 
 class Opening(Phase):
-    """The first epochs of a phase with shrinking steps, as long as each lowers the objective by a good share."""
+    """The first epochs of a phase with decreasing step sizes, as long as each lowers the objective substantially."""
 
     def __init__(self, inner: Averaging):
         super().__init__(inner.track)
@@ -236,7 +237,7 @@ class Opening(Phase):
         inner.schedule = Schedule("geometric", inner.schedule.step(1), COOLING)
 
     def epoch(self) -> None:
-        """Do one epoch; the phase ends at its best point."""
+        """Do one epoch; the phase ends at the best point."""
         self.inner.epoch()
         value, best = self.inner.best()
         worthwhile = value < (1.0 - WORTHWHILE) * self.lowest

@@ -15,29 +15,29 @@ MOST_SOLVES = 60
 def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
     """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
 
-    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; so it is where
-    labels are too dear to be flipped, at twice the largest margin of the best direction. In general the
-    optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
+    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if
+    labels are too expensive to flip, at a cost of twice the largest margin of the best direction or more. In general
+    the optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
     V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
-    f = V climbs to the answer from below, in a few solves.
+    f = V converges to the answer from below, in a few solves.
 
-    With an intercept and classes of unequal size, w = 0 may be optimal for some radii, and a larger one may again call
-    for another classifier; the answer is the smallest of all.
+    With an intercept and classes of unequal size, w = 0 may be optimal at one radius but not at a larger one; the
+    answer is the smallest radius at which it is.
 
     Parameters
     ----------
     problem : Problem
         Its radius and l2 are ignored.
     max_time : float, optional
-        Limit on the seconds of all solves together.
+        Time limit for all solves together, in seconds.
     n_threads : int, optional
         Threads for the solves.
 
     Returns
     -------
     float
-        The radius, to a relative accuracy of about 1e-7 (1e-4 where there are too many features for the interior
-        point). Where the time is over before that, the radius reached so far, which is too small; Ctrl-C raises
+        The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many features for the interior-point
+        solver). If the time is up before that, the radius reached so far, which is too small. Ctrl-C raises
         KeyboardInterrupt.
     """
     time = TimeLimit.of(max_time)
@@ -51,7 +51,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
             return problem.norm.dual.value(total)
     lines = _constant_classifiers(problem)
     unit = problem.typical_row_norm()
-    # With one line the first tangent should be a good one; with two, the lower of them must not be missed.
+    # With one line the first tangent should be a good one; with two, the lower line must not be missed.
     radius = 0.5 * min(problem.norm.dual.value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
     radius, climbing = radius or 1e-2 * unit, False
     solver = choose(problem)
@@ -64,7 +64,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
             return radius
         missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]
         if min(missing)[0] > max(2.0 * result.gap, 1e-9):
-            # A line that is less steep than f is never reached; and a tangent never leads beyond the answer.
+            # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
             steps = [gap / (result.radius_price - slope) for gap, slope in missing if result.radius_price > slope]
             radius, climbing = radius + min(steps), True
         elif climbing:

@@ -1,4 +1,4 @@
-"""The solvers by name, and what `auto` stands for."""
+"""The solvers by name, and the choice of `auto`."""
 
 from importlib import import_module
 from typing import Any
@@ -19,20 +19,20 @@ _REGISTRY = {
 }
 
 AUTO_TOL = 1e-6
-"""Default tolerance of `auto`, whichever solver it stands for."""
+"""Default tolerance of `auto`, regardless of the solver it picks."""
 
 
 def solver_names() -> list[str]:
-    """Return the names that `solve` knows."""
+    """Return the names that `solve` accepts."""
     return ["auto", *_REGISTRY]
 
 
 def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
-    """Return the solver object for a name and its settings; an object passes through. One that refuses is an error."""
+    """Return the solver for a name and its settings, or a given object as is; raise if it rejects the problem."""
     if not isinstance(solver, Solver):
         solver = _make(choose(problem) if _is_auto(solver) else solver, settings)
     elif settings:
-        raise TypeError(f"settings {sorted(settings)} go into the {type(solver).__name__} object, not into solve.")
+        raise TypeError(f"pass settings {sorted(settings)} to the {type(solver).__name__} object, not to solve.")
     check_taken(solver, problem)
     return solver
 
@@ -54,23 +54,23 @@ def _is_auto(solver: Any) -> bool:
 
 
 def check_taken(solver: Solver, problem: Problem) -> None:
-    """Raise a ValueError where a solver refuses a problem."""
+    """Raise a ValueError if a solver rejects a problem."""
     refusal = solver.refusal(problem)
     if refusal is not None:
         raise ValueError(refusal)
 
 
 def choose(problem: Problem) -> str:
-    """Return the name of the solver that `auto` stands for: the most promising one that takes the problem."""
+    """Return the name of the solver that `auto` picks: the most promising one that accepts the problem."""
     refusals = []
     for name in preferences(problem):
         refusal = _make(name, {}).refusal(problem)
         if refusal is None:
             return name
         refusals.append(refusal)
-    raise ValueError(" ".join(["no solver of solver='auto' takes this problem:", *refusals]))
+    raise ValueError(" ".join(["solver='auto' found no solver that accepts this problem:", *refusals]))
 
 
 def default_tol(solver: Any, tol: float | None) -> float | None:
-    """Return the tolerance of a run: what is given, that of `auto`, or None, which is the solver's own."""
+    """Return the tolerance of a run: the given one, that of `auto`, or None for the solver's default."""
     return AUTO_TOL if tol is None and _is_auto(solver) else tol

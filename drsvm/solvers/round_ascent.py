@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for q = 2, where weights are a multiple of what the rows add up to."""
+"""Dual coordinate ascent for q = 2, where the weights are a multiple of a sum over the rows."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from drsvm.solvers.epochs import UNLIMITED
 
 
 class RoundAscent(Ascent):
-    """q = 2: weights are a multiple of u, and λ moves with every step."""
+    """q = 2: the weights are a multiple of u, and λ changes with every step."""
 
     def _move(self) -> tuple[float, float]:
         problem = self.problem
@@ -28,7 +28,7 @@ class RoundAscent(Ascent):
         return gap, violation
 
     def _visit_rows(self, u, sums, terms) -> tuple[float, float, float]:
-        """Change u, the sums and the multipliers; return w / u, the gap and the largest violation."""
+        """Update u, the sums and the multipliers; return w / u, the gap and the largest violation."""
         self.active, scale, self.level, gap, self.near, violation = round_epoch(
             self.rows,
             self.samples.row_squares,

@@ -1,8 +1,8 @@
-"""Which solver `auto` stands for, from what an iteration of each costs.
+"""The solver that `auto` picks, based on the cost of an iteration of each.
 
-The interior point takes about as many iterations whatever the data, so what a solve costs is known beforehand. Epochs
-over the rows cost little, but nobody knows how many it takes: where they may be the quicker way they get a try, and the
-interior point takes over as soon as they are not (`hand_over.py`).
+The interior-point solver takes about the same number of iterations on any data, so its cost is known in advance. Epochs
+over the rows are cheap, but their number is unpredictable: if they may be faster they are tried first, and the
+interior-point solver takes over as soon as they turn out not to be (`hand_over.py`).
 """
 
 import os
@@ -20,29 +20,29 @@ MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
 
 ITERATIONS = 14
-"""Usual number of iterations of the interior point."""
+"""Usual number of iterations of the interior-point solver."""
 
 QUICK, QUICK_WIDE = 0.075, 0.04
-"""A solve of so many seconds is not worth a try of anything else; the second is for more features than rows."""
+"""If a solve takes at most this many seconds, nothing else is tried; the second is for more features than rows."""
 
 MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
-"""Seconds for a multiplication of a dense Gram matrix or factorisation, and of a sparse Gram matrix."""
+"""Seconds per multiplication in a dense Gram matrix or factorisation, and in a sparse Gram matrix."""
 
 DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 1e-8, 3e-8, 1e-7, 1e-8, 2e-3
-"""Seconds that the rest of an iteration takes per stored entry, per row, per entry of the matrix, and in any case."""
+"""Seconds of the rest of an iteration per stored entry, per row and per entry of the matrix, and its fixed cost."""
 
 GAIN_OF_THREADS = 0.6
-"""Exponent with which the work over the rows gets quicker with their number."""
+"""The speed-up of the work over the rows is the number of threads to this power."""
 
 OVERHEAD_OF_EPOCH = 3e-4
-"""Seconds that an epoch takes in any case."""
+"""Fixed cost of an epoch, in seconds."""
 
 
 class Rival(NamedTuple):
-    """What may be quicker than the interior point for a norm, if anything: epochs, and what these cost.
+    """Solvers that may be faster than the interior-point solver for a norm, and the cost of their epochs.
 
-    They get a try where the interior point takes as long as `least` epochs. With more features than rows a few of them
-    may be enough.
+    They are tried first if the interior-point solver takes as long as `least` epochs, or `least_wide` with more
+    features than rows, where a few epochs may be enough.
     """
 
     solvers: tuple[str, ...]
@@ -60,10 +60,10 @@ RIVALS: dict[type[Norm], Rival] = {
 
 
 def preferences(problem: Problem) -> list[str]:
-    """Return the names of the solvers that `auto` may stand for, most promising first.
+    """Return the names of the solvers that `auto` may pick, most promising first.
 
-    The interior point, unless its matrix is too large or epochs may be quicker; otherwise dual coordinate ascent or,
-    for norm=inf, working sets of features.
+    The first is the interior-point solver, unless its matrix is too large or epochs may be faster; otherwise dual
+    coordinate ascent or, for norm=inf, working sets of features.
     """
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
@@ -76,27 +76,27 @@ def preferences(problem: Problem) -> list[str]:
 
 
 def interior_point_fits(problem: Problem) -> bool:
-    """Say whether the interior point's matrices fit into memory.
+    """Return whether the matrices of the interior-point solver fit into memory.
 
-    It factorises a matrix of the size of the features or, for more than a thousand of them, of the rows where these
-    are fewer, and needs three of them.
+    It needs three copies of a matrix with one row per feature or, with more than a thousand features and fewer rows
+    than features, one row per sample.
     """
     return 3 * 8 * system_size(problem) ** 2 <= 0.8 * memory_size()
 
 
 def interior_point_pays(problem: Problem) -> bool:
-    """Say whether the interior point takes seconds rather than hours."""
+    """Return whether the interior-point solver takes seconds rather than hours."""
     return interior_point_fits(problem) and system_size(problem) <= MODEST_SIZE
 
 
 def system_size(problem: Problem) -> int:
-    """Return the number of rows of the interior point's matrix."""
+    """Return the number of rows of the interior-point solver's matrix."""
     n, d = problem.X.shape
     return n if is_wide(n, d) else d
 
 
 def interior_point_seconds(problem: Problem) -> float:
-    """Return about how long the interior point takes; its threads share the work over the rows."""
+    """Return the approximate seconds of an interior-point solve; its threads share the work over the rows."""
     n, _ = problem.X.shape
     size = system_size(problem)
     passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
@@ -116,19 +116,19 @@ def _gram_seconds(problem: Problem) -> float:
 
 
 def interior_point_epochs(problem: Problem) -> float:
-    """Return how many epochs take about as long as the interior point."""
+    """Return how many epochs take about as long as the interior-point solver."""
     rival = RIVALS[type(problem.norm)]
     epoch = OVERHEAD_OF_EPOCH + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
     return interior_point_seconds(problem) / epoch
 
 
 def stored_entries(problem: Problem) -> int:
-    """Return the number of entries that a pass over the rows looks at, at least 1."""
+    """Return the number of entries that a pass over the rows reads, at least 1."""
     return max(problem.X.nnz if sparse.issparse(problem.X) else problem.X.size, 1)
 
 
 def memory_size() -> float:
-    """Return the bytes of main memory (8 GB where the system does not tell)."""
+    """Return the size of main memory in bytes (8 GB if the system does not report it)."""
     try:
         return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent for q = 1 and q = ∞, where weights follow feature by feature."""
+"""Dual coordinate ascent for q = 1 and q = ∞, where the weights are computed feature by feature."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -12,20 +12,20 @@ from drsvm.solvers.base import Candidate
 from drsvm.solvers.epochs import UNLIMITED
 
 FIRST_MASS, FADING = 0.5, 20.0
-"""Sum of the multipliers before there are any; and q = 1: after how many epochs without flips θ is half of what it
-would be."""
+"""Assumed sum of the multipliers before there are any; and, for q = 1, the number of epochs without flips after which θ
+is half of its usual value."""
 
 SHARE_OF_AVERAGE = 0.05
-"""Weight of the latest epoch in averages."""
+"""Weight of the latest epoch in the averages."""
 
 MOST_NEWTON_STEPS = 50
 
 
 class SeparableAscent(Ascent):
-    """Weights are what is inside or outside of limits ±h, feature by feature; h is held fixed for an epoch."""
+    """The weights are the part of u inside or outside limits ±h, over the ridge; h is fixed during an epoch."""
 
     inside: ClassVar[bool]
-    """Whether weights are what is inside of the limits (q = ∞), not what is outside (q = 1)."""
+    """Whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)."""
 
     def _move(self) -> tuple[float, float]:
         problem = self.problem
@@ -43,7 +43,7 @@ class SeparableAscent(Ascent):
         return gap, violation
 
     def _visit_rows(self, u, sums, terms) -> tuple[float, float]:
-        """Change u, the sums and the multipliers; return the gap and the largest violation."""
+        """Update u, the sums and the multipliers; return the gap and the largest violation."""
         multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
         self.active, gap, self.near, violation = separable_epoch(
             self.rows, self.order, self.active, self.firm, multipliers, terms
@@ -51,7 +51,7 @@ class SeparableAscent(Ascent):
         return gap, violation
 
     def _fading(self) -> float:
-        """Return by how much smaller θ is than usual."""
+        """Return the factor by which θ is smaller than usual."""
         return 1.0
 
     @abstractmethod
@@ -60,11 +60,11 @@ class SeparableAscent(Ascent):
 
     @abstractmethod
     def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
-        """Set w and λ from what the rows add up to."""
+        """Set w and λ from the sum u over the rows."""
 
 
 class SparseAscent(SeparableAscent):
-    """q = 1: weights are what is outside of ±e, with e = ε − κΣβ."""
+    """q = 1: the weights are the part outside ±e, with e = ε − κΣβ."""
 
     inside = False
 
@@ -97,7 +97,7 @@ class SparseAscent(SeparableAscent):
 
 
 class BoxAscent(SeparableAscent):
-    """q = ∞: weights are what is inside of ±λ. The points may go round the optimum: averages are offered in turn."""
+    """q = ∞: the weights are the part inside ±λ. Iterates may circle the optimum, so averages are offered in turn."""
 
     inside = True
 
@@ -105,9 +105,9 @@ class BoxAscent(SeparableAscent):
     offer_average = False
 
     def _move(self) -> tuple[float, float]:
-        met = super()._move()
-        self._take_average()
-        return met
+        gap_and_violation = super()._move()
+        self._update_average()
+        return gap_and_violation
 
     def _limit(self, ridge: float) -> float:
         return ridge * self.level
@@ -131,16 +131,16 @@ class BoxAscent(SeparableAscent):
                 break
         return level
 
-    def _take_average(self) -> None:
-        present = [self.w, np.array([self.b]), self.hinge, self.flip]
+    def _update_average(self) -> None:
+        current = [self.w, np.array([self.b]), self.hinge, self.flip]
         if self.average is None:
-            self.average = [part.copy() for part in present]
+            self.average = [part.copy() for part in current]
         share = max(SHARE_OF_AVERAGE, 1.0 / self.count)
-        for mean, part in zip(self.average, present, strict=True):
+        for mean, part in zip(self.average, current, strict=True):
             mean += share * (part - mean)
 
     def candidate(self) -> Candidate:
-        """Return classifier and multipliers: the present ones and averages in turn."""
+        """Return classifier and multipliers: the current ones and the averages in turn."""
         self.offer_average = not self.offer_average
         if self.average is None or self.offer_average or self.problem.flip_cost == 0.0:
             return super().candidate()

@@ -1,4 +1,4 @@
-"""Where the interior point starts."""
+"""Starting points of the interior-point solver."""
 
 import math
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 
 COLD_LEVEL = 3.0
-"""Least λ at the start, in units of 1 / row norm."""
+"""Smallest λ at the start, in units of 1 / row norm."""
 
 SUBSET = 2000
-"""Least number of rows that show where to start."""
+"""Minimum number of rows from which a starting point is computed."""
 
 
 class Start(NamedTuple):
-    """A point (w, b), λ, and the μ of the central path on which the samples are put there."""
+    """A point (w, b), λ, and the μ at which the samples are centred there."""
 
     point: np.ndarray
     level: float
@@ -27,8 +27,8 @@ class Start(NamedTuple):
 def cold_starts(problem: Problem) -> Iterator[Start]:
     """Yield the origin with values of λ in the units of the data, most promising first.
 
-    Margins of about 1 need weights of 1 / row norm at least, and where flips bind, λ is near 2 / flip_cost; as the
-    optimum is at most 1, λ is at most 1 / radius. Halfway between these, in their logarithms, is a good guess.
+    Margins of about 1 need weights of at least 1 / row norm, and if flips bind, λ is near 2 / flip_cost; as the optimum
+    is at most 1, λ is at most 1 / radius. The geometric mean of these limits is a good guess.
     """
     origin = np.zeros(problem.n_features + problem.fit_intercept)
     level = COLD_LEVEL / problem.typical_row_norm()
@@ -45,7 +45,7 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
 
 
 def start_at(problem: Problem, given: Candidate) -> Start | None:
-    """Return the start at a given classifier, unless that is no better than w = 0."""
+    """Return a start at a given classifier, or None if that is no better than w = 0."""
     margins = problem.margins(given.weights, given.intercept)
     price = problem.radius_price(given.weights, margins)
     objective = problem.objective_at(given.weights, margins, price)
@@ -57,15 +57,15 @@ def start_at(problem: Problem, given: Candidate) -> Start | None:
 
 
 def rows_to_begin_with(problem: Problem) -> int | None:
-    """Return how many rows show where to start; None where there are too few to save anything."""
+    """Return the number of rows from which to compute a start; None if there are too few rows to save time."""
     size = max(SUBSET, 10 * problem.n_features)
     return size if problem.n_rows >= 5 * size else None
 
 
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
-    """Draw rows by what is in them, so that their order does not matter."""
-    lot = problem.margins(np.random.default_rng(0).normal(size=problem.n_features))
-    lot *= 1e6 / (np.abs(lot).mean() or 1.0)
-    lot -= np.floor(lot)
-    drawn = np.flatnonzero(lot <= np.partition(lot, size)[size])
-    return drawn[:: max(1, len(drawn) // size)]  # of equal rows there may be too many
+    """Draw rows by their contents, so that their order does not matter."""
+    key = problem.margins(np.random.default_rng(0).normal(size=problem.n_features))
+    key *= 1e6 / (np.abs(key).mean() or 1.0)
+    key -= np.floor(key)
+    drawn = np.flatnonzero(key <= np.partition(key, size)[size])
+    return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many

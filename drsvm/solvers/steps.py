@@ -1,14 +1,14 @@
 """Step sizes of the incremental methods.
 
-Epoch k = 1, 2, … takes all its steps with one step size η_k. The schemes of convergence theory are
+Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of convergence theory are
 
     "geometric"   η_k = η₁ ρ^(k−1)      for sharp problems: linear convergence
     "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
-    "root"        η_k = η₁ / √k         for all; γ/(n√k) with γ = n η₁
+    "root"        η_k = η₁ / √k         in general; γ/(n√k) with γ = n η₁
 
-and "auto" goes through cycles of geometric decay, each slower than the one before. Without a given first step, η₁ is a
-multiple of the natural step, the inverse mean square of the subgradients: then nothing changes when the features are
-measured in another unit.
+and "auto" runs through cycles of geometric decay, each slower than the previous one. If no first step is given, η₁ is a
+multiple of the natural step, the inverse mean square of the subgradients, so that the unit of the features does not
+matter.
 """
 
 import math
@@ -18,15 +18,16 @@ from dataclasses import dataclass
 SCHEMES = ("auto", "geometric", "harmonic", "root")
 
 SHORTEST, CYCLES, SPAN = 40, 3, 1e-3
-"""Epochs of the first cycle of "auto", ratio of the lengths of two cycles, and of the last to the first step of one."""
+"""Epochs in the first cycle of "auto", ratio of the lengths of consecutive cycles, and of the last to the first step of
+a cycle."""
 
 LARGEST, SMALLEST = 1e6, 1e-14
-"""Limits of steps, in natural steps: beyond them there is nothing but rounding."""
+"""Limits of step sizes, in natural steps: beyond them there is only rounding error."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A step size for every epoch, fixed beforehand."""
+    """A step size for every epoch, fixed in advance."""
 
     scheme: str
     first: float
@@ -41,15 +42,15 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Cycles:
-    """Steps that fall over three decades, first in few epochs; then again, from the top, in three times as many.
+    """Step sizes that decrease by a factor of 1000 in a few epochs; then again, from the top, in three times as many.
 
     Easy problems are solved in the first cycle. For hard ones the last cycle, about two thirds of all epochs, is long
-    enough for the steps to fall slowly.
+    enough for the step size to decrease slowly.
     """
 
     first: float
     epochs: int
-    usual: float  # the first step of all cycles but the first, which has the longest way to go
+    usual: float  # the first step of all cycles except the first, which has the longest way to go
 
     def step(self, epoch: int) -> float:
         """Return η of an epoch, counted from 1."""
@@ -58,9 +59,9 @@ class Cycles:
         return top * SPAN ** (position / length)
 
     def _place(self, epoch: int) -> tuple[int, int]:
-        """Return how many epochs of the present cycle have passed, and its length."""
+        """Return how many epochs of the current cycle have passed, and its length."""
         start, length = 0, SHORTEST
-        # Cycles grow, so that the last one begins after about log₃ of the number of epochs.
+        # Cycles grow geometrically, so this takes about log₃(epochs) passes.
         while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:
             start += length
             length *= CYCLES
@@ -72,20 +73,20 @@ class Cycles:
 
 @dataclass(frozen=True)
 class StepRule:
-    """How steps are chosen: the scheme, its first step (None: from the data) and, for "geometric", the decay."""
+    """How step sizes are chosen: the scheme, its first step (None: from the data) and, for "geometric", the decay."""
 
     scheme: str
     first: float | None
     decay: float
 
     def schedule(self, first: float, natural: float, epochs: int) -> Cycles | Schedule:
-        """Return the steps of so many epochs; without a first step of its own the rule takes one in natural steps."""
+        """Return the step sizes of all epochs; `first`, in natural steps, applies if the rule has no first step."""
         first = sensible(first * natural if self.first is None else self.first, natural)
         return Cycles(first, epochs, first) if self.scheme == "auto" else Schedule(self.scheme, first, self.decay)
 
 
 def check_steps(steps, first_step, decay) -> None:
-    """Refuse settings that make no step size."""
+    """Reject invalid step-size settings."""
     if steps not in SCHEMES:
         raise ValueError(f"steps must be one of {', '.join(SCHEMES)}, got steps={steps!r}.")
     if first_step is not None and not (_is_number(first_step) and 0 < first_step < math.inf):
@@ -99,5 +100,5 @@ def _is_number(value) -> bool:
 
 
 def sensible(step: float, natural: float) -> float:
-    """Return the step, moved into the range in which arithmetic can follow it."""
+    """Return the step size, clipped to the range that arithmetic can handle."""
     return min(max(step, SMALLEST * natural), LARGEST * natural)

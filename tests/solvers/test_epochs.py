@@ -1,4 +1,4 @@
-"""Epochs in slices: the same steps as in one go, and a valid point wherever time runs out."""
+"""Epochs in slices: the same steps as in one call, and a valid point whenever time runs out."""
 
 import math
 
@@ -16,7 +16,7 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
 class Looks(TimeLimit):
-    """A limit that is over after it was looked at so many times."""
+    """A time limit that expires after it has been checked the given number of times."""
 
     def __init__(self, number):
         super().__init__(1e6)
@@ -29,7 +29,7 @@ class Looks(TimeLimit):
 
 @pytest.fixture
 def short_slices(monkeypatch):
-    """Let slices have a few rows, or a batch where that is more."""
+    """Make slices a few rows long, or one batch if that is more."""
     monkeypatch.setattr(module, "SLICE", 1000.0)
     monkeypatch.setattr(module, "SLICE_BY_SIZE", 0.0)
 
@@ -50,7 +50,7 @@ for_each_kind = pytest.mark.parametrize("kind", KINDS)
 @for_each_norm
 @for_each_kind
 @pytest.mark.parametrize("l2", [0.0, 0.5])
-def test_slices_take_the_same_steps_as_an_epoch_in_one_go(monkeypatch, norm, kind, l2):
+def test_slices_take_the_same_steps_as_an_undivided_epoch(monkeypatch, norm, kind, l2):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=l2, fit_intercept=True)
     ends, calls = [], []
     for work in (1e12, 1000.0):
@@ -86,7 +86,7 @@ def test_slices_lead_to_the_same_optimum(short_slices, method, norm):
 
 @for_each_norm
 @for_each_kind
-def test_rows_that_time_did_not_allow_for_keep_their_multipliers(short_slices, kind, norm):
+def test_rows_not_visited_in_time_keep_their_multipliers(short_slices, kind, norm):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, fit_intercept=True)
     whole, cut = epochs_of(problem), epochs_of(problem, Looks(1))
     points = whole.origin(), cut.origin()
@@ -102,7 +102,7 @@ def test_rows_that_time_did_not_allow_for_keep_their_multipliers(short_slices, k
 
 
 @for_each_norm
-def test_a_point_that_memory_was_cut_short_at_belongs_to_its_multipliers(short_slices, norm):
+def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(short_slices, norm):
     problem = well_conditioned_instance(2, 100, 6, norm=norm, l2=0.1, fit_intercept=True)
     epochs = epochs_of(problem, Looks(2))
     point, step = epochs.origin(), 0.3 * epochs.natural_step
@@ -116,7 +116,7 @@ def test_a_point_that_memory_was_cut_short_at_belongs_to_its_multipliers(short_s
 
 
 @for_each_kind
-def test_without_time_there_is_a_first_slice_and_no_other(short_slices, kind):
+def test_without_time_only_the_first_slice_is_done(short_slices, kind):
     problem = well_conditioned_instance(2, 100, 6, fit_intercept=True)
     epochs = epochs_of(problem, Looks(0))
     point = epochs.origin()
@@ -132,7 +132,7 @@ def test_without_time_there_is_a_first_slice_and_no_other(short_slices, kind):
 @for_each_norm
 @pytest.mark.parametrize("method", ["isg", "ippa", "hybrid"])
 @pytest.mark.parametrize("looks", [1, 10, 40, 100])
-def test_wherever_time_runs_out_the_result_is_proven(short_slices, method, norm, looks):
+def test_whenever_time_runs_out_the_result_is_proven(short_slices, method, norm, looks):
     problem = well_conditioned_instance(3, 300, 8, norm=norm, fit_intercept=True)
     optimum = solve(problem)
     result = solve(problem, method, tol=0.0, max_time=Looks(looks))
@@ -141,6 +141,6 @@ def test_wherever_time_runs_out_the_result_is_proven(short_slices, method, norm,
     assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
 
 
-def test_a_trial_is_kept_where_there_is_no_time_for_a_second_one(short_slices):
+def test_a_trial_is_kept_if_there_is_no_time_for_another(short_slices):
     problem = well_conditioned_instance(3, 300, 8)
     assert solve(problem, "isg", tol=0.0, max_time=Looks(8)).objective < 0.99

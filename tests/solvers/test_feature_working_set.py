@@ -1,4 +1,4 @@
-"""Working sets of features: few are worked on, and the proof holds for all."""
+"""Working sets of features: few features are used, and the proof covers all."""
 
 import math
 
@@ -11,7 +11,7 @@ from drsvm import Problem, Status, radius_path, solve
 
 
 def wordy_rows(seed, n=400, d=3000):
-    """Return sparse rows over features of very different frequency; few of them carry the label."""
+    """Return sparse rows over features of very different frequencies; few of them are informative."""
     rng = np.random.default_rng(seed)
     frequency = np.minimum(0.5, 30.0 / (10.0 + np.arange(d)))
     X = sparse.csr_array((rng.random((n, d)) < frequency) * rng.uniform(0.5, 1.0, size=(n, d)))
@@ -50,7 +50,7 @@ def test_a_ridge_is_taken_into_account():
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-6
 
 
-def test_epochs_go_on_where_too_many_features_have_a_weight():
+def test_epochs_continue_if_too_many_features_have_a_weight():
     problem = wordy_problem(2, 0.2, flip_cost=math.inf)
     result = solve(problem, "feature-working-set", most_features=5, tol=1e-4)
     assert result.gap <= 1e-4 and result.info["rounds"] == 0 and result.info["features"] is None
@@ -79,7 +79,7 @@ def test_weights_of_zero_rows_are_spread():
     assert result.gap <= 1e-6 and len(result.hinge_dual) == len(y) and not result.hinge_dual[::7].any()
 
 
-def test_other_norms_are_refused():
+def test_other_norms_are_rejected():
     X, y = wordy_rows(6)
     with pytest.raises(ValueError, match="for norm=inf, where weights are sparse, got norm=2"):
         solve(Problem(X, y, norm=2), "feature-working-set")
@@ -106,7 +106,7 @@ def test_sets_that_grow_too_large_are_given_up():
     assert result.gap <= 1e-3 and result.info["features"] is None
 
 
-def test_rounds_that_let_too_many_features_in_give_way_to_epochs(monkeypatch):
+def test_rounds_that_add_too_many_features_give_way_to_epochs(monkeypatch):
     monkeypatch.setattr("drsvm.solvers.feature_working_set.FEW", 5)
     monkeypatch.setattr("drsvm.solvers.feature_working_set.EXPLORED", 0.5)
     result = solve(wordy_problem(8, 0.1, flip_cost=math.inf), "feature-working-set", most_features=60, tol=1e-3)

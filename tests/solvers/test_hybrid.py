@@ -11,7 +11,7 @@ from drsvm import Problem, solve
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 
 
-def test_the_switch_comes_by_itself():
+def test_the_switch_is_automatic():
     problem = well_conditioned_instance(6, 400, 10)
     epochs = solve(problem, "hybrid", tol=0.0, max_iter=30).info["epochs"]
     assert list(epochs) == ["subgradient", "memory"] and 2 <= epochs["subgradient"] <= 8
@@ -19,8 +19,8 @@ def test_the_switch_comes_by_itself():
     assert list(epochs) == ["subgradient", "proximal"]
 
 
-def test_newton_steps_from_end_to_end_of_an_edge_come_to_an_end():
-    """In a process of its own: what runs in a kernel for ever cannot be stopped from within."""
+def test_newton_steps_from_end_to_end_of_an_edge_terminate():
+    """Run in a separate process: an infinite loop in a kernel cannot be stopped from within."""
     code = """
 import math
 from drsvm import Problem, solve

@@ -1,4 +1,4 @@
-"""What the incremental methods share: steps, orders, seeds, limits of the parameters, and the answer they agree on."""
+"""Common behaviour of the incremental methods: steps, orders, seeds, extreme parameters, and a common answer."""
 
 import math
 
@@ -34,7 +34,7 @@ def optima():
 
 @pytest.fixture(scope="module")
 def instance():
-    """Return a function that gives a problem of 300 rows by its parameters, always the same one."""
+    """Return a function that returns a problem of 300 rows for given parameters, always the same one."""
     made = {}
 
     def make(**parameters):
@@ -123,7 +123,7 @@ def test_runs_do_not_depend_on_the_unit_of_the_features(method):
 
 @for_each_method
 @pytest.mark.parametrize("order", ["shuffled", "cyclic", "with-replacement"])
-def test_a_seed_fixes_every_bit(instance, method, order):
+def test_a_seed_determines_every_bit(instance, method, order):
     def run(seed):
         return solve(instance(), method, max_iter=8, tol=0.0, random_state=seed, order=order).weights
 
@@ -142,7 +142,7 @@ def test_other_orders_lead_to_the_optimum(instance, optima, method, order):
 # Steps
 
 
-def test_schedules_are_those_of_the_theory():
+def test_schedules_match_the_theory():
     assert [Schedule("geometric", 2.0, 0.5).step(k) for k in (1, 2, 3)] == [2.0, 1.0, 0.5]
     assert [Schedule("harmonic", 2.0, 0.5).step(k) for k in (1, 2, 4)] == [2.0, 1.0, 0.5]
     assert [Schedule("root", 2.0, 0.5).step(k) for k in (1, 4, 16)] == [2.0, 1.0, 0.5]
@@ -161,7 +161,7 @@ def test_the_last_cycle_ends_with_the_last_epoch(epochs):
 
 @for_each_method
 @pytest.mark.parametrize("steps", ["geometric", "harmonic", "root"])
-def test_the_schemes_of_the_theory_come_near(instance, optima, method, steps):
+def test_theoretical_schemes_approach_the_optimum(instance, optima, method, steps):
     problem = instance(norm=2, l2=0.5)
     result = solve(problem, method, steps=steps, tol=0.0, max_iter=150)
     assert result.objective <= optima(problem).objective + (0.1 if steps == "harmonic" else 0.01)
@@ -178,12 +178,12 @@ def test_no_first_step_is_too_extreme(instance, method, norm, first_step, steps)
     assert 0 <= result.lower_bound <= result.objective <= 1.0
 
 
-# Columns of very different sizes
+# Columns of very different scales
 
 
 @pytest.fixture(scope="module")
 def uneven():
-    """Return a function that gives a problem with heavy-tailed columns from 0.01 to 1000 in size."""
+    """Return a function that returns a problem with heavy-tailed columns with scales from 0.01 to 1000."""
     rng = np.random.default_rng(11)
     X = rng.lognormal(sigma=2.0, size=(400, 12)) * np.logspace(-2, 3, 12)
     y = np.where(np.log(X) @ rng.normal(size=12) + 3.0 * rng.normal(size=400) > 5.0, 1, -1)
@@ -193,7 +193,7 @@ def uneven():
 @for_each_method
 @for_each_norm
 @pytest.mark.parametrize("parameters", [{}, {"flip_cost": math.inf}, {"l2": 0.01}], ids=str)
-def test_the_interior_point_takes_over_where_epochs_do_not_pay(uneven, method, norm, parameters):
+def test_the_interior_point_takes_over_if_epochs_do_not_pay_off(uneven, method, norm, parameters):
     result = solve(uneven(norm=norm, **parameters), method)
     assert result.status is Status.OPTIMAL
     assert result.info["handed_over_to"] == "interior-point" and "advice" not in result.info
@@ -204,7 +204,7 @@ def test_the_interior_point_takes_over_where_epochs_do_not_pay(uneven, method, n
 @pytest.mark.parametrize(
     "settings", [{"steps": "root"}, {"hand_over": False}, {"memory": False}, {"tol": 0.0}, {"max_iter": 60}], ids=str
 )
-def test_a_method_stays_what_it_is_where_that_is_wanted(uneven, method, settings):
+def test_a_method_stays_pure_if_requested(uneven, method, settings):
     if method == "isg" and "memory" in settings:
         pytest.skip("isg has no memory")
     result = solve(uneven(), method, **{"max_iter": 100, **settings})
@@ -212,14 +212,14 @@ def test_a_method_stays_what_it_is_where_that_is_wanted(uneven, method, settings
     assert sum(result.info["epochs"].values()) == result.n_iter
 
 
-def test_where_nobody_can_take_over_there_is_advice(uneven, monkeypatch):
+def test_there_is_advice_if_no_solver_can_take_over(uneven, monkeypatch):
     monkeypatch.setattr("drsvm.solvers.incremental.can_take_over", lambda problem: False)
     info = solve(uneven(), "hybrid", max_iter=100).info
     assert "scale the features" in info["advice"] and "handed_over_to" not in info
 
 
 @for_each_norm
-def test_nobody_takes_over_where_epochs_pay(instance, norm):
+def test_no_solver_takes_over_if_epochs_pay_off(instance, norm):
     for method in ("ippa", "hybrid"):
         assert "handed_over_to" not in solve(instance(norm=norm), method).info
 
@@ -229,7 +229,7 @@ def test_nobody_takes_over_where_epochs_pay(instance, norm):
 
 @settings(max_examples=60)
 @given(problems(max_rows=8, max_features=3), st.sampled_from(METHODS), st.integers(0, 99))
-def test_whatever_the_problem_the_result_is_a_number_with_a_proof(problem, method, seed):
+def test_every_result_is_finite_and_has_a_proof(problem, method, seed):
     result = solve(problem, method, max_iter=12, random_state=seed)
     assert np.isfinite(result.weights).all() and math.isfinite(result.intercept)
     assert math.isfinite(result.lower_bound) and result.gap >= -1e-9
@@ -239,7 +239,7 @@ def test_whatever_the_problem_the_result_is_a_number_with_a_proof(problem, metho
 @for_each_method
 @for_each_norm
 @pytest.mark.parametrize("name", STRANGE_DATA)
-def test_strange_data_is_taken_without_a_fuss(method, norm, name):
+def test_strange_data_are_accepted(method, norm, name):
     X, y = STRANGE_DATA[name]
     problem = Problem(X, y, radius=0.1, norm=norm, fit_intercept=True)
     result = solve(problem, method)
@@ -262,7 +262,7 @@ def test_limits_of_the_parameters(method, norm):
 
 
 @for_each_method
-def test_a_start_is_gone_on_from(instance, optima, method):
+def test_a_run_continues_from_its_start(instance, optima, method):
     problem = instance()
     optimum = optima(problem)
     assert solve(problem, method, start=optimum).n_iter == 0
@@ -289,6 +289,6 @@ def test_time_limits_and_callbacks_are_obeyed(instance):
         ({"batch_size": 2.5}, "batch_size=2.5"),
     ],
 )
-def test_bad_settings_are_refused(instance, arguments, message):
+def test_bad_settings_are_rejected(instance, arguments, message):
     with pytest.raises(ValueError, match=message):
         solve(instance(), "hybrid", **arguments)

@@ -1,4 +1,4 @@
-"""The interior point: proven optima on data and on random instances of every kind, whatever the rows are held in."""
+"""The interior-point solver: proven optima on data and random instances of every kind, in every container."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, Tr
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of 64 rows, and threads for any amount of work."""
+    """Use blocks of 64 rows, and threads for any amount of work."""
     monkeypatch.setattr(cpu, "BLOCK_BYTES", 1)
     monkeypatch.setattr(cpu, "THREAD_WORK", 1)
 
@@ -37,7 +37,7 @@ def decision_values(problem, result):
 
 
 def largest_change(values, others):
-    """Return the largest difference of decision values, relative where they are above 1."""
+    """Return the largest difference of decision values, relative if they are above 1."""
     return float((np.abs(values - others) / np.maximum(1.0, np.abs(values))).max())
 
 
@@ -82,7 +82,7 @@ def check_claims(problem, result):
 
 
 def rounding_of_sums(plain, masses):
-    """Return what rounding may do to Σ (α − β) y x, relative to the radius."""
+    """Return the possible rounding error of Σ (α − β) y x, relative to the radius."""
     return 1e-15 * float((np.abs(plain.X).T @ masses).sum()) / max(plain.radius, 1e-300)
 
 
@@ -100,7 +100,7 @@ def test_random_instances_are_solved_with_proof(chunk):
 
 
 def test_random_instances_cover_the_range():
-    """The generator keeps its word: parameters, shapes, prices of the radius, and the kink where λκ = 2."""
+    """The generator covers parameters, shapes, prices of the radius, and the kink at λκ = 2."""
     problems = [random_instance(seed) for seed in range(300)]
     for name, values in {
         "radius": [0.0, 10.0],
@@ -208,7 +208,7 @@ def test_a_change_of_unit_changes_nothing(norm, l2, s):
 @pytest.mark.parametrize("tol", [1e-13, 0.0])
 @for_each_norm
 def test_a_tolerance_beyond_reach_ends_in_a_stall(norm, tol):
-    """Where arithmetic gives out, the run ends with what it has: no exception, no endless loop."""
+    """On numerical breakdown the run ends with its best point: no exception, no infinite loop."""
     for n, d, flip_cost in ((60, 6, math.inf), (150, 20, 1.0), (150, 20, math.inf), (20, 30, math.inf)):
         X, y = random_rows(np.random.default_rng(n), n, d, "binary")
         result = solve(Problem(X, y, 0.02, flip_cost, norm, fit_intercept=True), "interior-point", tol=tol)
@@ -225,7 +225,7 @@ def test_a_loose_tolerance_is_no_reason_to_give_up(norm, tol):
 
 @for_each_norm
 @pytest.mark.parametrize("settings", [{"correctors": 0}, {"correctors": 3}, {"step_fraction": 0.9}], ids=str)
-def test_settings_change_the_way_and_not_the_optimum(norm, settings):
+def test_settings_do_not_change_the_optimum(norm, settings):
     problem = well_conditioned_instance(1, 120, 8, norm=norm, fit_intercept=True)
     usual, other = solve(problem, InteriorPoint()), solve(problem, "interior-point", **settings)
     assert other.status is Status.OPTIMAL
@@ -296,7 +296,7 @@ def test_one_thread_gives_the_same_bits_twice(small_blocks, norm):
     "parameters", [{}, {"l2": 0.1}, {"flip_cost": math.inf, "fit_intercept": True}], ids=["plain", "ridge", "intercept"]
 )
 def test_many_rows_start_from_few(norm, parameters):
-    """A start from a subset of the rows leads to the same optimum as a start from nothing."""
+    """A start from a subset of the rows leads to the same optimum as a cold start."""
     problem = well_conditioned_instance(4, 10_500, 5, norm=norm, **parameters)
     from_few = solve(problem, "interior-point")
     from_nothing = solve(problem, "interior-point", start=(np.zeros(5), 0.0))
@@ -330,7 +330,7 @@ def test_more_features_than_a_dense_matrix_would_allow(norm):
     assert result.status is Status.OPTIMAL and result.weights.shape == (30_000,)
 
 
-# Which optimum, where there are many
+# Which of several optima
 
 DEGENERATE_SHAPES = [(60, 6), (150, 20), (20, 50), (10, 100)]
 
@@ -354,14 +354,14 @@ def degenerate_cases():
         ["columns twice", "integers", "binary, columns twice"], DEGENERATE_SHAPES, NORMS
     ):
         if kind.startswith("binary") and norm != 2 and n >= d:
-            continue  # whole edges are optimal: there rounding, not the path, chooses the point
+            continue  # whole edges are optimal: rounding, not the path, determines the point
         yield pytest.param(kind, n, d, norm, id=f"{kind}-{n}x{d}-{norm}")
 
 
 @pytest.mark.parametrize(("kind", "n", "d", "norm"), list(degenerate_cases()))
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
 def test_order_and_repetition_of_rows_make_no_difference(kind, n, d, norm, flip_cost):
-    """Without a ridge there may be many optima: the one returned does not depend on how the data were written down."""
+    """Without a ridge there may be many optima: the one returned does not depend on the representation of the data."""
     ball = {"radius": 0.1, "flip_cost": flip_cost, "norm": norm, "fit_intercept": True}
     for seed in range(2):
         X, y, rng = degenerate_data(kind, n, d, seed)
@@ -379,7 +379,7 @@ def test_order_and_repetition_of_rows_make_no_difference(kind, n, d, norm, flip_
 @for_each_norm
 @pytest.mark.parametrize("kind", ["columns twice", "integers"])
 def test_the_order_of_many_rows_makes_no_difference(kind, norm):
-    """With so many rows a few of them show where to start: which ones depends on the rows, not on their order."""
+    """With this many rows the start is computed from a few: which ones depends on the rows, not on their order."""
     X, y, rng = degenerate_data(kind, 5 * SUBSET, 12, 0)
     order = rng.permutation(len(y))
     one, two = (Problem(X[rows], y[rows], norm=norm, flip_cost=math.inf) for rows in (np.arange(len(y)), order))
@@ -546,8 +546,8 @@ def test_blas_gets_its_threads_back():
         assert threadpool_info() == before
 
 
-def test_an_interrupt_before_the_first_proof_keeps_what_there_is(monkeypatch):
-    """Without a callback proofs come in the end only; the steps made until Ctrl-C are not lost."""
+def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkeypatch):
+    """Without a callback, certificates come only at the end; the steps before Ctrl-C are not lost."""
     steps, step = [], InteriorPointState.step
 
     def interrupted(self):

@@ -1,4 +1,4 @@
-"""What a run is given: starts, limits and seeds."""
+"""Arguments of a run: starts, limits and seeds."""
 
 import math
 
@@ -32,7 +32,7 @@ def test_a_start_is_a_result_with_its_multipliers(problem, optimum):
     assert result.lower_bound == pytest.approx(optimum.lower_bound, rel=1e-12)
 
 
-def test_multipliers_of_other_rows_are_left_behind(problem, optimum):
+def test_multipliers_of_other_rows_are_dropped(problem, optimum):
     fewer = Problem(X[:3], Y[:3], **BALL)
     solve(fewer, scripted(BAD), start=optimum, max_iter=1)
     start = ScriptedState.runs[-1].limits.start
@@ -42,14 +42,14 @@ def test_multipliers_of_other_rows_are_left_behind(problem, optimum):
     np.testing.assert_array_equal(ScriptedState.runs[-1].limits.start.hinge_dual, optimum.hinge_dual[[0, 2, 3]])
 
 
-def test_a_start_of_another_radius_is_welcome(problem, optimum):
+def test_a_start_from_another_radius_is_accepted(problem, optimum):
     other = problem.replace(radius=0.2, fit_intercept=True)
     result = solve(other, scripted(BAD), start=optimum, max_iter=1)
     assert result.objective <= other.objective(optimum.weights)
     assert 0 < result.lower_bound <= result.objective
 
 
-def test_an_intercept_is_dropped_where_none_is_fitted(problem):
+def test_an_intercept_is_dropped_if_none_is_fitted(problem):
     assert solve(problem, scripted(BAD), start=(GOOD.weights, 5.0), max_iter=1).intercept == 0.0
 
 
@@ -80,12 +80,12 @@ def test_an_intercept_is_dropped_where_none_is_fitted(problem):
         ({"start": ([1.0, 2.0], None)}, ValueError, "start must have a finite intercept, got None"),
     ],
 )
-def test_bad_arguments_are_refused(problem, arguments, error, message):
+def test_bad_arguments_are_rejected(problem, arguments, error, message):
     with pytest.raises(error, match=message):
         solve(problem, scripted(GOOD), **arguments)
 
 
-def test_a_start_with_other_features_is_refused(problem):
+def test_a_start_with_other_features_is_rejected(problem):
     other = solve(Problem(X[:, :1], Y), scripted(Candidate(np.ones(1))), max_iter=1)
     with pytest.raises(ValueError, match=r"start must have one entry per feature \(2\), got shape \(1,\)"):
         solve(problem, scripted(GOOD), start=other)

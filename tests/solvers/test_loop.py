@@ -1,4 +1,4 @@
-"""The loop: how runs end, what is kept, and when certificates are taken."""
+"""The loop: how runs end, what is kept, and when certificates are computed."""
 
 import math
 from contextlib import nullcontext
@@ -39,11 +39,11 @@ def test_a_proven_gap_ends_the_run(problem, optimum):
     assert (result.weights == optimum.weights).all()
 
 
-def test_the_tolerance_of_the_solver_holds_where_none_is_given(problem):
+def test_the_tolerance_of_the_solver_is_the_default(problem):
     assert solve(problem, scripted(GOOD), max_iter=1).tol == 1e-6
 
 
-def test_an_infinite_tolerance_asks_for_no_step(problem):
+def test_an_infinite_tolerance_needs_no_step(problem):
     result = solve(problem, scripted(GOOD), tol=math.inf)
     assert (result.status, result.n_iter, len(result.history)) == (Status.OPTIMAL, 0, 0)
     assert result.objective == 1.0 and not result.weights.any()
@@ -112,17 +112,17 @@ def slow(clock, steps, certificate=0.0, compiling=0.0):
         ([1.0], 0.5, 3.9, 2, 2.5),
         ([1.0], 0.5, 8.0, 6, 7.0),
         ([3.0, 0.25], 0.0, 5.0, 1, 3.0),  # one step was long: so may the next one be
-        ([3.0, 0.25], 0.0, 10.0, 28, 9.75),  # but not for ever
+        ([3.0, 0.25], 0.0, 10.0, 28, 9.75),  # but not forever
         ([9.0], 1.0, 2.0, 1, 10.0),  # there is always a first step
     ],
 )
-def test_no_step_is_begun_that_would_end_too_late(problem, clock, steps, certificate, max_time, n_iter, ended):
+def test_no_step_is_started_that_would_end_too_late(problem, clock, steps, certificate, max_time, n_iter, ended):
     result = solve(problem, slow(clock, steps, certificate), max_time=max_time, tol=0.0)
     assert (result.status, result.n_iter) == (Status.TIME_LIMIT, n_iter)
     assert result.time == pytest.approx(ended) and result.objective == value(problem, GOOD)
 
 
-def test_compiling_is_no_time(problem, clock):
+def test_compile_time_does_not_count(problem, clock):
     result = solve(problem, slow(clock, [1.0], compiling=100.0), max_time=6.5, tol=0.0)
     assert (result.n_iter, result.time) == (6, 6.0)
     assert result.history.time.tolist() == [4.0, 6.0]
@@ -145,7 +145,7 @@ def test_no_gap_is_below_zero(monkeypatch, problem, optimum):
     assert result.gap == seen[0].gap == 0.0 and result.lower_bound == seen[0].lower_bound == result.objective < 1.0
 
 
-def test_auto_has_a_tolerance_of_its_own(problem):
+def test_auto_has_its_own_tolerance(problem):
     assert solve(problem).tol == solve(problem, "auto").tol == 1e-6
     assert solve(problem, "interior-point").tol == 1e-8
     assert solve(problem, tol=1e-3).tol == 1e-3
@@ -170,7 +170,7 @@ def test_a_callback_stops_the_run(problem):
     assert last.radius_price == result.radius_price and 0 <= last.time <= result.time
 
 
-def test_a_callback_sees_every_certificate_the_last_one_too(problem, optimum):
+def test_a_callback_sees_every_certificate_including_the_last(problem, optimum):
     proof = Candidate(optimum.weights, 0.0, optimum.hinge_dual, optimum.flip_dual)
     seen = []
     result = solve(problem, scripted(GOOD, proof), callback=seen.append)
@@ -232,21 +232,21 @@ def test_nothing_is_worse_than_the_zero_classifier(problem):
 
 
 @pytest.mark.parametrize("weights", [[math.nan, 1.0], [math.inf, 1.0], [1e308, 1e308], [1e300, -1e300]])
-def test_a_wild_classifier_is_ignored_without_a_warning(weights):
+def test_an_extreme_classifier_is_ignored_without_a_warning(weights):
     problem = Problem(X * 1e10, Y, l2=1.0, fit_intercept=True)
     result = solve(problem, scripted(Candidate(np.array(weights)), Candidate(np.zeros(2), math.nan)), max_iter=2)
     assert result.objective == 1.0 and not result.weights.any()
 
 
 @pytest.mark.parametrize("poison", [math.nan, math.inf, -math.inf])
-def test_wild_multipliers_are_ignored_without_a_warning(problem, poison):
+def test_invalid_multipliers_are_ignored_without_a_warning(problem, poison):
     wild = Candidate(GOOD.weights, 0.0, np.full(4, poison), np.full(4, poison))
     result = solve(problem, scripted(BETTER_DUAL, wild), max_iter=2)
     assert result.objective == value(problem, GOOD)
     assert np.isfinite(result.lower_bound) and 0 < result.lower_bound <= result.objective
 
 
-def test_a_state_may_go_on_working_in_the_array_it_offered(problem):
+def test_a_state_may_keep_modifying_the_array_it_offered(problem):
     mine = GOOD.weights.copy()
 
     class InPlace(ScriptedState):
@@ -264,7 +264,7 @@ def test_a_state_may_go_on_working_in_the_array_it_offered(problem):
     assert result.objective == problem.objective(result.weights)
 
 
-def test_a_bound_for_small_weights_is_proven_anew_for_larger_ones():
+def test_a_bound_for_small_weights_is_proven_again_for_larger_ones():
     """Barely separable data, radius = l2 = 0: the bound holds for ‖w‖ ≤ R, and a later, larger w falls below it."""
     problem = Problem([[1e-3, 1.0], [-1e-3, 1.0]], [1, -1], radius=0, flip_cost=1)
     proof, larger = Candidate(np.zeros(2), 0.0, np.array([0.5, 0.5])), Candidate(np.array([1000.0, 0.0]))
@@ -287,7 +287,7 @@ def test_multipliers_are_spread_over_the_given_rows():
 
 
 @pytest.mark.parametrize("said", [GOOD, RuntimeError("a step fails")], ids=["good", "failing"])
-def test_blas_is_held_to_one_thread_while_a_solver_runs(problem, said):
+def test_blas_is_limited_to_one_thread_while_a_solver_runs(problem, said):
     class Counting(Scripted):
         def start(self, problem, limits):
             counts.append(threads._users)

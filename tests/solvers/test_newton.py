@@ -1,4 +1,4 @@
-"""The Newton system in both of its forms, against the explicit matrix."""
+"""The Newton system in both forms, compared with the explicit matrix."""
 
 import math
 
@@ -19,7 +19,7 @@ with_and_without_intercept = pytest.mark.parametrize("intercept", [False, True])
 
 
 def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
-    """Return what samples could add to the equations, in the tall and, with products, in the wide form."""
+    """Return possible contributions of samples to the equations, in the tall and, with products, in the wide form."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.5)
     rows = np.column_stack([X, np.ones(n)]) if intercept else X
@@ -66,7 +66,7 @@ def right_hand_side(size, seed=2):
 
 
 def assert_solves(system, matrix, relative=1e-12):
-    """Compare with a dense solve, to a relative accuracy times the condition of the matrix with a diagonal of ones."""
+    """Compare with a dense solve, to a relative accuracy times the condition of the matrix scaled to unit diagonal."""
     right, level = right_hand_side(len(matrix))
     direction, dlevel = system.solve(right, level)
     expected = np.linalg.solve(matrix, np.append(right, level))
@@ -91,7 +91,7 @@ def test_both_forms_solve_the_same_system(p, intercept, l2, n, d):
 @with_and_without_intercept
 @pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_factorisation_alone_is_nearly_the_inverse(p, intercept, form):
-    """Refinement would make up for a wrong factorisation, slowly: so this is tested without it."""
+    """Refinement would slowly correct a wrong factorisation, so this is tested without it."""
     scaling, ridge = scaling_of(p, 20), ridge_of(20, intercept, 0.1)
     tall, wide = curvatures(8, 20, intercept)
     matrix = explicit(tall, scaling, ridge)
@@ -123,7 +123,7 @@ def test_products_with_the_matrix_are_those_of_the_explicit_one(p, intercept):
 @with_and_without_intercept
 @pytest.mark.parametrize("form", [TallSystem, wide_system])
 def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept, form):
-    """As near the optimum: the solution may lose digits, but what is wrong with it is small next to its terms."""
+    """As near the optimum: the solution may lose digits, but its residual is small compared with the terms."""
     scaling, ridge = scaling_of(p, 25), ridge_of(25, intercept, 1e-3)
     tall, wide = curvatures(20, 25, intercept, spread=5.0)
     matrix = explicit(tall, scaling, ridge)
@@ -166,10 +166,10 @@ def test_a_singular_system_has_a_solution_where_there_is_one():
     assert direction[2] == 0.0
 
 
-def test_a_matrix_without_meaning_is_refused():
+def test_an_indefinite_matrix_is_rejected():
     tall, _ = curvatures(30, 5, False)
     tall.gram[1, 2] = tall.gram[2, 1] = -1e6
-    with pytest.raises(linalg.LinAlgError, match="lost its meaning"):
+    with pytest.raises(linalg.LinAlgError, match="the Newton matrix is numerically singular"):
         TallSystem(tall, scaling_of(2, 5), np.zeros(5))
 
 

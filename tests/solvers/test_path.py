@@ -19,7 +19,7 @@ with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, Tr
 def test_free_flips_leave_nothing_to_learn(norm, fit_intercept):
     problem = well_conditioned_instance(0, 30, 3, flip_cost=0.0, norm=norm, fit_intercept=fit_intercept)
     assert radius_max(problem) == 0.0
-    with pytest.raises(ValueError, match="w = 0 is optimal for every radius: there is no path"):
+    with pytest.raises(ValueError, match="w = 0 is optimal for every radius, so there is no path"):
         radius_path(problem)
 
 
@@ -76,7 +76,7 @@ def test_a_radius_of_zero_may_be_among_the_radii(l2):
 
 
 @for_each_norm
-def test_another_solver_walks_the_path_too(norm):
+def test_other_solvers_follow_the_path_too(norm):
     problem = well_conditioned_instance(6, 60, 4, norm=norm)
     radii = [0.3, 0.1, 0.05]
     conic, usual = (radius_path(problem, radii, solver=solver, tol=1e-7) for solver in ("conic", "auto"))
@@ -125,7 +125,7 @@ def test_a_callback_sees_every_result_and_ends_the_path():
     assert len(short) == 2 and short.radii.tolist() == [0.3, 0.2]
 
 
-def test_the_largest_radius_comes_first_whatever_the_order():
+def test_the_largest_radius_comes_first_regardless_of_the_order():
     problem = well_conditioned_instance(8, 60, 4)
     seen = []
     radii = [0.1, 0.3, 0.05, 0.2]
@@ -174,6 +174,6 @@ def test_radii_must_be_a_list(radii):
         radius_path(well_conditioned_instance(9, 10, 2), radii)
 
 
-def test_a_radius_that_is_none_is_refused():
+def test_an_invalid_radius_is_rejected():
     with pytest.raises(ValueError, match=r"radius must be finite and at least 0, got radius=-0\.1"):
         radius_path(well_conditioned_instance(9, 10, 2), [0.1, -0.1])

@@ -1,4 +1,4 @@
-"""The radius from which on no classifier pays."""
+"""The smallest radius at which w = 0 is optimal."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def check_radius_max(problem):
 @with_and_without_intercept
 @pytest.mark.parametrize("flip_cost", [0.5, 3.0, math.inf])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_from_radius_max_on_the_constant_classifier_is_optimal(norm, fit_intercept, flip_cost, weighted):
+def test_above_radius_max_the_constant_classifier_is_optimal(norm, fit_intercept, flip_cost, weighted):
     X, y = random_rows(np.random.default_rng(1), 60, 4, "gaussian")
     weights = np.random.default_rng(2).uniform(0.9, 1.1, size=60) if weighted else None
     ball = {"flip_cost": flip_cost, "norm": norm, "fit_intercept": fit_intercept, "sample_weight": weights}
@@ -68,14 +68,14 @@ def test_unequal_classes_with_good_features(norm, fit_intercept, flip_cost):
 
 @for_each_norm
 def test_unequal_classes_with_poor_features(norm):
-    """With 10 % of one class and features that tell little, b = −1 is optimal from a small radius on."""
+    """With 10 % of one class and uninformative features, b = −1 is optimal already at a small radius."""
     y = np.where(np.arange(100) < 10, 1, -1)
     X = 0.01 * (np.random.default_rng(6).normal(size=(100, 3)) + 0.5 * y[:, None])
     check_radius_max(Problem(X, y, flip_cost=1.0, norm=norm, fit_intercept=True))
 
 
 @pytest.mark.parametrize("flip_cost", [1.0, math.inf])
-def test_features_that_tell_nothing_have_radius_max_zero(flip_cost):
+def test_useless_features_have_radius_max_zero(flip_cost):
     paired = np.array([[1.0], [1.0], [2.0], [2.0]])
     for X, fit_intercept in itertools.product((paired, np.zeros((4, 1))), (False, True)):
         assert radius_max(Problem(X, [1, -1, 1, -1], flip_cost=flip_cost, fit_intercept=fit_intercept)) == 0.0
@@ -93,7 +93,7 @@ def test_radius_max_ignores_radius_and_ridge():
     assert radius_max(problem.replace(radius=5.0, l2=3.0), n_threads=1) == radius_max(problem)
 
 
-def test_radius_max_in_no_time_is_too_small():
+def test_radius_max_without_time_is_too_small():
     problem = well_conditioned_instance(7, 60, 4, fit_intercept=True)
     assert 0 < radius_max(problem, max_time=1e-9) < radius_max(problem, max_time=1e9)
 

@@ -20,14 +20,14 @@ def problem():
     return Problem(X, Y, **BALL)
 
 
-def test_unknown_solvers_and_settings_are_refused(problem):
+def test_unknown_solvers_and_settings_are_rejected(problem):
     with pytest.raises(ValueError, match=r"solver must be one of auto, .*conic.*, got solver='simplex'"):
         solve(problem, "simplex")
     with pytest.raises(ValueError, match="got solver=None"):
         solve(problem, None)
     with pytest.raises(TypeError, match="solver 'conic' has no setting batch_size; its settings: backend, accuracy"):
         solve(problem, "conic", batch_size=3)
-    with pytest.raises(TypeError, match=r"settings \['every'\] go into the Scripted object"):
+    with pytest.raises(TypeError, match=r"pass settings \['every'\] to the Scripted object, not to solve"):
         solve(problem, scripted(GOOD), every=2)
 
 
@@ -38,7 +38,7 @@ def test_only_a_problem_can_be_solved(wrong):
 
 
 def test_every_registered_solver_can_be_made(problem):
-    problem = problem.replace(norm=math.inf)  # which all of them take
+    problem = problem.replace(norm=math.inf)  # which all of them accept
     for name in solver_names():
         solver = make_solver(name, problem)
         assert isinstance(solver, Solver) and make_solver(solver, problem) is solver
@@ -49,13 +49,13 @@ def test_every_registered_solver_can_be_made(problem):
 
 
 class Picky(Scripted):
-    """Takes no radius above 0.15."""
+    """A solver that rejects radii above 0.15."""
 
     def refusal(self, problem):
         return f"too large a radius, got radius={problem.radius}: take 0.15." if problem.radius > 0.15 else None
 
 
-def test_what_a_solver_refuses_is_an_error_before_anything_starts(problem):
+def test_a_rejected_problem_is_an_error_before_anything_starts(problem):
     solver, runs = Picky((GOOD,)), len(ScriptedState.runs)
     assert solve(problem, solver, max_iter=1).n_iter == 1
     for call in (
@@ -72,17 +72,17 @@ def refuse(monkeypatch, solver, reason):
     monkeypatch.setattr(solver, "refusal", lambda self, problem: reason)
 
 
-def test_auto_is_a_solver_that_takes_the_problem(problem, monkeypatch):
+def test_auto_picks_a_solver_that_accepts_the_problem(problem, monkeypatch):
     refuse(monkeypatch, InteriorPoint, "no time.")
     assert choose(problem) == solve(problem, tol=1e-3).solver == "dual-coordinate"
     assert choose(problem.replace(norm=math.inf)) == "feature-working-set"
     refuse(monkeypatch, DualCoordinate, "no rows.")
-    with pytest.raises(ValueError, match=r"no solver of solver='auto' takes this problem: no time\. no rows\."):
+    with pytest.raises(ValueError, match=r"'auto' found no solver that accepts this problem: no time\. no rows\."):
         solve(problem)
 
 
 @pytest.mark.parametrize("solver", ["dual-coordinate", "hybrid"])
-def test_nobody_hands_over_to_a_solver_that_refuses(monkeypatch, solver):
+def test_no_run_is_handed_over_to_a_solver_that_rejects_it(monkeypatch, solver):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 4)) * [1e-3, 1.0, 10.0, 1e3]
     problem = Problem(X, np.where(X @ [1e3, 1.0, 0.1, 1e-3] + rng.normal(size=200) > 0, 1, -1), radius=1e-4)
@@ -93,7 +93,7 @@ def test_nobody_hands_over_to_a_solver_that_refuses(monkeypatch, solver):
 
 
 class Rounder(L2):
-    """A norm of which nothing is known but itself and, where a test says so, its cone."""
+    """A norm that no table contains; a test may add its cone."""
 
 
 def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypatch):

@@ -1,4 +1,4 @@
-"""What `auto` stands for."""
+"""The solver that `auto` picks."""
 
 import math
 
@@ -19,7 +19,7 @@ def sparse_problem(n, d, nonzeros=1, **parameters):
     return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
 
 
-def test_auto_is_the_interior_point():
+def test_auto_picks_the_interior_point():
     problem = well_conditioned_instance(0, 30, 3)
     assert choose(problem) == "interior-point"
     assert solve(problem).solver == solve(problem, "auto").solver == "interior-point"
@@ -29,18 +29,18 @@ def test_auto_is_the_interior_point():
 @pytest.mark.parametrize(
     ("norm", "name"), [(1, "dual-coordinate"), (2, "dual-coordinate"), (math.inf, "feature-working-set")]
 )
-def test_many_features_are_for_others(norm, name):
+def test_many_features_are_for_other_solvers(norm, name):
     problem = sparse_problem(20_000, 60_000, 4, norm=norm)
     assert choose(problem) == name
     result = solve(problem, tol=1e-3)
     assert result.solver == name and result.gap <= 1e-3
 
 
-def test_small_problems_are_for_the_interior_point_whatever_their_shape():
+def test_small_problems_of_any_shape_are_for_the_interior_point():
     assert choose(well_conditioned_instance(0, 10, 100)) == "interior-point"
 
 
-def test_a_matrix_beyond_the_memory_is_left_alone(monkeypatch):
+def test_the_interior_point_is_avoided_if_its_matrix_exceeds_memory(monkeypatch):
     problem = well_conditioned_instance(0, 30, 3)
     monkeypatch.setattr(selection, "memory_size", lambda: 100.0)
     assert choose(problem) == "dual-coordinate"
@@ -53,8 +53,8 @@ def test_the_size_of_the_matrix_is_that_of_the_features_or_of_few_rows():
     assert selection.system_size(sparse_problem(9_000, 20)) == 20
 
 
-def test_what_an_iteration_costs_grows_with_what_it_does():
-    """Twice the rows, the features, or the entries never cost less, and a Gram matrix counts where there is one."""
+def test_the_cost_of_an_iteration_grows_with_its_work():
+    """Twice the rows, features or entries never cost less, and a Gram matrix counts if there is one."""
     seconds = selection.interior_point_seconds
     for small, large in [((1000, 100), (2000, 100)), ((1000, 100), (1000, 200)), ((200, 4000), (400, 4000))]:
         assert seconds(well_conditioned_instance(0, *small)) < seconds(well_conditioned_instance(0, *large))
@@ -72,7 +72,7 @@ def test_a_path_follows_the_same_rule(monkeypatch):
     assert max(result.gap for result in path.results) <= 1e-4
 
 
-def test_a_named_solver_is_not_asked_for_its_memory(monkeypatch):
+def test_a_named_solver_is_used_regardless_of_memory(monkeypatch):
     monkeypatch.setattr(selection, "memory_size", lambda: 1.0)
     assert solve(well_conditioned_instance(0, 30, 3), "interior-point").gap <= 1e-8
 

@@ -1,4 +1,4 @@
-"""Where the interior point starts."""
+"""Starting points of the interior-point solver."""
 
 import numpy as np
 from instances import well_conditioned_instance
@@ -16,7 +16,7 @@ def test_cold_starts_are_at_the_origin_with_levels_that_the_radius_allows():
     assert all(0 < start.level < np.inf for start in cold_starts(problem.replace(radius=0.0)))
 
 
-def test_a_given_classifier_is_started_from_unless_it_is_no_better_than_none():
+def test_a_given_classifier_is_the_start_unless_it_is_no_better_than_zero():
     problem = well_conditioned_instance(0, 40, 3, fit_intercept=True)
     direction = problem.weighted_sum(problem.sample_weight)[0]
     start = start_at(problem, Candidate(0.1 * direction, 0.01))
@@ -26,7 +26,7 @@ def test_a_given_classifier_is_started_from_unless_it_is_no_better_than_none():
     assert start_at(problem, Candidate(np.zeros(3))) is None
 
 
-def test_rows_are_drawn_whatever_their_order():
+def test_rows_are_drawn_regardless_of_their_order():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(5 * SUBSET, 3)), np.tile([1, -1], 5 * SUBSET // 2)
     order = rng.permutation(len(y))
@@ -38,6 +38,6 @@ def test_rows_are_drawn_whatever_their_order():
     np.testing.assert_array_equal(np.sort(others), drawn)
 
 
-def test_of_equal_rows_few_are_drawn():
+def test_few_of_many_equal_rows_are_drawn():
     problem = Problem(np.ones((5 * SUBSET, 2)), np.tile([1, 1, -1, -1, -1], SUBSET))
     assert len(drawn_rows(problem, SUBSET)) <= 2 * SUBSET
