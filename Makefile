@@ -1,5 +1,5 @@
-# Every target sets up what it needs in .venv, once; it installs again only when pyproject.toml changes.
-# Choose an interpreter with `make PYTHON=python3.13 …`; otherwise the first suitable one is taken.
+# Every target installs what it needs into .venv, once; it reinstalls only when pyproject.toml changes.
+# Choose an interpreter with `make PYTHON=python3.13 …`; otherwise the first suitable one is used.
 
 PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
 VENV := .venv
@@ -7,7 +7,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY := $(BIN)/python
 PYTEST := $(PY) -m pytest -q -n auto
 
-# A stamp stands for the extra of the same name, unless it is listed here.
+# A stamp stands for the extra of the same name, unless others are listed here.
 EXTRAS-demo := plot,cli,data
 EXTRAS-paper := plot,conic
 
@@ -37,7 +37,7 @@ docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html
 	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
 
 bench: $(VENV)/.stamp-bench ## run every script in benchmarks/
-	@test -n "$(BENCHMARKS)" || echo "There is nothing to run yet: benchmarks/ has no scripts."
+	@test -n "$(BENCHMARKS)" || echo "Nothing to run: benchmarks/ has no scripts."
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(PY) "$$script"; done
 
 paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in benchmarks/results/paper/
@@ -56,8 +56,8 @@ $(VENV)/.stamp-venv:
 	    exit; \
 	  fi; \
 	done; \
-	echo "drsvm needs Python 3.11 or newer, and none of these is: $(PYTHON)." >&2; \
-	echo "Install one, or name it: make PYTHON=/path/to/python3 ..." >&2; \
+	echo "drsvm needs Python 3.11 or newer; none of these is: $(PYTHON)." >&2; \
+	echo "Install one, or specify it: make PYTHON=/path/to/python3 ..." >&2; \
 	exit 1
 
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv

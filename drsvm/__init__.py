@@ -1,7 +1,7 @@
 """Wasserstein distributionally robust support vector machines, with a proof attached.
 
-The public names are imported on first use, so that ``import drsvm`` stays quick and pulls in neither scikit-learn nor
-an optional dependency.
+The public names are imported on first use, so that ``import drsvm`` is fast and imports neither scikit-learn nor an
+optional dependency.
 """
 
 from importlib import import_module

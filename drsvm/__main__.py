@@ -1,4 +1,4 @@
-"""``python -m drsvm`` is the command line."""
+"""Run the command line with ``python -m drsvm``."""
 
 from drsvm.cli import main
 

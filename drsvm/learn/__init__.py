@@ -1,1 +1,1 @@
-"""scikit-learn's side: estimators, cross-validation, one-against-rest, and the rule for the radius."""
+"""The scikit-learn interface: estimators, cross-validation, one-vs-rest, and the rule for the radius."""

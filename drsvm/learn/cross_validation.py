@@ -1,4 +1,4 @@
-"""What `WassersteinSVCCV` is made of: one fold along one path, the table of all scores, and the rules of selection."""
+"""The parts of `WassersteinSVCCV`: scores of one path in one fold, the table of all scores, and the selection rules."""
 
 from collections.abc import Iterator
 from inspect import signature
@@ -16,16 +16,16 @@ from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
 
 CV_TOL = 1e-4
-"""Proven gap of the solutions in the folds: far below what a score can tell apart."""
+"""Proven gap of the solutions in the folds: far below the resolution of a score."""
 
 SMALLEST = 1e-2
-"""The smallest radius of a default grid, as a part of the largest."""
+"""The smallest radius of a default grid, as a fraction of the largest."""
 
 
 class Setting(NamedTuple):
-    """All parameters but the radius, the radii in decreasing order, and what is known of all rows.
+    """All parameters but the radius, the radii in decreasing order, and two properties of all rows.
 
-    These are their weights, and the size of chance effects in them (see `radius_rule`).
+    These are their weights and the size of chance effects in them (see `radius_rule`).
     """
 
     class_weight: Any
@@ -33,7 +33,7 @@ class Setting(NamedTuple):
     radii: np.ndarray
     weights: np.ndarray | None
     chance_radius: float
-    equal_sides: bool  # more than two classes, all of the same weight
+    equal_sides: bool  # more than two classes, all with the same total weight
 
     def params(self, radius) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii."""
@@ -50,7 +50,7 @@ class Setting(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Rows to train on and rows to judge on."""
+    """Training rows and test rows."""
 
     number: int
     train: np.ndarray
@@ -58,7 +58,7 @@ class Fold(NamedTuple):
 
 
 class PathScores(NamedTuple):
-    """What one path has led to, one entry per radius: scores, seconds and proven gaps."""
+    """The outcome of one path, one entry per radius: scores, seconds and proven gaps."""
 
     scores: np.ndarray
     times: np.ndarray
@@ -69,20 +69,20 @@ class PathScores(NamedTuple):
 def default_radii(problems: list[Problem], n_radii: int, n_threads: int | None, time: TimeLimit) -> np.ndarray:
     """Return log-spaced radii from the largest `radius_max` of the problems down to a hundredth of it.
 
-    They are rounded to three digits: they read well, and the rounding errors of `radius_max` do not show.
+    They are rounded to three digits, for readability and to hide the rounding errors of `radius_max`.
     """
     largest = max(
         radius_max(problem, max_time=time.share(len(problems) - index), n_threads=n_threads)
         for index, problem in enumerate(problems)
     )
-    largest = largest or max(problem.typical_row_norm() for problem in problems)  # w = 0 is best for every radius
+    largest = largest or max(problem.typical_row_norm() for problem in problems)  # w = 0 is optimal for every radius
     return np.array([float(f"{radius:.3g}") for radius in largest * np.logspace(0.0, np.log10(SMALLEST), n_radii)])
 
 
 def score_path(
     X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time: TimeLimit
 ) -> PathScores:
-    """Fit the classifiers of all radii to one part of the rows and judge them on the other, while there is time."""
+    """Fit classifiers for all radii on the training rows and score them on the test rows, within the time limit."""
     time = time.share(1)
     if time.spent:
         unknown = np.full(len(setting.radii), np.nan)
@@ -116,13 +116,13 @@ def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[
 
 
 def _takes_weights(scorer) -> bool:
-    if hasattr(scorer, "_accept_sample_weight"):  # scikit-learn's own know what their metric takes
+    if hasattr(scorer, "_accept_sample_weight"):  # scikit-learn's scorers know what their metric accepts
         return scorer._accept_sample_weight()
     return "sample_weight" in signature(scorer).parameters
 
 
 class _Candidate(WassersteinSVC):
-    """A classifier for scorers, which skips the check of rows that `fit` has already checked."""
+    """A classifier for scorers that does not check rows again that `fit` has already checked."""
 
     def decision_function(self, X):
         with config_context(assume_finite=True):
@@ -137,13 +137,13 @@ def _classifier(classes, coef, intercept) -> WassersteinSVC:
     return model
 
 
-# --- all scores, and the choice -----------------------------------------------------------------------------------
+# --- all scores and the selection --------------------------------------------------------------------------------
 
 
 def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> dict[str, Any]:
     """Return the columns of `cv_results_`, one entry per radius of every setting.
 
-    A fold that was not completed in time has no scores, and the means are those of the others.
+    A fold that was not completed in time has no scores; the means are over the others.
     """
     params = [setting.params(radius) for setting in settings for radius in setting.radii]
     columns: dict[str, Any] = {}
@@ -161,7 +161,7 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
     scores = scores[complete] if complete.any() else scores
     columns["mean_test_score"], columns["std_test_score"] = scores.mean(axis=0), scores.std(axis=0)
     if complete.any() and np.isnan(columns["mean_test_score"]).all():
-        raise ValueError("Every candidate has a score that is no number in some fold: check scoring and cv.")
+        raise ValueError("Every candidate has a NaN score in some fold: check scoring and cv.")
     ranked = np.nan_to_num(columns["mean_test_score"], nan=-np.inf)
     columns["rank_test_score"] = rankdata(-ranked, method="min").astype(np.int32)
     columns["mean_fit_time"] = np.concatenate([np.mean([path.times for path in paths], axis=0) for paths in outcomes])
@@ -170,17 +170,17 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
 
 
 def _best_mean(results: dict[str, Any]) -> int:
-    """Return the candidate with the best mean score; among equals the first, which has the larger radius."""
+    """Return the candidate with the best mean score; in a tie the first one, which has the larger radius."""
     means = np.nan_to_num(results["mean_test_score"], nan=-np.inf)
     return int(np.flatnonzero(means >= means.max() - 1e-12)[0])
 
 
 def _within_one_standard_error(results: dict[str, Any], free: tuple[str, ...]) -> np.ndarray:
-    """Say which candidates score within a standard error of the best mean and share all but the free parameters."""
+    """Return a mask of the candidates within one standard error of the best mean that share its other parameters."""
     best = _best_mean(results)
     n_splits = sum(name.startswith("split") for name in results)
     scores = np.array([results[f"split{fold}_test_score"][best] for fold in range(n_splits)])
-    scores = scores[~np.isnan(scores)]  # of the folds that were completed in time
+    scores = scores[~np.isnan(scores)]  # only the folds that were completed in time
     error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
     held = [name for name in results["params"][best] if name not in free]
     alike = [all(one[name] == results["params"][best][name] for name in held) for one in results["params"]]
@@ -193,7 +193,7 @@ def _largest_good_radius(results: dict[str, Any]) -> int:
 
 
 def _good_radius_nearest_to_chance(results: dict[str, Any]) -> int:
-    # One class against the rest: a class that is rarer, perhaps by chance, hardly wins unless both sides are equal.
+    # One-vs-rest: a class that is rarer, perhaps by chance, is rarely predicted unless both sides have equal weight.
     good = _within_one_standard_error(results, free=("radius", "class_weight")) & results["equal_sides"]
     if not good.any():
         good = _within_one_standard_error(results, free=("radius",))
@@ -207,7 +207,7 @@ def _nearest_to_chance(results: dict[str, Any], among: np.ndarray) -> int:
 
 
 def nearest_to_chance(results: dict[str, Any]) -> int:
-    """Return the radius of the first setting that is nearest to the size of chance effects, whatever the scores."""
+    """Return the candidate of the first setting whose radius is nearest to the size of chance effects."""
     first = [all(one[k] == results["params"][0][k] for k in one if k != "radius") for one in results["params"]]
     return _nearest_to_chance(results, np.array(first))
 

@@ -2,8 +2,8 @@
 
     X, y → checked, ±1, weights → Problem → solve → Result → fitted attributes
 
-More than two classes are taken one against the rest, each with a problem and a certificate of its own; `one_vs_rest`
-says how.
+With more than two classes, each class is trained against the rest, with its own problem and certificate (see
+`one_vs_rest`).
 """
 
 import warnings
@@ -33,57 +33,57 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 
 PILOT_PARTS = 4
-"""The pilot solutions of radius="auto" may take this part of the time."""
+"""The pilot solutions of radius="auto" may take one in this many parts of the time."""
 
 FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
-"""Ends of a run that call for no warning."""
+"""Statuses that need no warning."""
 
 
 class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
-    """Linear classifier for data whose labels are partly wrong and whose features shift, with a proof attached.
+    """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
-    It minimises the hinge loss of the worst distribution within a Wasserstein ball around the training data.
-    Standardise the features first: a shift is measured in their units. The defaults are made for standardised features
-    and need no tuning there; `WassersteinSVCCV` tunes them by cross-validation.
+    It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
+    data. Standardise the features first: shifts are measured in their units. The defaults are chosen for standardised
+    features and need no tuning there; `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
     ----------
     radius : float or "auto", default=0.05
-        Budget of the adversary: the average shift of a sample, in units of the features. "auto": from the data, see
-        `drsvm.auto_radius`; the more labels look wrong and the fewer rows there are, the larger it is.
+        Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
+        from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
     flip_cost : float, default=5.0
-        Price of a flipped label, in units of a shift: with its whole budget the adversary can flip a share
-        ``radius / flip_cost`` of all labels (by default 1 %). ``inf``: labels are trusted.
+        Cost of flipping a label, in units of a shift: with its whole budget the adversary can flip a share
+        ``radius / flip_cost`` of all labels (1 % by default). With ``inf`` the labels are trusted.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float, default=0.0
         Coefficient of a ridge term ``l2 / 2 * ||w||²``.
     fit_intercept : bool, default=True
-        Whether the decision function has an intercept. It is outside norm and ridge.
+        Whether the decision function has an intercept. It is not regularised.
     class_weight : dict or "balanced", optional
-        Weights of the classes. "balanced": inversely proportional to their frequencies. See the notes on more than
-        two classes.
+        Weights of the classes. "balanced": inversely proportional to their frequencies. For more than two classes see
+        the notes.
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
-        Proven gap between objective and optimum at which to stop; by default 1e-6 for solver="auto", and otherwise
-        the solver's own.
+        Proven gap between objective and optimum at which to stop; by default 1e-6 for solver="auto", otherwise the
+        solver's own default.
     max_iter : int, optional
-        Limit on iterations, for each class.
+        Iteration limit per class.
     max_time : float, optional
-        Limit on the seconds of `fit`, without those in which kernels are compiled for the first time. The classes
-        share it evenly, and what one does not use is left for those after it. A class whose turn comes when the time
-        is over gets weights of 0 (with ``warm_start`` those of the fit before), with a certificate nevertheless; a
-        ConvergenceWarning says how many classes were cut short.
+        Time limit for `fit` in seconds, not counting the first compilation of kernels. The classes share it evenly, and
+        time that one class does not use is available to the next ones. A class that starts after the time is up gets
+        weights of 0 (with ``warm_start`` those of the previous fit), still with a certificate; a ConvergenceWarning
+        states how many classes were cut short.
     warm_start : bool, default=False
-        Whether `fit` starts from the classifier of the fit before, where it has the same classes and features.
+        Whether `fit` starts from the classifier of the previous fit, if that has the same classes and features.
     random_state : int or Generator, optional
-        Seed of solvers that draw at random.
+        Seed for randomised solvers.
     verbose : int, default=0
-        1: a line for every class, and one where kernels are being compiled for the first time, which takes some
-        seconds; 2: a line for every certificate.
+        1: print a line for every class, and one when kernels are compiled for the first time, which takes a few
+        seconds; 2: also print a line for every certificate.
     n_jobs : int, optional
-        Number of classes fitted at a time. A problem with two classes uses all cores whatever it is.
+        Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
 
     Attributes
     ----------
@@ -93,22 +93,22 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         The labels.
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
         The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
-        difference, and the price of one unit of radius. With more than two classes one entry for each.
+        difference, and the price of one unit of radius. With more than two classes, one entry per class.
     radius_ : float
         The radius that was used.
     n_iter_ : int
-        Iterations (the largest number among the classes).
+        Number of iterations (the maximum over the classes).
     result_ : Result, or list of them
-        All that is known of the runs.
+        The full results of the runs.
     n_features_in_, feature_names_in_
         Number and names of the features.
 
     Notes
     -----
-    With K > 2 classes there is one problem for each class against the rest. The class stands against K − 1 others, so
-    its rows count K − 1 times as much as theirs: with classes of equal size both sides have half of the weight, and
-    what `radius` and `flip_cost` mean does not depend on K. Classes of unequal size stay unequal, unless
-    ``class_weight="balanced"`` says otherwise.
+    With K > 2 classes there is one problem for each class against the rest. Since a class is compared with K − 1
+    others, each of its rows is given K − 1 times the weight of a row of the others. With classes of equal size both
+    sides then have half of the weight, and `radius` and `flip_cost` mean the same for any K. Classes of unequal size
+    stay unequal, unless ``class_weight="balanced"``.
 
     Examples
     --------
@@ -155,7 +155,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self):
-        """Return what the estimator can do: sparse data too."""
+        """Return the estimator's tags: sparse data are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -177,12 +177,12 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         y : array of shape (n_samples,)
             Labels.
         sample_weight : array of shape (n_samples,), optional
-            Weights of the samples; a weight of 0 removes one.
+            Weights of the samples; a weight of 0 removes the sample.
 
         Returns
         -------
         self
-            Ctrl-C stores the best classifier so far before KeyboardInterrupt goes on.
+            On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
         """
         time = TimeLimit.of(self.max_time)
         with listening(print) if self.verbose else nullcontext():
@@ -192,7 +192,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         earlier = self._earlier_classifier() if self.warm_start else None
         X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
-        self.__dict__.pop("_block_fits", None)  # a later partial_fit begins anew
+        self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
@@ -205,7 +205,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         results = self._solve_all(problems, starts, context, time)
         self._store(results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        self._tell_how_it_went(problems, results)
+        self._report_outcome(problems, results)
         return self
 
     def _problems(self, X, y, weights, counts, time: TimeLimit) -> list[Problem]:
@@ -227,7 +227,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return isinstance(self.radius, str)
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
-        """Return the classes of an earlier fit and what is left of it: results with multipliers, or classifiers."""
+        """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""
         if not hasattr(self, "coef_"):
             return None
         if self.result_ is not None:
@@ -244,7 +244,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return [None] * n_problems
 
     def _solve_all(self, problems: list[Problem], starts: list[Any], context, time: TimeLimit) -> list[Result]:
-        """Solve the problems of all classes, some at a time; Ctrl-C ends them all, each with what it has."""
+        """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
         jobs = min(effective_n_jobs(self.n_jobs), len(problems))
 
         def solve_one(index: int) -> Result:
@@ -285,7 +285,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return result
 
     def _reporter(self, index: int, task) -> Callable[[Progress], bool] | None:
-        """Return what shall be told of every certificate; None: nothing, and then the solver proves only in the end."""
+        """Return the progress callback, or None if not needed: the solver then computes only a final certificate."""
         listening = bool(getattr(self, "_skl_callbacks", ()))
         if not listening and self.verbose < 2:
             return None
@@ -306,17 +306,18 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
 
         return report
 
-    # --- rows that come in blocks -----------------------------------------------------------------------------------
+    # --- rows in blocks ---------------------------------------------------------------------------------------------
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Take one incremental pass over a block of rows; all blocks together play the part of one training set.
+        """Take one incremental pass over a block of rows; all blocks together act as one training set.
 
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`, for one block. A weight of 1 is that of a typical row, in this block and in all others.
+            As in `fit`, for one block. A weight of 1 is that of a typical row in any block.
         classes : array, optional
-            All labels; needed in the first call, unless `fit` has seen them. After `fit` the blocks go on from there.
+            All labels; required in the first call, unless `fit` was called before. After `fit`, training continues from
+            its classifier.
 
         Returns
         -------
@@ -326,12 +327,12 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         first = not hasattr(self, "_block_fits")
         X, y = one_vs_rest.checked_rows(self, X, y, reset=not hasattr(self, "classes_"))
         if first:
-            self._begin_with_blocks(classes)
+            self._start_blocks(classes)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} are not those of the first call, {self.classes_!r}.")
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"y holds the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
+            raise ValueError(f"y contains the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
             signs = np.where(y == label, 1.0, -1.0)
@@ -339,18 +340,18 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self._store_blocks()
         return self
 
-    def _begin_with_blocks(self, classes) -> None:
+    def _start_blocks(self, classes) -> None:
         from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
 
         earlier = self._earlier_classifier()
         if classes is None and earlier is None:
-            raise ValueError("classes must be given in the first call of partial_fit: a block need not hold them all.")
+            raise ValueError("classes is required in the first call to partial_fit: a block need not contain them all.")
         if isinstance(self.class_weight, str):
             raise ValueError(
-                f"class_weight={self.class_weight!r} needs all rows at once: give partial_fit a dict of weights."
+                f"class_weight={self.class_weight!r} needs all rows at once: with partial_fit, use a dict of weights."
             )
         if self._radius_is_automatic():
-            raise ValueError("radius='auto' needs all rows at once: give partial_fit a number.")
+            raise ValueError("radius='auto' needs all rows at once: with partial_fit, use a number.")
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
@@ -361,7 +362,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         ]
 
     def _classifier_of(self, start):
-        """Return weights, intercept and λ to begin with; a model that came from blocks has no result to take λ from."""
+        """Return weights, intercept and λ to start from; without a result, λ is the norm of the weights."""
         if start is None:
             return None
         if isinstance(start, Result):
@@ -383,7 +384,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             setattr(self, f"{name}_", float(values[0]) if len(fits) == 1 else values.copy())
         self.result_ = None
 
-    # --- what is left of it -----------------------------------------------------------------------------------------
+    # --- fitted attributes ------------------------------------------------------------------------------------------
 
     def _store(self, results: list[Result]) -> None:
         self.coef_ = np.stack([result.weights for result in results])
@@ -394,7 +395,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
         self.result_ = results[0] if len(results) == 1 else results
 
-    def _tell_how_it_went(self, problems: list[Problem], results: list[Result]) -> None:
+    def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         for index, result in enumerate(results):
             if self.verbose:
                 name = one_vs_rest.name_of(index, self.classes_)
@@ -405,8 +406,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         constant = one_vs_rest.constant_ones(problems, results, self.classes_)
         if constant:
             warnings.warn(
-                f"The fitted classifier is constant ({one_vs_rest.listed(constant)}): with radius={self.radius_:.3g} "
-                "the adversary is stronger than the data. Choose a smaller radius (drsvm.radius_max gives the scale) "
+                f"The fitted classifier is constant ({one_vs_rest.listed(constant)}): radius={self.radius_:.3g} "
+                "is too large for these data. Choose a smaller radius (drsvm.radius_max gives the scale) "
                 "or standardise the features.",
                 UserWarning,
                 stacklevel=5,

@@ -1,8 +1,8 @@
-"""`WassersteinSVCCV`: radius, flip cost, norm and class weights by cross-validation along warm-started paths.
+"""`WassersteinSVCCV`: choose radius, flip cost, norm and class weights by cross-validation along warm-started paths.
 
     X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
-A setting is all but the radius. Its radii are the same in all folds.
+A setting consists of all parameters but the radius. Its radii are the same in all folds.
 """
 
 import numbers
@@ -46,7 +46,7 @@ from drsvm.solvers.base import Solver
 N_RADII, N_FOLDS = 15, 5
 
 SETTING_PARTS, PATH_PARTS = 4, 1.25
-"""The search for the radii may take a quarter of the time, and the paths four fifths of what it leaves."""
+"""The search for the radii may take a quarter of the time, and the paths four fifths of the rest."""
 
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
@@ -54,16 +54,17 @@ FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "
 class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """`WassersteinSVC` with radius, flip cost, norm and class weights chosen by cross-validation.
 
-    Every fold is solved along a path of decreasing radii, each solution starting from the one before. Standardise the
-    features first.
+    Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
+    the features first.
 
     Parameters
     ----------
     radii : int or array, default=15
-        The radii, or their number (None: 15); then they are log-spaced from the smallest radius at which no classifier
-        beats a constant one (`drsvm.radius_max` of all rows, for every norm and flip cost) down to a hundredth of it.
+        The radii, or their number (None: 15). Given a number, they are log-spaced from the smallest radius at which no
+        classifier beats a constant one (`drsvm.radius_max` of all rows, for every norm and flip cost) down to a
+        hundredth of it.
     flip_costs : float or sequence, default=(5.0, inf)
-        Prices of a flipped label.
+        Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=(2,)
         Norms in which shifts are measured.
     l2 : float, default=0.0
@@ -71,46 +72,46 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     class_weight : "cv", None, "balanced" or dict, default="cv"
-        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones. Where classes are
-        of unequal size and labels are wrong, this is what moves the intercept to its place.
+        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones. With classes of
+        unequal size and wrong labels, this is what corrects the intercept.
     cv : int, splitter or iterable, optional
-        As everywhere in scikit-learn; by default five stratified folds (fewer where no class has five samples).
+        As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
     scoring : str or callable, optional
-        By default the accuracy.
+        As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
-        How to choose. "best": the best mean score. The other two look at the radii that differ from the best candidate
-        in nothing else and score within one standard error of it: "one-standard-error" takes the largest of them,
-        "auto" the one nearest to the size of chance effects, twice `drsvm.auto_radius`; with more than two classes it
-        prefers balanced class weights where these are within the standard error too. A callable takes `cv_results_`
-        and returns an index.
+        The selection rule. "best" takes the best mean score. The other two consider the candidates that differ from
+        the best one only in the radius and score within one standard error of it: "one-standard-error" takes the
+        largest radius, "auto" the one nearest to the size of chance effects, twice `drsvm.auto_radius`; with more than
+        two classes it prefers balanced class weights if these are within one standard error too. A callable receives
+        `cv_results_` and returns an index.
     refit : bool, default=True
-        Whether to fit on all rows with the chosen parameters.
+        Whether to refit on all rows with the chosen parameters.
     solver, max_iter, random_state
-        As in `WassersteinSVC`; max_iter is the limit of each solution.
+        As in `WassersteinSVC`; max_iter limits each solve.
     max_time : float, optional
-        Limit on the seconds of `fit`. Where it does not suffice for all folds, the choice is made by those that were
-        completed: the others have no scores (NaN). Where none was completed, there is nothing to choose by, and the
-        radius is the one nearest to the size of chance effects (see `selection`), with the first flip cost and norm.
-        A ConvergenceWarning tells. A fifth of the time is kept for the refit, which always takes a step.
+        Time limit for `fit` in seconds. If it is too short for all folds, only the completed ones are used: the others
+        have no scores (NaN). If none was completed, the radius is the one nearest to the size of chance effects (see
+        `selection`), with the first flip cost and norm. A ConvergenceWarning is issued in both cases. A fifth of the
+        time is reserved for the refit, which always takes a step.
     tol : float, optional
-        Proven gap of the refit; in the folds it is 1e-4, or `tol` where that is larger.
+        Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger.
     n_jobs : int, optional
-        Number of paths solved at a time, in processes of their own; with `max_time` on threads, which start at once.
+        Number of paths solved in parallel, in separate processes; with `max_time` in threads, which start at once.
     verbose : int, default=0
-        1: a line for every path, and one where kernels are being compiled for the first time; 2: also every
-        certificate of the refit.
+        1: print a line for every path, and one when kernels are compiled for the first time; 2: also print a line for
+        every certificate of the refit.
 
     Attributes
     ----------
     cv_results_ : dict of arrays
         One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_class_weight``,
         ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
-        ``mean_fit_time``, ``largest_gap``, ``chance_radius``,
-        ``equal_sides``. Ready for a pandas DataFrame.
+        ``mean_fit_time``, ``largest_gap``, ``chance_radius``, ``equal_sides``. It can be converted to a pandas
+        DataFrame.
     best_index_, best_params_, best_score_ : int, dict, float
-        The chosen candidate, and its mean score.
+        Index and parameters of the chosen candidate, and its mean score.
     radius_, flip_cost_, norm_, class_weight_
-        The chosen parameters, one by one.
+        The chosen parameters.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
@@ -120,8 +121,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     Notes
     -----
-    With wrong labels the validation folds are wrong too, and every score comes with a large error: the best mean is
-    often a small radius that was lucky. See ``benchmarks/results/defaults.md`` for a comparison of the rules.
+    With wrong labels the validation folds contain wrong ones too, and every score has a large error: the best mean
+    often belongs to a small radius that was lucky. ``benchmarks/results/defaults.md`` compares the rules.
 
     Examples
     --------
@@ -174,7 +175,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         self.random_state = random_state
 
     def __sklearn_tags__(self):
-        """Return what the estimator can do: sparse data too."""
+        """Return the estimator's tags: sparse data are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -204,14 +205,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         y : array of shape (n_samples,)
             Labels.
         sample_weight : array of shape (n_samples,), optional
-            Weights of the samples, in the fits and in scores that know of weights.
+            Weights of the samples, used in the fits and in scores that accept weights.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
 
         Returns
         -------
         self
-            Ctrl-C raises KeyboardInterrupt; the refit stores the best classifier so far before that.
+            Ctrl-C raises KeyboardInterrupt; during the refit, the best classifier so far is stored first.
         """
         with listening(print) if self.verbose else nullcontext():
             return self._fit(X, y, sample_weight, groups, TimeLimit.of(self.max_time))
@@ -232,14 +233,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
-            outcomes = self._walk_all_paths(X, y, sample_weight, folds, settings, context, time.share(PATH_PARTS))
-        except BaseException:  # such as Ctrl-C: paths on other threads end, too
+            outcomes = self._score_all_paths(X, y, sample_weight, folds, settings, context, time.share(PATH_PARTS))
+        except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
         self.cv_results_ = results_table(settings, outcomes)
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
         self.best_index_ = int((choose if scored else nearest_to_chance)(self.cv_results_))
-        self._tell_the_choice()
+        self._store_choice()
         if self.refit:
             self._refit(X, y, sample_weight, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
@@ -269,7 +270,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         return folds
 
     def _settings(self, X, y, sample_weight, time: TimeLimit) -> list[Setting]:
-        """Return the grid: all but the radius, each with its radii."""
+        """Return the grid of settings, each with its radii."""
         norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         tried = isinstance(self.class_weight, str) and self.class_weight == "cv"
@@ -286,8 +287,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def _setting(self, X, y, class_weight, weights, ball, counts, time: TimeLimit) -> Setting:
         problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
-        told = {"counts": counts, "n_threads": self._n_threads()}
-        chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **told)
+        options = {"counts": counts, "n_threads": self._n_threads()}
+        chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **options)
         equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
         return Setting(class_weight, ball, self._radii(problems, time), weights, chance, equal_sides)
 
@@ -295,7 +296,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
-                raise ValueError(f"radii must be a number of radii ≥ 1 or a list of them, got radii={radii}.")
+                raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
             return default_radii(problems, int(radii), self._n_threads(), time)
         return np.array(sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True))
 
@@ -304,14 +305,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     # --- cross-validation -------------------------------------------------------------------------------------------
 
-    def _walk_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
-        """Return the scores by setting and fold. All settings of one fold come first, lest time be over."""
+    def _score_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
+        """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
         scorer = check_scoring(WassersteinSVC(), scoring=self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
         pairs = [(setting, fold) for fold in folds for setting in settings]
-        # New processes may take longer to start than there is time, and have a clock of their own.
+        # New processes may take longer to start than the time allows, and have their own clocks.
         prefer = "threads" if time.limited else None
         outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
             delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
@@ -328,7 +329,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         _warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 
-    def _tell_the_choice(self) -> None:
+    def _store_choice(self) -> None:
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         for name, value in self.best_params_.items():
@@ -343,17 +344,17 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         model = WassersteinSVC(**self.best_params_, max_time=time, **{name: getattr(self, name) for name in names})
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
-                # A constant classifier, or a budget for one, is here what the scores have chosen.
+                # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
                 warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
                 model.fit(X, y, sample_weight)
-        finally:  # an interrupted fit has stored what it had
+        finally:  # an interrupted fit has stored its best result so far
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
-        decisions = X @ self.coef_.T  # X is without the names that decision_function asks for
+        decisions = X @ self.coef_.T  # X lacks the feature names that decision_function expects
         if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
             warnings.warn(
-                "Cross-validation has chosen a constant classifier: the scores show none that is clearly better. More "
-                "rows or other features may; selection='best' takes the best mean score, however little it tells.",
+                "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
+                "features may help; selection='best' takes the best mean score, however small the difference.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -369,7 +370,7 @@ def _listed(values, name: str) -> list[Any]:
     several = isinstance(values, list | tuple) or np.ndim(values) > 0
     listed = list(values) if several else [values]
     if not listed:
-        raise ValueError(f"{name} must name at least one value, got {values!r}.")
+        raise ValueError(f"{name} must contain at least one value, got {values!r}.")
     return listed
 
 
@@ -378,14 +379,12 @@ def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> No
     gaps = np.concatenate([path.gaps for path in paths])
     short = gaps > 10.0 * tol
     if idle:
-        told = (
-            f"The time was over before {idle} of {len(paths)} paths in {n_folds} folds had an end; only complete folds"
-        )
-        told += " count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
+        message = f"The time ran out with {idle} of {len(paths)} paths in {n_folds} folds unfinished; only complete "
+        message += "folds count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
     elif short.any():
-        told = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}, the "
-        told += f"largest {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise the "
-        told += "features."
+        message = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
+        message += f"largest is {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise "
+        message += "the features."
     else:
         return
-    warnings.warn(told, ConvergenceWarning, stacklevel=6)
+    warnings.warn(message, ConvergenceWarning, stacklevel=6)

@@ -1,4 +1,4 @@
-"""Any number of classes as binary problems: one problem for two classes, otherwise each class against the rest."""
+"""Reduction to binary problems: one problem for two classes, otherwise one per class, against the rest."""
 
 import warnings
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-"""How rows are taken from the caller: without a copy where they are in this form."""
+"""The form of the rows; rows that already have it are not copied."""
 
 CONSTANT = 1e-5
-"""Decision values that differ by no more are those of a constant classifier; margins are of the size 1."""
+"""A classifier counts as constant if its decision values differ by no more than this; margins are of order 1."""
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -44,12 +44,12 @@ def positive_labels(classes) -> np.ndarray:
 
 
 def name_of(index: int, classes) -> str:
-    """Return what to call one of the problems."""
+    """Return a name for one of the problems."""
     return "all" if len(classes) == 2 else f"{classes[index]} against the rest"
 
 
 def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | None:
-    """Return sample weights times class weights, None where all are equal."""
+    """Return sample weights times class weights, or None if neither is given."""
     if sample_weight is None and class_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -60,7 +60,7 @@ def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | 
 
 
 def check_that_every_class_counts(y, classes, weights) -> None:
-    """Raise an error where all rows of a class have weight 0."""
+    """Raise an error if all rows of a class have weight 0."""
     if weights is None:
         return
     for label in classes.tolist():
@@ -74,10 +74,10 @@ def check_that_every_class_counts(y, classes, weights) -> None:
 def side_weights(y, label, classes, weights) -> np.ndarray | None:
     """Return the weights of the rows in the problem of one class.
 
-    A class stands against K − 1 others, so each of its rows counts K − 1 times as much as one of theirs: classes of
-    equal size make sides of equal weight, and a class that is rarer than the others stays rarer. Without this, ten
-    classes would make ten problems with 10 % positives, in which it hardly pays to say yes. For two classes nothing
-    changes, and the mean over classes of equal size is 1.
+    Since a class is compared with K − 1 others, each of its rows is given K − 1 times the weight of a row of the
+    others: with classes of equal size both sides have the same weight, and a class that is rarer than the others stays
+    rarer. Without this, ten classes would give ten problems with 10 % positives, in which predicting the positive class
+    rarely pays. For two classes nothing changes, and the mean over classes of equal size is 1.
     """
     n_classes = len(classes)
     if n_classes == 2:
@@ -97,22 +97,19 @@ def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
     return [first, *(first.relabelled(*side) for side in sides[1:])]
 
 
-def mean_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **told: Any) -> float:
-    """Return the mean of a figure over the problems, or over those for which there is time; the first has it."""
+def mean_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **extra: Any) -> float:
+    """Return the mean of a measure over the problems, or over as many as the time allows (at least one)."""
     found: list[float] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)
         if found and share.spent:
             break
-        found.append(measure(problem, max_time=share, **told))
+        found.append(measure(problem, max_time=share, **extra))
     return float(np.mean(found))
 
 
 def constant_ones(problems: list[Problem], results: list[Result], classes) -> list[str]:
-    """Return the names of the problems whose decision values do not differ by anything that counts.
-
-    Problems that had no time to find better ones are not among them.
-    """
+    """Return the names of the problems with a constant classifier, except those that ran out of time."""
     pairs = enumerate(zip(problems, results, strict=True))
     return [
         name_of(index, classes)
@@ -122,13 +119,13 @@ def constant_ones(problems: list[Problem], results: list[Result], classes) -> li
 
 
 def listed(names: list[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names and the number of the others, as text."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 
 
 def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
-    """Warn where the adversary can afford to flip all labels of a class."""
+    """Warn if the adversary can afford to flip all labels of a class."""
     for index, problem in enumerate(problems):
         smaller = min(float(problem.sample_weight[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
         if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
@@ -144,7 +141,7 @@ def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> 
 
 
 def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) -> None:
-    """Warn of problems that ended short of their tolerance."""
+    """Warn of problems that did not reach their tolerance."""
     if not short:
         return
     worst = max(short, key=lambda result: result.gap)
@@ -152,7 +149,7 @@ def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) ->
     if n_problems > 1:
         late = sum(result.status is Status.TIME_LIMIT for result in short)
         cut = f", {late} of them for lack of time" if late else ""
-        gap = f"{len(short)} of {n_problems} classes ended short of the tolerance {worst.tol:.1e}{cut}; the largest "
+        gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
         gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
     remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
     warnings.warn(f"{gap} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)

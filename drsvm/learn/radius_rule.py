@@ -1,12 +1,12 @@
 """A radius from the data alone, without cross-validation.
 
-The ball should be large enough to hide what chance does to a sample of n rows. Where the hinge is active, a row pulls
-the weights by π_i y_i x_i. If the labels of these rows were a matter of chance, their pulls would not cancel, but add
-up to a vector of the typical size
+The ball should be large enough to cover the chance effects in a sample of n rows. A row with an active hinge pulls the
+weights by π_i y_i x_i. If the labels of these rows were random, their pulls would not cancel exactly but add up to a
+vector of typical norm
 
     F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random,
 
-which is about (scale of the rows) / √n. A radius of this size makes the classifier blind to such a pull.
+which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a pull.
 """
 
 import math
@@ -22,7 +22,7 @@ from drsvm.model.validation import row_blocks
 from drsvm.solvers import solve
 
 SHARE = 0.5
-"""Part of F that is taken where no scores tell more, as served best in ``benchmarks/defaults.py``."""
+"""Fraction of F to use if there are no scores to choose by; it did best in ``benchmarks/defaults.py``."""
 
 PILOT_TOL = 1e-3
 
@@ -31,36 +31,36 @@ _TYPICAL_NORM = {
     2: lambda deviations: math.sqrt(deviations @ deviations),
     math.inf: lambda deviations: ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max(),
 }
-"""The p-norm of normal numbers with given deviations: mean, root mean square, and the median where all are equal."""
+"""Typical p-norm of normal variables with given deviations: mean, root mean square, and median if all are equal."""
 
 
 def auto_radius(
     problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
-    """Return a radius of the size of the chance effects in the data.
+    """Return a radius that matches the size of chance effects in the data.
 
-    If the labels of the rows were a matter of chance, their pulls on the weights would still add up to a vector of some
-    typical size F, about (scale of the rows) / √n. Half of F, with all rows, is the radius of a pilot solution; half of
-    F, with those rows whose margin is below 1 there, is the answer. Clean labels leave few such rows and lead to a
-    small radius, wrong labels to a larger one. It shrinks as 1/√n and is in the units of the features.
+    If the labels of the rows were random, their pulls on the weights would still add up to a vector of some typical
+    norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot solution. Half
+    of F, computed over the rows whose margin is below 1 there, is returned. With correct labels there are few such rows
+    and the radius is small; with wrong labels it is larger. It falls as 1/√n and is in the units of the features.
 
     Parameters
     ----------
     problem : Problem
         Its radius is ignored.
     counts : array of shape (n,), optional
-        How many rows each given row stands for; by default one, whatever its weight. The estimators take
-        `sample_weight` for counts, as is usual in scikit-learn.
+        Number of rows that each given row represents; by default one, regardless of its weight. The estimators use
+        `sample_weight` as counts, as is usual in scikit-learn.
     max_time : float, optional
-        Limit on the seconds of the pilot solution. Where it is over before there is one, half of F with all rows is
-        the answer, which is larger.
+        Time limit for the pilot solution in seconds. If no time is left for it, half of F over all rows is returned,
+        which is larger.
     n_threads : int, optional
         Threads for the pilot solution.
 
     Returns
     -------
     float
-        The radius; 0 where the rows do not differ. Ctrl-C raises KeyboardInterrupt.
+        The radius; 0 if the rows do not differ. Ctrl-C raises KeyboardInterrupt.
     """
     return SHARE * chance_radius(problem, counts=counts, max_time=max_time, n_threads=n_threads)
 
@@ -68,7 +68,7 @@ def auto_radius(
 def chance_radius(
     problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
-    """Return the whole F of the rows that are active in a pilot solution: twice `auto_radius`."""
+    """Return F, computed over the rows that are active in a pilot solution: twice `auto_radius`."""
     if counts is not None and problem.kept is not None:
         counts = np.asarray(counts)[problem.kept]
     time = TimeLimit.of(max_time)
@@ -83,8 +83,8 @@ def chance_radius(
 
 
 def chance_pull(problem: Problem, active, counts=None) -> float:
-    """Return the typical norm of the pull of some rows with random labels; with an intercept their mean is no pull."""
-    # A row that stands for k rows is k independent pulls of a k-th of its weight.
+    """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean."""
+    # A row that represents k rows contributes k independent pulls with a k-th of its weight each.
     variances_of_labels = np.where(active, problem.sample_weight**2 / (1.0 if counts is None else counts), 0.0)
     squares, sums = np.zeros(problem.n_features), np.zeros(problem.n_features)
     for block in row_blocks(problem.X):

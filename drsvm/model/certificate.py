@@ -1,10 +1,10 @@
-"""The certificate: any multipliers are repaired into a feasible dual point, whose value is a proven lower bound.
+"""Certificates: any multipliers are made feasible for the dual, and their dual value is a proven lower bound.
 
     maximise    Σ_i (α_i + β_i) − (1/2c) dist₂(v, e·B_p)²          (c = 0: ‖v‖_p ≤ e instead)
     subject to  α, β ≥ 0,  α_i + β_i ≤ π_i,  e = ε − κ Σ β ≥ 0,  v = Σ (α_i − β_i) y_i x_i,
                 and with an intercept Σ (α_i − β_i) y_i = 0
 
-Every solver is judged by these functions and by no others.
+These functions certify the results of every solver.
 """
 
 import math
@@ -20,7 +20,7 @@ from drsvm.model.validation import check_weight_vector
 
 @dataclass(frozen=True)
 class PrimalPoint:
-    """A classifier with its exact best λ and its objective."""
+    """A classifier with its exact optimal λ and its objective."""
 
     weights: np.ndarray
     intercept: float
@@ -32,8 +32,8 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    `weight_bound` is the R such that the bound holds for all classifiers with ‖w‖_q ≤ R: infinite, but for
-    radius = l2 = 0, where nothing better than 0 can be proven for all.
+    The bound holds for all classifiers with ‖w‖_q ≤ `weight_bound`. This is infinite unless radius = l2 = 0, where no
+    bound above 0 can be proven for all classifiers.
     """
 
     hinge_dual: np.ndarray
@@ -44,7 +44,7 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about a classifier: its objective, a lower bound on the optimum, and the gap between them."""
+    """What is proven about a classifier: its objective, a lower bound on the optimum and the gap between them."""
 
     primal: PrimalPoint
     dual: DualPoint
@@ -56,7 +56,7 @@ class Certificate:
 
     @property
     def lower_bound(self) -> float:
-        """Proven lower bound on the optimum; where rounding lifts it above the objective, that is one as well."""
+        """Proven lower bound on the optimum, capped at the objective because rounding may lift it above."""
         return min(self.dual.lower_bound, self.objective)
 
     @property
@@ -66,16 +66,16 @@ class Certificate:
 
 
 def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, flip_dual=None) -> Certificate:
-    """Judge a classifier and multipliers of any origin.
+    """Certify a classifier with multipliers from any source.
 
     Parameters
     ----------
     problem : Problem
-        The problem to be solved.
+        The problem.
     weights, intercept : array of shape (d,), float
         The classifier.
     hinge_dual, flip_dual : arrays of shape (n,), optional
-        Multipliers α and β, one per row of positive weight; they need not be feasible. None counts as 0.
+        Multipliers α and β, one per row of positive weight; they need not be feasible. None means 0.
 
     Returns
     -------
@@ -86,20 +86,20 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
 
 
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:
-    """Return the classifier with its smallest best λ and its objective."""
+    """Return the classifier with its smallest optimal λ and its objective."""
     weights = check_weight_vector(weights, problem.n_features)
     intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
-        raise ValueError(f"intercept={intercept} is not possible: it must be finite, and 0 where fit_intercept=False.")
+        raise ValueError(f"intercept must be finite, and 0 if fit_intercept=False, got intercept={intercept}.")
     margins = problem.margins(weights, intercept)
     price = problem.radius_price(weights, margins)
     return PrimalPoint(weights, intercept, price, problem.objective_at(weights, margins, price))
 
 
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
-    """Repair multipliers into a feasible point and return it with its bound.
+    """Make multipliers feasible and return them with the bound they prove.
 
-    `reference` is a weight vector that sets the scale of `weight_bound` where one is needed.
+    `reference` is a weight vector that sets the scale of a finite `weight_bound`.
     """
     alpha, beta = _clip(problem, _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual"))
     if problem.fit_intercept:
@@ -127,7 +127,7 @@ def _check(problem, values, name) -> np.ndarray:
 
 
 def _clip(problem, alpha, beta):
-    """Return copies within their bounds; from here on they are changed in place, for the sake of memory."""
+    """Return copies clipped to their bounds; later steps modify these in place to save memory."""
     alpha = np.clip(alpha, 0.0, problem.sample_weight)
     beta = np.clip(beta, 0.0, problem.sample_weight) if problem.flips_possible else np.zeros_like(alpha)
     shrink = alpha + beta
@@ -150,9 +150,9 @@ def _balance(problem, alpha, beta) -> None:
 
 
 def best_scale(problem: Problem, mass: float, cost: float, v) -> tuple[float, float]:
-    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value (radius or l2 positive).
+    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
 
-    All that counts of the multipliers is Σ(α + β), κΣβ and v.
+    Requires radius > 0 or l2 > 0. The multipliers enter only through Σ(α + β), κΣβ and v.
     """
     if problem.l2 > 0:
         return _best_scale_with_ridge(problem, mass, cost, v)
@@ -178,13 +178,13 @@ def _best_scale_with_ridge(problem, mass, cost, v) -> tuple[float, float]:
 
     scale = largest
     if slope(largest) < 0 < slope(0.0):
-        # The bound holds for every t: the accuracy of the root matters to second order only.
+        # The bound holds for every t, so an error in the root has only a second-order effect.
         scale = float(optimize.brentq(slope, 0.0, largest, xtol=1e-14, rtol=1e-12))
     return max(((scale, value(scale)), (0.0, 0.0)), key=lambda pair: pair[1])
 
 
 def _bound_for_limited_weights(problem, alpha, beta, mass, v, reference) -> DualPoint:
-    """Return a bound over ‖w‖_q ≤ R, with R far above what the data and the reference call for."""
+    """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
     if not np.any(v):
         return DualPoint(alpha, beta, mass)
     norm_of_reference = 0.0 if reference is None else problem.norm.value(reference)

@@ -1,6 +1,6 @@
-"""Reading a linear classifier of any origin: the weights, the intercept and the signs of the labels.
+"""Extract the weights, the intercept and the signs of the labels from any linear classifier.
 
-A model with more than two classes has one row of weights for each; one class is then judged against the rest.
+A model with more than two classes has one row of weights per class; one class is then evaluated against the rest.
 """
 
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ from drsvm.model.validation import check_labels, check_rows, check_weight_vector
 
 @dataclass(frozen=True)
 class AuditData:
-    """A linear classifier with the data it is judged on, as its last step sees them.
+    """A linear classifier and the data to evaluate it on, as transformed for its last step.
 
-    `classes` are the labels of the signs −1 and +1: two labels, or False and True for a class against the rest.
-    `own_ball` has the radius, flip cost and norm that a classifier of this library was trained with.
+    `classes` are the labels for the signs −1 and +1: two labels, or False and True for a class against the rest.
+    `own_ball` contains the radius, flip cost and norm that a classifier of this library was trained with.
     """
 
     X: Any
@@ -31,7 +31,7 @@ class AuditData:
 
 
 def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
-    """Check model and data against each other and compute the margins."""
+    """Check that model and data match, and compute the margins."""
     linear, X = behind_pipeline(model, X)
     _check_feature_names(linear, X)
     coef, intercept, classes = linear_classifier(linear, positive)
@@ -52,7 +52,7 @@ def own_ball(linear) -> dict[str, Any]:
 
 
 def behind_pipeline(model, X):
-    """Return the last step of a pipeline, or the best estimator of a search, and X as that one sees it."""
+    """Return the last step of a pipeline, or the best estimator of a search, and X as transformed for it."""
     while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
         if not hasattr(model, "steps"):
             model = model.best_estimator_
@@ -63,7 +63,7 @@ def behind_pipeline(model, X):
 
 
 def linear_classifier(model, positive=None) -> tuple[np.ndarray, float, np.ndarray | None]:
-    """Return coef, intercept and the classes (None where the model does not know them) of one linear decision."""
+    """Return coef, intercept and classes (None if the model has none) of one linear decision function."""
     if isinstance(model, Result):
         return model.weights, model.intercept, None
     if isinstance(model, tuple | list) and len(model) == 2:
@@ -88,18 +88,18 @@ def _coef_and_intercept(model):
 
 
 def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
-    """Return the decision for one class against the rest, of a model with more than two classes."""
+    """Return coef and intercept for one class against the rest, for a model with more than two classes."""
     name = type(model).__name__
     if positive is None:
         raise ValueError(
-            f"{name} separates {len(classes)} classes: choose the one to be judged against the rest with positive=, "
+            f"{name} separates {len(classes)} classes: choose the one to evaluate against the rest with positive=, "
             f"for instance positive={classes.tolist()[0]!r}."
         )
     index = _index_of(positive, classes)
     if hasattr(model, "support_vectors_"):
         raise ValueError(
-            f"{name} compares pairs of classes and has no decision for {positive!r} against the rest: use LinearSVC, "
-            "or OneVsRestClassifier around it."
+            f"{name} compares pairs of classes and has no decision function for {positive!r} against the rest: "
+            "use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
     if len(getattr(model, "estimators_", ())) == len(classes):  # OneVsRestClassifier
         return _one_row(*_coef_and_intercept(model.estimators_[index]))
@@ -107,8 +107,8 @@ def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
     coef = _as_array(coef)
     if coef.ndim != 2 or len(coef) != len(classes):
         raise ValueError(
-            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row for each class, no "
-            "class can be judged against the rest. Give (coef, intercept) of one decision."
+            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row per class, no class "
+            "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
         )
     return _one_row(coef[index], np.broadcast_to(np.ravel(intercept), len(classes))[index])
 
@@ -125,12 +125,12 @@ def _as_array(coef) -> np.ndarray:
 
 
 def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
-    """Return the weights as a vector and the intercept as a number; scikit-learn keeps both with one row more."""
+    """Return the weights as a vector and the intercept as a number; scikit-learn adds a dimension to both."""
     coef = _as_array(coef)
     if coef.ndim == 2 and coef.shape[0] != 1:
         raise ValueError(
-            f"model separates {coef.shape[0]} classes: give one row, (coef[k], intercept[k]), and the label it stands "
-            "for as positive=."
+            f"model separates {coef.shape[0]} classes: pass one row, (coef[k], intercept[k]), and its label as "
+            "positive=."
         )
     intercept = np.ravel(intercept)
     if intercept.size != 1 or not np.isfinite(intercept).all():
@@ -139,19 +139,19 @@ def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
 
 
 def _check_feature_names(model, X) -> None:
-    """Refuse a data frame whose columns are not those of the fit: the weights would meet other features."""
+    """Reject a data frame with other columns than in the fit: the weights would apply to the wrong features."""
     expected, given = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
     if expected is None or given is None or list(expected) == list(given):
         return
     strange = [name for name in given if name not in set(expected)] or ["(only their order differs)"]
     raise ValueError(
-        f"X has other columns than the model was fitted with: {strange[0]!r} … Give the columns "
+        f"X has different columns from those the model was fitted with: {strange[0]!r} … Pass the columns "
         f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
     )
 
 
 def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of the signs −1 and +1, and the signs."""
+    """Return the labels for the signs −1 and +1, and the signs."""
     labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.ravel()
@@ -162,12 +162,12 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         raise ValueError(
-            f"y has the label {labels[unknown].tolist()[0]!r}, but the model knows {classes.tolist()} only."
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model only knows {classes.tolist()}."
         )
     if len(classes) > 2:
         return np.array([False, True]), np.where(labels == positive, 1.0, -1.0)
     if positive is not None:
-        _index_of(positive, classes)  # both decisions of two classes are one and the same
+        _index_of(positive, classes)  # with two classes, either choice gives the same decisions
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
 
 

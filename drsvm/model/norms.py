@@ -1,4 +1,4 @@
-"""The three norms, and the only place where the norm p of the shifts is translated into the norm q of the weights.
+"""The three norms. Only this module translates the norm p of the shifts into the norm q of the weights.
 
 A shift of the features is measured in the p-norm, the weights in the dual q-norm, 1/p + 1/q = 1:
 p = inf ↔ q = 1 (sparse weights), p = 2 ↔ q = 2, p = 1 ↔ q = ∞.
@@ -22,11 +22,11 @@ class Norm(ABC):
     q: ClassVar[float]
 
     code: ClassVar[int]
-    """The number by which kernels know the norm."""
+    """The number that identifies the norm in kernels."""
 
     @property
     def dual(self) -> "Norm":
-        """The norm p: its weights are measured as the shifts are here, and the other way round."""
+        """The dual norm, with p and q exchanged."""
         return _BY_P[self.q]
 
     @abstractmethod
@@ -35,7 +35,7 @@ class Norm(ABC):
 
     @abstractmethod
     def worst_direction(self, w) -> np.ndarray:
-        """Return t with ‖t‖_p = 1 and w·t = ‖w‖_q (0 where w = 0)."""
+        """Return t with ‖t‖_p = 1 and w·t = ‖w‖_q (t = 0 if w = 0)."""
 
     @abstractmethod
     def project_ball(self, w, radius: float) -> np.ndarray:
@@ -44,9 +44,9 @@ class Norm(ABC):
     def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
 
-        Nearest in stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has stiffness 1.
+        The distance is stiffness · ‖w − x‖² + (λ − s)²; the ordinary projection has stiffness 1.
         """
-        x = np.array(x, dtype=np.float64, order="C")  # a copy: kernels are compiled anew for read-only arrays
+        x = np.array(x, dtype=np.float64, order="C")  # a copy: numba would recompile kernels for read-only arrays
         w = np.empty_like(x)
         return w, epigraph.project(self.code, x, float(s), float(stiffness), w)
 
@@ -75,7 +75,7 @@ class L1(Norm):
 
 
 class L2(Norm):
-    """q = 2: Euclidean weights and shifts."""
+    """q = 2: weights and shifts measured by the Euclidean norm."""
 
     p = 2.0
     q = 2.0
@@ -94,7 +94,7 @@ class L2(Norm):
 
 
 class LInf(Norm):
-    """q = ∞: bounded weights, shifts measured by their sum of absolute values."""
+    """q = ∞: bounded weights, shifts measured by the sum of their absolute values."""
 
     p = 1.0
     q = math.inf

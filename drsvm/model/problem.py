@@ -32,23 +32,23 @@ class Problem:
     Parameters
     ----------
     X : array or sparse matrix of shape (n, d)
-        Features. A C-ordered float32 or float64 array (a read-only memory map too) and a canonical CSR matrix are used
-        where they are; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
-        duplicate sparse indices, 64-bit indices that fit into 32 bits, rows of weight 0). X is never changed.
+        Features. A C-ordered float32 or float64 array (including a read-only memory map) or a canonical CSR matrix is
+        used without a copy; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
+        duplicate sparse indices, 64-bit indices that fit into 32 bits, rows with weight 0). X is never modified.
     y : array of shape (n,)
-        Labels of any two values; the larger one is the positive class.
+        Labels with exactly two distinct values; the larger one is the positive class.
     radius : float
-        Radius ε ≥ 0 of the Wasserstein ball: the average shift the adversary may spend.
+        Radius ε ≥ 0 of the Wasserstein ball: the adversary's budget for the average shift.
     flip_cost : float
-        Price κ ≥ 0 of a flipped label; ``inf``: labels are trusted.
+        Cost κ ≥ 0 of flipping a label; with ``inf`` the labels are trusted.
     norm : {1, 2, inf}
         Norm p in which feature shifts are measured; the weights are measured in the dual norm.
     l2 : float
         Ridge coefficient c ≥ 0.
     sample_weight : array of shape (n,), optional
-        Weights of the rows, scaled to sum 1. A weight of 0 removes its row.
+        Weights of the rows, scaled to sum to 1. A weight of 0 removes the row.
     fit_intercept : bool
-        Whether b is free (outside norm and ridge) or 0.
+        Whether to fit b, which is not regularised; otherwise b = 0.
     """
 
     radius: float
@@ -87,7 +87,7 @@ class Problem:
             if abs(signs.sum()) == len(signs):
                 left = classes.tolist()[int(signs[0] > 0)]
                 raise ValueError(
-                    f"Only the label {left!r} is left after rows of sample_weight 0 are removed: "
+                    f"Only the label {left!r} remains after removing the rows with sample_weight 0: "
                     "at least one row of each class needs a positive weight."
                 )
         self._set(X=X, signs=signs, sample_weight=weights, classes=classes, kept=kept, n_given=n)
@@ -100,7 +100,7 @@ class Problem:
             object.__setattr__(self, name, value)
 
     def subset(self, rows) -> "Problem":
-        """Return the problem on some of its rows (indices among those of positive weight), of both classes."""
+        """Return the problem on some rows, of both classes (indices among the rows with positive weight)."""
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
         weights = self.sample_weight[rows]
@@ -110,9 +110,9 @@ class Problem:
         return other
 
     def relabelled(self, positive, sample_weight=None) -> "Problem":
-        """Return the same rows, neither copied nor checked again, with other labels and weights (0 for the same rows).
+        """Return the problem with other labels and weights; the rows are neither copied nor checked again.
 
-        `positive` says of every given row whether it is on the positive side; both sides must have rows.
+        The same rows must have weight 0. `positive` is a mask over the given rows; both classes must have rows.
         """
         weights = check_weights(sample_weight, self.n_given)
         weights = np.full(self.n_given, 1.0 / self.n_given) if weights is None else weights
@@ -124,20 +124,20 @@ class Problem:
         return other
 
     def on_features(self, features) -> "Problem":
-        """Return the problem with some of the features (sorted indices), which are copied unless they are all."""
+        """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
         if len(features) == self.n_features:
             return self
         X = self.X[:, features]
         return self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
 
     def on_rows(self, X) -> "Problem":
-        """Return the problem with other features for the same samples, in the form that `X` has here."""
+        """Return the problem with other features for the same samples; `X` must already be in its checked form."""
         other = self.replace()
         other._set(X=X)
         return other
 
     def replace(self, **parameters) -> "Problem":
-        """Return the same data, not copied, with other parameters (radius, flip_cost, norm, l2, fit_intercept)."""
+        """Return the problem with other values of radius, flip_cost, norm, l2 or fit_intercept; the data are shared."""
         current = {name: getattr(self, name) for name in _PARAMETERS}
         unknown = set(parameters) - set(current)
         if unknown:
@@ -167,7 +167,7 @@ class Problem:
         if self.X.dtype == np.float64:
             return self.X @ w + b
         values = np.empty(self.n_rows)
-        for block in row_blocks(self.X):  # float32: a few rows at a time are widened
+        for block in row_blocks(self.X):  # float32: converts a few rows at a time to float64
             values[block] = self.X[block] @ w
         return values + b
 
@@ -186,11 +186,11 @@ class Problem:
         return total, float(signed.sum())
 
     def radius_price(self, w, margins) -> float:
-        """Return the smallest λ ≥ ‖w‖_q that is best for the given weights."""
+        """Return the smallest optimal λ ≥ ‖w‖_q for the given weights."""
         return float(smallest_best_price(margins, self.sample_weight, self.norm.value(w), self.radius, self.flip_cost))
 
     def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
-        """Return the objective at (w, b), by default with the best λ."""
+        """Return the objective at (w, b), by default with the optimal λ."""
         margins = self.margins(w, b)
         price = self.radius_price(w, margins) if radius_price is None else radius_price
         return self.objective_at(w, margins, price)
@@ -201,17 +201,17 @@ class Problem:
         return risk + 0.5 * self.l2 * float(w @ w)
 
     def typical_row_norm(self) -> float:
-        """Return the mean p-norm of the rows that are not 0 (1 where all are): the unit of a shift."""
+        """Return the mean p-norm of the nonzero rows (1 if there are none), as a scale for shifts."""
         norms = np.concatenate([row_norms(self.X[block], self.norm.p) for block in row_blocks(self.X)])
         positive = norms > 0
         return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
 
     def to_kept_rows(self, values) -> np.ndarray:
-        """Take the values of the kept rows out of one per row that was given."""
+        """Select the values of the kept rows from values for all given rows."""
         return values if self.kept is None else values[self.kept]
 
     def to_given_rows(self, values) -> np.ndarray:
-        """Spread one value per kept row over the rows that were given, 0 for those of weight 0."""
+        """Expand values of the kept rows to all given rows, with 0 for rows with weight 0."""
         if self.kept is None:
             return values
         spread = np.zeros(self.n_given)

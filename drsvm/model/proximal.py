@@ -1,4 +1,4 @@
-"""The exact proximal step of one sample, with its multipliers.
+"""The exact proximal step for one sample, with its multipliers.
 
 minimise over ‖w‖_q ≤ λ   max(1 − m, 1 + m − κλ, 0) + ελ + (c/2)‖w‖²
                           + (1/2η) (‖w − w̄‖² + (b − b̄)² + (λ − λ̄)²),      m = y (w·x + b)
@@ -17,7 +17,7 @@ from drsvm.model.validation import check_number, check_weight_vector
 
 
 class Pieces(Flag):
-    """The pieces of the loss that carry weight at the solution; their combinations are the sub-cases of the step."""
+    """The pieces of the loss with a positive multiplier; their combinations are the sub-cases of the step."""
 
     HINGE = 1
     FLIPPED = 2
@@ -35,9 +35,9 @@ class ProximalStep:
     hinge_dual, flip_dual : float
         Multipliers σ₁ and σ₂ of the pieces 1 − m and 1 + m − κλ; σ₁, σ₂ ≥ 0 and σ₁ + σ₂ ≤ 1.
     pull : float
-        σ₁ − σ₂, the multiplier of the margin m; where it is tiny, more accurate than the difference of the two.
+        σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of the two if it is tiny.
     gap : float
-        Duality gap of the step, relative to the size of the numbers in it: rounding noise.
+        Duality gap of the step, relative to the magnitude of its terms: at the level of rounding errors.
     """
 
     weights: np.ndarray
@@ -56,7 +56,7 @@ class ProximalStep:
             active |= Pieces.HINGE
         if self.flip_dual > 0:
             active |= Pieces.FLIPPED
-        if self.hinge_dual + self.flip_dual < 1 - 1e-15:  # their sum is rounded
+        if self.hinge_dual + self.flip_dual < 1 - 1e-15:  # the sum is rounded
             active |= Pieces.ZERO
         return active
 
@@ -89,14 +89,14 @@ def proximal_step(
     radius, flip_cost, norm, l2
         Parameters of the problem, as in `drsvm.Problem`.
     intercept : float, optional
-        The centre b̄; None: no intercept.
+        The centre b̄; None for no intercept.
 
     Returns
     -------
     ProximalStep
     """
     x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
-    center = np.array(check_weight_vector(weights, x.size))  # a copy: kernels are compiled anew for read-only arrays
+    center = np.array(check_weight_vector(weights, x.size))  # a copy: numba would recompile kernels for read-only ones
     if sign not in (-1, 1):
         raise ValueError(f"sign must be -1 or 1, got {sign!r}.")
     eta = check_number(step, "step")
@@ -124,7 +124,7 @@ def proximal_step(
 
 
 def _finite(value, name: str) -> float:
-    """Return `value` as a float of either sign."""
+    """Return `value` as a finite float of either sign."""
     number = float(value)
     if not math.isfinite(number):
         raise ValueError(f"{name} must be finite, got {name}={value!r}.")

@@ -1,4 +1,4 @@
-"""What a solver call returns: the classifier, its proof, how the run ended and how it went."""
+"""The result of a solver call: the classifier, its certificate, the status and the history of the run."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Status(Enum):
 
     @property
     def message(self) -> str:
-        """The status in a sentence."""
+        """The status as a sentence."""
         return self.value
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees: the best proven figures so far."""
+    """The best certified values so far, as passed to callbacks."""
 
     iteration: int
     time: float
@@ -62,7 +62,7 @@ class History:
         return {name: np.array([getattr(record, name) for record in self.records]) for name in names}
 
     def __getstate__(self) -> dict[str, np.ndarray]:
-        """Return plain arrays, which every way of storing an object can keep."""
+        """Return plain arrays, which any serialisation format can store."""
         return self.to_dict()
 
     def __setstate__(self, state: dict[str, np.ndarray]) -> None:
@@ -83,7 +83,7 @@ class History:
         try:
             import pandas as pd  # pyright: ignore[reportMissingImports]
         except ImportError:
-            raise ImportError("to_frame needs pandas: pip install pandas. to_dict needs nothing.") from None
+            raise ImportError("to_frame needs pandas: pip install pandas. to_dict works without it.") from None
         return pd.DataFrame(self.to_dict())
 
     def to_json(self) -> str:
@@ -93,22 +93,22 @@ class History:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Result:
-    """Classifier and proof.
+    """A classifier and its certificate.
 
     Attributes
     ----------
     weights, intercept : array of shape (d,), float
-        The classifier: w·x + b > 0 means the larger label.
+        The classifier: w·x + b > 0 predicts the larger label.
     radius_price : float
-        Price λ of one unit of radius, the smallest best one for this classifier.
+        Price λ of one unit of radius, the smallest optimal one for this classifier.
     objective, lower_bound : float
-        Objective of the classifier and proven lower bound on the optimum.
+        Objective of the classifier and a proven lower bound on the optimum.
     hinge_dual, flip_dual : arrays
         The multipliers α and β that prove the bound, one entry per given row.
     weight_bound : float
-        The bound holds for all classifiers with ‖w‖_q up to this; infinite unless radius = l2 = 0.
+        The lower bound holds for all classifiers with ‖w‖_q up to this value; infinite unless radius = l2 = 0.
     status, solver, n_iter, time, tol, history
-        How the run ended, which solver ran, its iterations, seconds and tolerance, and the course of the run.
+        How the run ended, the solver, its iterations, seconds and tolerance, and the progress of the run.
     """
 
     weights: np.ndarray
@@ -134,11 +134,11 @@ class Result:
 
     @property
     def relative_gap(self) -> float:
-        """The gap over the objective (0 where both are 0)."""
+        """The gap divided by the objective (0 if both are 0)."""
         return self.gap / self.objective if self.objective > 0 else 0.0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes, the status by its name: an enum is more than some ways of storing an object keep."""
+        """Return the attributes, with the name of the status: some serialisation formats cannot store an enum."""
         return {**self.__dict__, "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ class Result:
             object.__setattr__(self, name, Status[value] if name == "status" else value)
 
     def to_json(self) -> str:
-        """Return everything but the multipliers and `info` as JSON; an infinite `weight_bound` is null."""
+        """Return everything except the multipliers and `info` as JSON; an infinite `weight_bound` becomes null."""
         plain = {
             "weights": self.weights.tolist(),
             "intercept": self.intercept,

@@ -1,17 +1,17 @@
-"""The risk of fixed margins within the ball: the loss, the best price λ of radius, and the worst case.
+"""The risk for fixed margins within the ball: the loss, the optimal price λ of the radius, and the worst case.
 
 For fixed margins the objective is a convex piecewise-linear function of λ,
 
     ε λ + Σ_i π_i max(a_i, 1 + m_i − κ λ),      a_i = max(1 − m_i, 0),
 
-with slope ε − κ Σ {π_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ = min(2 m_i, 1 + m_i)/κ: its best λ is a
-weighted quantile of breakpoints.
+with slope ε − κ Σ {π_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ = min(2 m_i, 1 + m_i)/κ. The optimal λ
+is a weighted quantile of the breakpoints.
 """
 
 import numpy as np
 
 TIE = 1e-13
-"""Relative slack when a sum of weights is compared with the budget ε/κ: rounding must not lengthen a quantile."""
+"""Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
 
 SAMPLE = 4000
 
@@ -25,7 +25,7 @@ def losses(margins, radius_price: float, flip_cost: float) -> np.ndarray:
 
 
 def flip_gains(margins) -> np.ndarray:
-    """Return what a flip adds to the loss of each sample, κλ_i: it pays where this exceeds κλ."""
+    """Return κλ_i, the increase in the loss of each sample if its label is flipped: a flip pays if this exceeds κλ."""
     return np.minimum(2.0 * margins, 1.0 + margins)
 
 
@@ -42,7 +42,7 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
     if scarce.any():
         low, high = _bracket(breakpoints, weights, affordable[scarce])
         inside = np.flatnonzero((breakpoints > max(low, norm_of_weights)) & (breakpoints <= high))
-        # From the largest breakpoint down, until the mass above exceeds what the budget can flip.
+        # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
         order = inside[np.argsort(breakpoints[inside])[::-1]]
         mass = np.cumsum(weights[order]) + weights @ (breakpoints > high)
         first_too_many = np.searchsorted(mass, affordable[scarce], side="right")
@@ -51,9 +51,9 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
-    """Return bounds between which the upper quantiles of the given masses lie, from a sample; ±inf where in doubt.
+    """Return bounds on the upper quantiles of the given masses, from a sample; ±inf if in doubt.
 
-    With them a few per cent of many breakpoints need to be sorted.
+    With many breakpoints, only a few per cent of them then need to be sorted.
     """
     stride = len(breakpoints) // SAMPLE
     if stride < 10:
@@ -77,10 +77,10 @@ def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost:
 
 
 def _gains_of_flips(margins, weights, prices, flip_cost: float) -> np.ndarray:
-    """Return Σ_i π_i (κλ_i − κλ)₊, what flips add to the loss beyond their cost, for every price λ.
+    """Return Σ_i π_i (κλ_i − κλ)₊, the increase in the loss through flips, net of their cost, for every price λ.
 
-    The best λ is one of the breakpoints λ_i, and its own term in a difference of breakpoints is exactly 0. In
-    1 + m_i − κλ rounding of the size of the margin would be left, while the risk itself may be 0.
+    The optimal λ is one of the breakpoints λ_i, so that its own term is exactly 0 as a difference of breakpoints.
+    Computing 1 + m_i − κλ would leave a rounding error of the size of the margin, while the risk itself may be 0.
     """
     if np.isinf(flip_cost):
         return np.zeros(prices.shape)
@@ -91,7 +91,7 @@ def _gains_of_flips(margins, weights, prices, flip_cost: float) -> np.ndarray:
 
 
 def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
-    """Return the worst-case error rate for every radius: a fractional knapsack over the costs of an error."""
+    """Return the worst-case error rate for every radius: a fractional knapsack over the costs of misclassification."""
     costs = np.full(margins.shape, float(flip_cost))
     if norm_of_weights > 0:
         np.minimum(costs, margins / norm_of_weights, out=costs)

@@ -1,4 +1,4 @@
-"""Checks of what the user hands in: each refusal names the value and the remedy."""
+"""Input validation; every error message states the value and the remedy."""
 
 import math
 import numbers
@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.linalg import norm as sparse_norm
 
 BLOCK_BYTES = 1 << 22
-"""Size of the row blocks in which large data are walked through: temporaries stay this small."""
+"""Size of the row blocks in which large data are processed, to keep temporary arrays small."""
 
 
 def row_blocks(X):
@@ -30,7 +30,7 @@ def row_norms(rows, order: float) -> np.ndarray:
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
-    """Return `value` as a float ≥ 0, or say what is wrong with it."""
+    """Return `value` as a float ≥ 0, or raise an error."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
@@ -41,11 +41,11 @@ def check_number(value, name: str, *, infinite: bool = False) -> float:
 
 
 SMALLEST_FLIP_COST = 1e-100
-"""Below it 1/κ is no longer safe to compute with."""
+"""For smaller κ > 0, computing with 1/κ is not safe."""
 
 
 def check_flip_cost(value) -> float:
-    """Return the price of a flipped label as a float, 0 and inf included."""
+    """Return the cost of flipping a label as a float; 0 and inf are allowed."""
     cost = check_number(value, "flip_cost", infinite=True)
     if 0 < cost < SMALLEST_FLIP_COST:
         raise ValueError(f"flip_cost must be 0 or at least {SMALLEST_FLIP_COST:g}, got flip_cost={value!r}: use 0.")
@@ -63,9 +63,9 @@ def check_rows(X):
 
 @dataclass(frozen=True, eq=False)
 class CheckedRows:
-    """Rows in the form that `as_rows` returns, known to be finite: `check_rows` returns them without another check.
+    """Rows in the form that `as_rows` returns and known to be finite: `check_rows` returns them without another check.
 
-    An estimator checks its rows once, and then builds one problem per class, fold and setting from them.
+    An estimator checks its rows once and then builds one problem per class, fold and setting from them.
     """
 
     rows: Any
@@ -83,7 +83,7 @@ def as_rows(X):
 def _float_type(dtype, what: str):
     if dtype.kind not in "fiub":
         remedy = "take the real part" if dtype.kind == "c" else "convert it to numbers, for instance X.astype(float)"
-        raise TypeError(f"{what} must hold real numbers, got dtype {dtype}: {remedy}.")
+        raise TypeError(f"{what} must contain real numbers, got dtype {dtype}: {remedy}.")
     return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
 
@@ -108,7 +108,7 @@ def _sparse_rows(X):
     indices, indptr = (
         part.astype(np.int32 if fits else np.int64, copy=False) for part in (given.indices, given.indptr)
     )
-    # A new object, with flags of its own, because sorting and flagging must not reach the caller's.
+    # A new object with its own flags, because sorting and setting flags must not affect the caller's matrix.
     rows = sparse.csr_array((given.data, indices, indptr), shape=given.shape, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
@@ -159,19 +159,19 @@ def check_labels(y, n: int):
         remedy = (
             "one class cannot be separated"
             if len(classes) == 1
-            else "for more classes solve one problem per class against the rest"
+            else "with more classes, solve one problem per class against the rest"
         )
         raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
     return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
 
 
 def check_weights(sample_weight, n: int):
-    """Return the weights, scaled to sum 1, or None where all are equal."""
+    """Return the weights, scaled to sum to 1, or None if none are given."""
     if sample_weight is None:
         return None
     given = np.asarray(sample_weight)
     if given.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight must hold real numbers, got dtype {given.dtype}.")
+        raise TypeError(f"sample_weight must contain real numbers, got dtype {given.dtype}.")
     weights = given.astype(np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))

@@ -1,7 +1,7 @@
-"""The worst case within the ball for any linear classifier, also one that this library did not train.
+"""The worst case within the ball for any linear classifier, including those trained elsewhere.
 
-The adversary of radius ε flips the labels of mass β at the price κ each and spends what is left, e = ε − κ Σ β, on
-moving mass with an active loss along the direction t (w·t = ‖w‖_q, ‖t‖_p = 1), away from the side its label wants.
+With the budget ε, the adversary flips the labels of mass β at a cost of κ each and spends the rest, e = ε − κ Σ β, on
+moving mass with an active loss along the direction t (w·t = ‖w‖_q, ‖t‖_p = 1), away from the correct side.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, 
 from drsvm.model.validation import check_flip_cost, check_number
 
 ROUNDING = 1e-13
-"""What is left of the budget after flips is rounding below this share of it, and moves nothing."""
+"""If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
 
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
 
@@ -39,9 +39,9 @@ def worst_case_risk(
     Parameters
     ----------
     model : fitted linear classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
-        The classifier to be judged, of any origin: it needs `coef_` and `intercept_`. X goes through all steps of a
-        pipeline but the last, and a shift is measured behind them: after a StandardScaler, `radius` and `norm` are in
-        standard deviations, not in the units of X.
+        The classifier to evaluate, from any library; it needs `coef_` and `intercept_`. In a pipeline, X is
+        transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
+        `norm` are in standard deviations, not in the units of X.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball.
     radius : float or array of floats, optional
@@ -53,12 +53,12 @@ def worst_case_risk(
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
         Hinge loss max(1 − m, 0), or the error rate (a sample on the boundary counts as an error). The hinge loss
-        depends on the scale of the weights; the error rate does not, and compares classifiers of any origin.
+        depends on the scale of the weights; the error rate does not, and can compare any classifiers.
     positive : label, optional
-        With more than two classes, the one to be judged against the rest, by the sign of its own decision value (as
-        one-against-rest classifiers decide; a multinomial LogisticRegression compares the values of all classes
-        instead, so wrap it in a OneVsRestClassifier). For (coef, intercept) and a Result: the label of positive
-        decision values, by default the larger one.
+        With more than two classes, the one to evaluate against the rest, by the sign of its own decision value (as in
+        one-vs-rest classifiers; a multinomial LogisticRegression compares the values of all classes instead, so wrap
+        it in a OneVsRestClassifier). For (coef, intercept) and a Result: the label for positive decision values, by
+        default the larger one.
 
     Returns
     -------
@@ -110,7 +110,7 @@ class WorstCaseDistribution:
     flipped : array of bools
         Whether the atom's label is flipped.
     labels : array
-        The atom's label after flips; where one of several classes is judged against the rest, whether it is that class.
+        The atom's label after flips; if one of several classes is evaluated against the rest: whether it is that class.
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
@@ -118,9 +118,9 @@ class WorstCaseDistribution:
     risk : float
         The worst-case risk, from its one-dimensional formula.
     transport_cost, expected_loss : float
-        Cost and expected hinge loss of these very atoms.
+        Cost and expected hinge loss of these atoms.
     attained : bool
-        False where no distribution attains the risk and this one comes within the given slack of it.
+        False if no distribution attains the risk; this one then comes within the given slack of it.
     """
 
     rows: np.ndarray
@@ -181,9 +181,9 @@ def worst_case_distribution(
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.
 
-    Where no distribution attains it (separable data: the best is to move ever less mass ever farther), the one
-    returned has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those
-    of `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step.
+    If no distribution attains it (on separable data it is best to move ever less mass ever farther), the returned one
+    has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those of
+    `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def worst_case_distribution(
     """
     slack = check_number(slack, "slack")
     if slack == 0:
-        raise ValueError("slack must be positive, got slack=0: it bounds the loss given up where no maximum exists.")
+        raise ValueError("slack must be positive, got slack=0: it bounds the loss given up if no maximum exists.")
     data = audit_data(model, X, y, sample_weight, positive)
     radius, kappa, size_of = _ball(model, data, radius, flip_cost, norm)
     radius = check_number(radius, "radius")
@@ -238,7 +238,7 @@ def _flipped_share(data: AuditData, size: float, radius: float, kappa: float) ->
     breakpoints = gains / kappa
     share = (breakpoints > price).astype(np.float64)
     tied = (breakpoints == price) & (data.weights > 0)
-    # At λ = ‖w‖_q a tied flip gains as much as a move; it is needed only where there is no active loss to move.
+    # At λ = ‖w‖_q a tied flip gains as much as a move; it is needed only if there is no active loss to move.
     if tied.any() and (price > size or (data.margins > 1).all()):
         left = radius / kappa - float(data.weights @ share)
         share[tied] = min(max(left / data.weights[tied].sum(), 0.0), 1.0)
@@ -246,7 +246,7 @@ def _flipped_share(data: AuditData, size: float, radius: float, kappa: float) ->
 
 
 def _split(weights, share):
-    """Return rows, masses and flips of the atoms: a sample that is flipped in part makes two."""
+    """Return rows, masses and flips of the atoms: a partly flipped sample becomes two atoms."""
     kept = np.flatnonzero((share < 1) & (weights > 0))
     flipped = np.flatnonzero((share > 0) & (weights > 0))
     rows = np.concatenate([kept, flipped])
@@ -255,7 +255,7 @@ def _split(weights, share):
 
 
 def _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack):
-    """Split the atom nearest to the hinge and move a part of it so far that the budget is spent."""
+    """Split the atom nearest to the hinge and move part of it far enough to spend the budget."""
     nearest = int(np.argmin(margins))
     part = min(mass[nearest], slack / max(margins[nearest] - 1.0, slack))
     rest = mass.copy()

@@ -1,4 +1,4 @@
-"""Model files, which execute no code when they are loaded."""
+"""Model files, which run no code when loaded."""
 
 from drsvm.persistence.model_files import ModelFileError, load_metadata, load_model, save_model
 

@@ -1,8 +1,8 @@
-"""Archives of skops from elsewhere, looked through before anything in them is built.
+"""Checks of skops archives from untrusted sources, before any object in them is built.
 
-A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may lie about it. So the directory is
-checked first, which takes no time, and then every member is read only as far as the directory says. After that the
-schema is searched for types that no model of this library needs.
+A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes. Therefore the
+directory is checked first, which takes no time, and then every member is read only up to the size given there. After
+that the schema is searched for types that no model of this library needs.
 """
 
 import io
@@ -27,43 +27,44 @@ ALLOWED_NODES = frozenset(
     f"{name}Node"
     for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
 )
-"""The ways in which skops may build them: none of these calls a function that the file names."""
+"""The node types from which skops may build them: none of these calls a function named in the file."""
 
 RATIO = 50
-"""How many times its own size an archive may unpack to.
+"""An archive may unpack to this many times its own size.
 
-Saved models unpack to 1 to 45 times their size: weights hardly shrink, multipliers that are all 0 or π_i shrink a lot.
+Saved models unpack to 1 to 45 times their size: weights hardly compress, but multipliers that are all 0 or π_i
+compress well.
 """
 
 SMALL = 64 << 20
-"""Bytes that any archive may unpack to; the multipliers of four million rows take as many."""
+"""Any archive may unpack to this many bytes: the size of the multipliers of four million rows."""
 
 SMALL_TEXT = 16 << 20
-"""Bytes that any schema.json may have: the names of 20,000 features. Parsed, it takes up to 25 times as much memory."""
+"""Any schema.json may have this many bytes (names of 20,000 features); parsing takes up to 25 times as much memory."""
 
 MEMBERS = 100_000
-"""Most members of an archive; there are about nine arrays per class."""
+"""Maximum number of members of an archive; a model has about nine arrays per class."""
 
 MEGABYTE = 1e6
 
 
 class ArchiveError(ValueError):
-    """An archive is refused; the message says why."""
+    """An archive is rejected; the message gives the reason."""
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
 
 
 def check_archive(archive: bytes) -> None:
-    """Refuse an archive whose directory promises more than a model holds."""
+    """Reject an archive whose directory lists more than a model contains."""
     with ZipFile(io.BytesIO(archive)) as packed:
         _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
 
 
 def unpacked(archive: bytes) -> bytes:
-    """Return an archive with the same content in which nothing is compressed.
+    """Return an archive with the same content, without compression.
 
-    Sparse matrices are archives within the archive, and count with what they unpack to.
+    Sparse matrices are archives within the archive; their unpacked size counts.
     """
     return _unpacked(archive, len(archive), max(SMALL, RATIO * len(archive)), inner=".npz")
 
@@ -75,7 +76,7 @@ def _unpacked(archive: bytes, size: int, allowed: int, inner: str | None = None)
         _check_members(members, size, allowed)
         allowed -= sum(member.file_size for member in members)
         for member in members:
-            # With a bound: without one, zipfile inflates up to 2 GB before it compares with the directory.
+            # Read with a bound: without one, zipfile inflates up to 2 GB before it compares sizes with the directory.
             with packed.open(member) as stream:
                 content = stream.read(member.file_size + 1)
             if inner is not None and member.filename.endswith(inner):
@@ -93,17 +94,17 @@ def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
         if member.filename == "schema.json" and member.file_size > max(SMALL_TEXT, RATIO * size):
             raise _too_large("its schema.json", member.file_size, size)
         if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # others are unpacked without a bound
-            raise ArchiveError(f"{member.filename!r} in it is compressed in a way that no drsvm model is.")
+            raise ArchiveError(f"{member.filename!r} in it has a compression method that drsvm models never use.")
     if len(members) > MEMBERS:
         raise ArchiveError(f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
     if len({member.filename for member in members}) < len(members):
-        raise ArchiveError("it has two parts of the same name, as no drsvm model has.")
+        raise ArchiveError("it has two parts with the same name, which drsvm models never have.")
 
 
 def _too_large(what: str, total: int, size: int) -> ArchiveError:
     return ArchiveError(
         f"{what} would unpack to {total / MEGABYTE:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
-        "drsvm model does. Do not trust where it came from."
+        "drsvm model does. Do not trust its source."
     )
 
 
@@ -124,17 +125,17 @@ def with_public_names(archive: bytes, home_of: Callable[[str], str | None], comp
 
 
 def foreign_types(archive: bytes) -> list[str]:
-    """Return the names of all types, and ways to build them, that are not on the lists."""
+    """Return the names of all types and node types that are not allowed."""
     with ZipFile(io.BytesIO(archive)) as opened:
         text = opened.read("schema.json")
     schema = json.loads(text)
     if _visits(schema, {}) > len(text):
-        raise ArchiveError("its parts refer to one another over and over, as in no drsvm model.")
+        raise ArchiveError("its parts refer to each other far more often than in any drsvm model.")
     return sorted(set().union(*map(_foreign_in, _nodes(schema))))
 
 
 def _visits(entry: Any, known: dict[Any, int]) -> int:
-    """Return how often skops looks at a part of a schema: it follows a reference to an object every time."""
+    """Return how many nodes skops visits in part of a schema: it follows every reference to the same object again."""
     if isinstance(entry, list):
         return sum(_visits(part, known) for part in entry)
     if not isinstance(entry, dict):
@@ -147,14 +148,14 @@ def _visits(entry: Any, known: dict[Any, int]) -> int:
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a schema; refuse a file of several objects, which skops would read for each of them."""
+    """Yield all objects of a schema; reject a file shared by several objects, which skops would read for each one."""
     waiting: list[Any] = [schema]
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, dict):
             file = entry.get("file")
             if isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
-                raise ArchiveError(f"{file!r} in it is not named after its object, as in every drsvm model.")
+                raise ArchiveError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
             yield entry
             waiting.extend(entry.values())
         elif isinstance(entry, list):

@@ -1,13 +1,13 @@
-"""Models in files: written whole or not at all, checked before they are believed, loaded without running code.
+"""Model files: written atomically, checked before use, and loaded without running code.
 
-    drsvm-model 2 sha256:…      ← one line: the format, and the checksum of all that follows
+    drsvm-model 2 sha256:…      ← one line: the format, and the checksum of everything after it
     skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
 
 skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
-library needs may occur, under their public names (`names.py`), and everything else is refused before anything is built.
-Before that, an archive is refused that would take far more memory or time than its size calls for.
+library needs may occur, under their public names (`names.py`), and everything else is rejected before any object is
+built. Before that, archives that would take far more memory or time than their size suggests are rejected.
 
-Format 1, written by version 0.1.0, contains the modules that defined the classes then; loading replaces them.
+Format 1, written by version 0.1.0, names the modules that defined the classes then; loading replaces these names.
 """
 
 import copy
@@ -38,11 +38,11 @@ NO_ARCHIVE = (
     *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
     *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
 )
-"""What zipfile, json and skops raise where a file is not what it says."""
+"""Exceptions that zipfile, json and skops raise for malformed files."""
 
 
 class ModelFileError(ValueError):
-    """A model file is refused, or a model cannot be saved; the message says why."""
+    """A model file is rejected, or a model cannot be saved; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,14 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     model : WassersteinSVC or WassersteinSVCCV, or Pipeline of scalers that ends in one
         The classifier.
     path : str or Path
-        The file; an existing one is replaced at the very end, by a complete one.
+        The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
-        Plain values (texts, numbers, lists, dicts) to keep with it, for `load_metadata`.
+        Plain values (strings, numbers, lists, dicts) to store with it, for `load_metadata`.
 
     Raises
     ------
     ModelFileError
-        If the model holds something that `load_model` would refuse.
+        If the model contains something that `load_model` would reject.
     """
     content = {"model": _without_blocks(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
     try:
@@ -89,16 +89,16 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     foreign = foreign_types(archive)
     if foreign:
         raise ModelFileError(
-            f"{Path(path)}: the model holds {', '.join(foreign)}, which a model file may not: save a WassersteinSVC "
-            "or WassersteinSVCCV with a solver given by name, alone or behind StandardScaler, MaxAbsScaler or "
-            "SimpleImputer."
+            f"{Path(path)}: the model contains {', '.join(foreign)}, which is not allowed in a model file: save a "
+            "WassersteinSVC or WassersteinSVCCV with a solver given by name, alone or in a Pipeline after "
+            "StandardScaler, MaxAbsScaler or SimpleImputer."
         )
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
 
 
 def _archive_of(content: dict[str, Any]) -> bytes:
-    """Return an archive that `load_model` takes: what would shrink too much to be believed is not compressed."""
+    """Return an archive that `load_model` accepts: compressed, unless it would then unpack to more than is allowed."""
     plain = _skops().dumps(content, compression=ZIP_STORED)
     archive = with_public_names(plain, defining_home, ZIP_DEFLATED)
     try:
@@ -110,7 +110,7 @@ def _archive_of(content: dict[str, Any]) -> bytes:
 
 
 def _without_blocks(model):
-    """Return a shallow copy of a fitted model without the state of partial_fit; a later block begins anew."""
+    """Return a shallow copy of a fitted model without the state of partial_fit."""
     kept = copy.copy(model)
     if hasattr(model, "steps"):
         name, last = model.steps[-1]
@@ -121,14 +121,14 @@ def _without_blocks(model):
     kept.__dict__.pop("_block_fits", None)
     results = getattr(model, "result_", None)
     if results is not None:
-        # What a solver tells in passing may be of any type, and is no part of the certificate.
+        # Additional information from a solver may be of any type and is not part of the certificate.
         bare = [replace(each, info={}) for each in (results if isinstance(results, list) else [results])]
         kept.result_ = bare if isinstance(results, list) else bare[0]
     return kept
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file whole or not at all: beside its place first, then moved there."""
+    """Write a file atomically: first to a temporary file in the same folder, which then replaces it."""
     path = Path(path)
     if path.exists() and not path.is_file():  # a device such as /dev/stdout
         path.write_bytes(content)
@@ -159,7 +159,7 @@ def _mode_for(target: Path) -> int:
 
 
 def load_model(path: str | Path) -> Any:
-    """Load a classifier from a file without running any code that the file names.
+    """Load a classifier from a file without running any code named in the file.
 
     Parameters
     ----------
@@ -207,17 +207,17 @@ def load_saved(path: str | Path) -> SavedModel:
         foreign = foreign_types(archive)
         if foreign:
             raise ModelFileError(
-                f"{path}: holds {', '.join(foreign)}, which no drsvm model needs: it is refused, because loading such "
-                "types may run code. Do not trust where it came from."
+                f"{path}: contains {', '.join(foreign)}, which no drsvm model needs: it is rejected, because loading "
+                "such types may run code. Do not trust its source."
             )
         content = _skops().loads(archive, trusted=sorted(ALLOWED_TYPES))
         return _checked_content(path, content)
     except ModelFileError:
         raise
     except ArchiveError as error:
-        raise ModelFileError(f"{path}: is refused: {error}") from None
+        raise ModelFileError(f"{path}: is rejected: {error}") from None
     except MemoryError:
-        raise ModelFileError(f"{path}: the memory does not suffice to load it, or a size in it is wrong.") from None
+        raise ModelFileError(f"{path}: not enough memory to load it, or a size in it is wrong.") from None
     except NO_ARCHIVE as error:
         raise ModelFileError(
             f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
@@ -225,7 +225,7 @@ def load_saved(path: str | Path) -> SavedModel:
 
 
 def is_model_file(path: Path) -> bool:
-    """Say whether a file begins like a model file."""
+    """Return whether a file starts like a model file."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 
@@ -242,7 +242,7 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
         raise ModelFileError(f"{path}: cannot be read ({error.strerror or error}).") from None
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
-        raise ModelFileError(f"{path}: is not a drsvm model: these are written by drsvm fit --model, or save_model.")
+        raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
     if int(words[0]) > FORMAT:
         raise ModelFileError(
             f"{path}: was written by a newer drsvm (format {words[0]}): upgrade with pip install -U drsvm."
@@ -260,7 +260,7 @@ def _checked_content(path: Path, content) -> SavedModel:
     metadata: Any = parts.get("metadata")
     try:
         last = model[-1] if hasattr(model, "steps") else model
-    except (TypeError, ValueError, IndexError):  # steps that are none
+    except (TypeError, ValueError, IndexError):  # malformed steps
         last = None
     known = isinstance(last, WassersteinSVC | WassersteinSVCCV)
     if not known or not isinstance(metadata, dict) or not hasattr(last, "coef_"):

@@ -1,4 +1,4 @@
-"""Data that several tests of the estimators share."""
+"""Data shared by tests of the estimators."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The table of scores and the rules of selection, on scores that are given."""
+"""The table of scores and the selection rules, on given scores."""
 
 import numpy as np
 
@@ -19,14 +19,14 @@ def test_one_standard_error_takes_a_larger_radius():
     # 0.833 minus 0.115 / sqrt(3) = 0.767 is reached at 0.5 too
     assert SELECTION_RULES["one-standard-error"](results) == 1
     assert SELECTION_RULES["auto"](results) == 2
-    results["mean_test_score"][4] = 0.83  # within the error, but of another norm
+    results["mean_test_score"][4] = 0.83  # within the error, but with another norm
     assert SELECTION_RULES["one-standard-error"](results) == 1
     results["params"] = [{**one, "norm": 2, "class_weight": k == 4} for k, one in enumerate(results["params"])]
-    results["equal_sides"][4] = True  # as good, and of equal sides
+    results["equal_sides"][4] = True  # as good, and with equal sides
     assert SELECTION_RULES["auto"](results) == 4
     assert SELECTION_RULES["one-standard-error"](results) == 1
     results["mean_test_score"][2] = results["mean_test_score"][3]
-    assert SELECTION_RULES["best"](results) == 2  # among equals the larger radius
+    assert SELECTION_RULES["best"](results) == 2  # the larger radius in a tie
 
 
 def test_only_complete_folds_count():

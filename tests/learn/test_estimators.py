@@ -49,7 +49,7 @@ def two_classes():
     return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
 
 
-# What is fitted
+# Fitted attributes
 
 
 def test_two_classes_are_one_problem(two_classes):
@@ -70,20 +70,20 @@ def test_the_objective_is_the_worst_case_risk_of_the_model(two_classes):
     assert worst_case_risk(model, X, y, radius=0.05, flip_cost=5.0) == pytest.approx(model.objective_, abs=1e-12)
 
 
-def test_classes_side_by_side_give_the_same_model(three_classes):
+def test_classes_in_parallel_give_the_same_model(three_classes):
     one, two = (WassersteinSVC(n_jobs=n).fit(*three_classes) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
 @pytest.mark.parametrize("solver", ["interior-point", "hybrid", "admm", InteriorPoint(correctors=0)])
-def test_any_solver_will_do(two_classes, solver):
+def test_any_solver_can_be_used(two_classes, solver):
     X, y = two_classes
     model = WassersteinSVC(solver=solver, tol=1e-4).fit(X, y)
     assert model.gap_ <= 1e-4
     assert model.objective_ == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-4)
 
 
-# The radius by itself
+# Automatic radius
 
 
 def test_an_automatic_radius_is_the_mean_over_the_classes(three_classes):
@@ -105,7 +105,7 @@ def test_an_automatic_radius_needs_all_rows(two_classes):
         WassersteinSVC(radius="auto").partial_fit(*two_classes, classes=["no", "yes"])
 
 
-# What goes wrong
+# Warnings and errors
 
 
 def test_an_unreached_tolerance_is_a_warning_with_advice(two_classes):
@@ -137,7 +137,7 @@ def test_good_fits_do_not_warn(two_classes, three_classes):
         ({"tol": -1.0}, "tol=-1.0"),
     ],
 )
-def test_wrong_settings_are_named(two_classes, settings, message):
+def test_errors_name_wrong_settings(two_classes, settings, message):
     with pytest.raises(ValueError, match=message):
         WassersteinSVC(**settings).fit(*two_classes)
 
@@ -154,7 +154,7 @@ def test_errors_name_the_class(two_classes):
 
 
 class Recorder:
-    """A scikit-learn callback that counts what it is told, and stops or interrupts where it is asked to."""
+    """A scikit-learn callback that counts its calls, and stops or interrupts the fit on request."""
 
     def __init__(self, stop_after=None, interrupt_after=None):
         self.stop_after, self.interrupt_after, self.names = stop_after, interrupt_after, []
@@ -178,7 +178,7 @@ class Recorder:
         return done == self.stop_after
 
 
-def test_callbacks_hear_of_every_iteration(three_classes):
+def test_callbacks_are_called_at_every_iteration(three_classes):
     recorder = Recorder()
     model = WassersteinSVC().set_callbacks(recorder).fit(*three_classes)
     assert recorder.names.count("binary problem") == 3
@@ -209,10 +209,10 @@ def test_after_an_interrupt_no_further_class_is_solved(three_classes, n_jobs):
 
 @pytest.mark.parametrize("settings", [{}, {"n_jobs": 2}, {"radius": "auto"}], ids=str)
 def test_the_time_limit_is_that_of_the_whole_fit(three_classes, settings):
-    told = "3 of 3 classes ended short of the tolerance 1.0e-06, 3 of them for lack of time; .* max_time"
-    with pytest.warns(ConvergenceWarning, match=told) as caught:
+    message = "3 of 3 classes did not reach the tolerance 1.0e-06, 3 of them for lack of time; .* max_time"
+    with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = WassersteinSVC(max_time=1e-9, **settings).fit(*three_classes)
-    assert len(caught) == 1  # not of constant classifiers
+    assert len(caught) == 1  # none about constant classifiers
     assert caught[0].filename == __file__
     assert {result.status for result in model.result_} == {Status.TIME_LIMIT}
     assert sum(result.n_iter for result in model.result_) <= 1
@@ -231,20 +231,20 @@ def test_an_error_in_one_class_reaches_the_caller(three_classes):
         WassersteinSVC(solver="feature-working-set", n_jobs=2).fit(*three_classes)
 
 
-def test_talkative_fits(two_classes, capsys):
+def test_verbose_fits(two_classes, capsys):
     WassersteinSVC(verbose=2).fit(*two_classes)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 5 and "gap" in lines[0] and lines[-1].startswith("[all] optimal")
 
 
-# Starting from what is there
+# Warm starts and blocks
 
 
 def test_a_warm_start_is_short(two_classes):
     X, y = two_classes
     model = WassersteinSVC(warm_start=True).fit(X, y)
     assert model.n_iter_ > 3
-    assert model.fit(X, y).n_iter_ == 0  # the proof of the fit before still holds
+    assert model.fit(X, y).n_iter_ == 0  # the proof of the previous fit still holds
     near = model.set_params(radius=0.051).fit(X, y).objective_
     assert near == pytest.approx(WassersteinSVC(radius=0.051).fit(X, y).objective_, abs=1e-8)
     model.fit(X[:, :4], y)  # other features: no start
@@ -265,7 +265,7 @@ def test_blocks_lead_near_the_classifier_of_all_rows(container):
     assert risk <= whole.objective_ + 0.02
 
 
-def test_blocks_go_on_from_a_fit(three_classes):
+def test_blocks_continue_from_a_fit(three_classes):
     X, y = three_classes
     model = WassersteinSVC().fit(X, y)
     before = model.coef_.copy()
@@ -274,9 +274,9 @@ def test_blocks_go_on_from_a_fit(three_classes):
     assert 0 < np.abs(model.coef_ - before).max() < 1.0
 
 
-def test_blocks_need_to_know_the_classes(two_classes):
+def test_blocks_need_the_classes(two_classes):
     X, y = two_classes
-    with pytest.raises(ValueError, match="classes must be given in the first call"):
+    with pytest.raises(ValueError, match="classes is required in the first call"):
         WassersteinSVC().partial_fit(X, y)
     model = WassersteinSVC().partial_fit(X, y, classes=["no", "yes"])
     with pytest.raises(ValueError, match="'perhaps'"):
@@ -287,8 +287,8 @@ def test_blocks_need_to_know_the_classes(two_classes):
         WassersteinSVC(class_weight="balanced").partial_fit(X, y, classes=["no", "yes"])
 
 
-def test_blocks_go_on_from_a_model_without_its_run(two_classes):
-    """As after loading a model that came from blocks."""
+def test_blocks_continue_from_a_model_without_a_result(two_classes):
+    """As after loading a model that was fitted with blocks."""
     X, y = two_classes
     model = WassersteinSVC(radius=0.05, random_state=0).partial_fit(X, y, classes=np.unique(y))
     del model._block_fits

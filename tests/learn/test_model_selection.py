@@ -1,4 +1,4 @@
-"""WassersteinSVCCV: the same scores as a plain search, the rules of selection, and what a user may get wrong."""
+"""WassersteinSVCCV: the same scores as a plain search, the selection rules, and invalid input."""
 
 import warnings
 from dataclasses import replace
@@ -46,11 +46,11 @@ def test_scores_are_those_of_a_plain_search(data, request):
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     radii, costs, norms = [0.2, 0.02], [1.0, np.inf], [2, np.inf]
     ours = WassersteinSVCCV(radii, costs, norms, class_weight="balanced", cv=folds, selection="best").fit(X, y)
-    # "balanced" weights are those of all rows, in every fold
+    # "balanced" weights are computed from all rows, in every fold
     counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
     model = WassersteinSVC(class_weight={label: 1.0 / count for label, count in counts.items()}, tol=1e-6)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of large budgets
+        warnings.simplefilter("ignore", UserWarning)  # about large budgets
         plain = GridSearchCV(model, {"radius": radii, "flip_cost": costs, "norm": norms}, cv=folds).fit(X, y)
     expected = {_key(p): s for p, s in zip(plain.cv_results_["params"], _split_scores(plain), strict=True)}
     for params, scores in zip(ours.cv_results_["params"], _split_scores(ours), strict=True):
@@ -92,7 +92,7 @@ def test_default_radii_are_on_the_scale_of_all_rows(two_classes):
         np.testing.assert_allclose(radii, largest * np.logspace(0, -2, 5), rtol=5e-3)
 
 
-def test_a_scorer_is_asked_with_weights_where_it_knows_of_them(two_classes):
+def test_a_scorer_receives_weights_if_it_accepts_them(two_classes):
     X, y = two_classes
     weights = np.random.default_rng(0).random(len(y))
     weighted, plain = (WassersteinSVCCV(**SMALL, scoring=scoring, refit=False) for scoring in ("accuracy", _no_weights))
@@ -108,7 +108,7 @@ def _no_weights(model, X, y):
     return get_scorer("accuracy")(model, X, y)
 
 
-# The choice
+# Selection
 
 
 def test_the_refit_is_the_chosen_model(three_classes):
@@ -122,12 +122,12 @@ def test_the_refit_is_the_chosen_model(three_classes):
     assert (model.gap_ <= 1e-9).all() and len(model.result_) == 3 and model.objective_.shape == (3,)
 
 
-def test_without_a_refit_there_is_a_table_only(two_classes):
+def test_without_a_refit_there_is_only_a_table(two_classes):
     model = WassersteinSVCCV(**SMALL, refit=False).fit(*two_classes)
     assert model.radius_ in (0.3, 0.03) and not hasattr(model, "coef_")
 
 
-def test_class_weights_can_be_a_part_of_the_choice():
+def test_class_weights_can_be_part_of_the_selection():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [140, 60])
     X = rng.normal(size=(200, 4)) + 1.0 * y[:, None]
@@ -137,7 +137,7 @@ def test_class_weights_can_be_a_part_of_the_choice():
     assert WassersteinSVCCV(**scored, class_weight={0: 1, 1: 2}).fit(X, wrong).class_weight_ == {0: 1, 1: 2}
 
 
-def test_labels_without_meaning_give_a_constant_and_a_warning():
+def test_uninformative_features_give_a_constant_classifier_and_a_warning():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(120, 3)), np.repeat([0, 1], [80, 40])
     with pytest.warns(UserWarning, match="has chosen a constant classifier"):
@@ -170,7 +170,7 @@ def test_groups_stay_together(two_classes):
         WassersteinSVCCV(**settings).fit(X, y)
 
 
-def test_paths_side_by_side_give_the_same_model(two_classes):
+def test_paths_in_parallel_give_the_same_model(two_classes):
     one, two = (WassersteinSVCCV(**SMALL, n_jobs=n).fit(*two_classes) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
     np.testing.assert_array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
@@ -191,16 +191,16 @@ def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
     ("settings", "message"),
     [
         ({"radii": 0}, "radii=0"),
-        ({"radii": []}, "radii must name at least one value"),
+        ({"radii": []}, "radii must contain at least one value"),
         ({"radii": [0.1, -2.0]}, "radii=-2.0"),
-        ({"flip_costs": ()}, "flip_costs must name"),
+        ({"flip_costs": ()}, "flip_costs must contain"),
         ({"norms": [3]}, "norm"),
         ({"selection": "luck"}, "selection='luck'"),
         ({"class_weight": "even"}, "even"),
-        ({"scoring": lambda model, X, y: np.nan}, "no number"),
+        ({"scoring": lambda model, X, y: np.nan}, "NaN score"),
     ],
 )
-def test_wrong_settings_are_named(two_classes, settings, message):
+def test_errors_name_wrong_settings(two_classes, settings, message):
     with pytest.raises(ValueError, match=message):
         WassersteinSVCCV(**{**SMALL, **settings}).fit(*two_classes)
 
@@ -212,7 +212,7 @@ def test_unreached_tolerances_are_one_warning(two_classes):
     with pytest.warns(ConvergenceWarning) as caught:
         WassersteinSVCCV(**SMALL, max_iter=2).fit(*two_classes)
     assert "4 of 4 solutions in the folds have a proven gap above 1e-03" in str(caught[0].message)
-    assert len(caught) == 2  # the second is that of the refit
+    assert len(caught) == 2  # the second is from the refit
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -220,8 +220,8 @@ def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
     search = WassersteinSVCCV(max_time=1e-9, n_jobs=n_jobs, flip_costs=(5.0, np.inf))
     with pytest.warns(ConvergenceWarning) as caught:
         search.fit(*two_classes)
-    told = [str(warning.message) for warning in caught]
-    assert "before 20 of 20 paths in 5 folds had an end" in told[0] and "time limit" in told[1]
+    messages = [str(warning.message) for warning in caught]
+    assert "20 of 20 paths in 5 folds unfinished" in messages[0] and "time limit" in messages[1]
     assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
     assert search.n_iter_ == 1 and search.coef_.any()
 
@@ -237,7 +237,7 @@ def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatc
         WassersteinSVCCV(**SMALL).fit(*two_classes)
 
 
-def test_talkative_searches(two_classes, capsys):
+def test_verbose_searches(two_classes, capsys):
     WassersteinSVCCV(**SMALL, verbose=1).fit(*two_classes)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[1/2] norm 2, flip cost 5, fold 0: best score 0.")
@@ -262,12 +262,12 @@ def test_without_a_refit_there_is_no_classifier(two_classes):
         model.predict(X[:, :2])
 
 
-def test_several_scores_are_refused_before_the_work(two_classes):
+def test_several_scores_are_rejected_before_the_search(two_classes):
     with pytest.raises(ValueError, match="scoring must be one score"):
         WassersteinSVCCV(scoring=["accuracy", "f1"]).fit(*two_classes)
 
 
-def test_small_weights_of_large_features_are_no_constant_classifier(two_classes):
+def test_small_weights_of_large_features_do_not_count_as_constant(two_classes):
     X, y = two_classes
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -1,4 +1,4 @@
-"""Several classes as binary problems: their labels and weights, and what is said about them."""
+"""Several classes as binary problems: labels, weights and warnings."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from drsvm import Problem, WassersteinSVC, WassersteinSVCCV
 from drsvm.model import validation
 
 
-def test_more_classes_are_taken_one_against_the_rest(three_classes):
+def test_more_classes_are_trained_one_vs_rest(three_classes):
     X, y = three_classes
     model = WassersteinSVC(radius=0.02).fit(X, y)
     assert model.coef_.shape == (3, 4) and model.gap_.shape == (3,) and (model.gap_ <= 1e-6).all()
     for k, label in enumerate(model.classes_):
-        # One class stands against two others: its rows count twice.
+        # One class is compared with two others: its rows count twice.
         alone = WassersteinSVC(radius=0.02, class_weight={1: 2.0, 0: 1.0}).fit(X, np.where(y == label, 1, 0))
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-9)
         assert model.objective_[k] == pytest.approx(alone.objective_, abs=1e-9)
@@ -40,7 +40,7 @@ def test_balanced_classes_have_equal_weights():
     np.testing.assert_allclose(balanced.coef_, WassersteinSVC().fit(X, y, weights).coef_, atol=1e-8)
 
 
-def test_balanced_weights_make_halves_of_one_against_the_rest(three_classes):
+def test_balanced_weights_give_each_side_half_of_the_weight(three_classes):
     X, y = three_classes
     rows = np.r_[0:50, 50:75, 100:110]
     X, y = X[rows], y[rows]
@@ -53,7 +53,7 @@ def test_balanced_weights_make_halves_of_one_against_the_rest(three_classes):
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-7)
 
 
-def test_wrong_labels_do_not_silence_one_against_the_rest():
+def test_with_wrong_labels_it_beats_plain_one_vs_rest():
     X, y = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     rng = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def test_flips_of_a_whole_class_are_a_warning():
 
 @pytest.fixture
 def scans(monkeypatch):
-    """Return a list that grows by the number of values whenever many of them are looked through for NaN."""
+    """Return a list to which every check of many values for NaN appends their number."""
     sizes = []
 
     def counted(scan, is_skipped):
@@ -123,7 +123,7 @@ def test_the_problem_of_a_user_is_checked(scans):
 
 @pytest.mark.parametrize("container", [np.asfortranarray, sparse.csr_matrix, sparse.csc_array])
 @pytest.mark.parametrize("fit", FITS)
-def test_rows_of_any_form_are_brought_into_form_once_and_left_alone(fit, container):
+def test_rows_of_any_form_are_converted_once_and_not_modified(fit, container):
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     dense = rng.normal(size=(90, 5)) + 3.0 * np.eye(5)[y]
@@ -131,6 +131,6 @@ def test_rows_of_any_form_are_brought_into_form_once_and_left_alone(fit, contain
     model, expected = FITS[fit](X, y), FITS[fit](dense.copy(), y)
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
     if sparse.issparse(X):
-        X.data[0] += 1.0  # the caller's matrix is still its own
+        X.data[0] += 1.0  # the caller's matrix is still writable
     else:
         assert X.flags.writeable

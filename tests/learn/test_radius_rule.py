@@ -1,4 +1,4 @@
-"""The radius from the data alone: what it must not depend on, and what it must follow."""
+"""The radius from the data alone: what it must and must not depend on."""
 
 import numpy as np
 import pytest

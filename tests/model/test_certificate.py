@@ -1,4 +1,4 @@
-"""The certificate: whatever multipliers come in, what comes out is feasible, and its bound holds."""
+"""Certificates: any multipliers are made feasible, and the bound they prove is valid."""
 
 import math
 
@@ -18,7 +18,7 @@ Y = np.array([1, -1, 1, -1])
 
 @st.composite
 def multipliers(draw, problem):
-    """Draw multipliers of every origin: none, random, unbalanced, far too large, negative, infinite."""
+    """Draw multipliers of every kind: none, random, unbalanced, far too large, negative, infinite."""
     rng, n, pi = generator(draw), problem.n_rows, problem.sample_weight
     kind = draw(
         st.sampled_from(["none", "zero", "full", "random", "unbalanced", "large", "negative", "infinite", "huge"])
@@ -56,7 +56,7 @@ def test_the_bound_holds_for_every_classifier(case, data):
     certificate = certify(problem, w, b, alpha, beta)
     assert certificate.lower_bound <= certificate.objective + 1e-12 * (1 + certificate.objective)
     assert certificate.gap == certificate.objective - certificate.lower_bound
-    # The bound does not know the classifier that it is reported with: it holds for others too.
+    # The bound does not depend on the classifier that it is reported with: it holds for others too.
     for _ in range(3):
         other, b = data.draw(classifiers(problem))
         if np.linalg.norm(other, Plain.of(problem).q) <= certificate.dual.weight_bound:
@@ -84,7 +84,7 @@ def test_the_bound_is_the_dual_value_at_the_repaired_point(case):
 
 
 @given(problems_with_multipliers(l2=0.0, radius=0.1))
-def test_a_feasible_point_comes_back_as_it_is(case):
+def test_a_feasible_point_is_returned_unchanged(case):
     problem, alpha, beta = case
     once = dual_point(problem, alpha, beta)
     twice = dual_point(problem, once.hinge_dual, once.flip_dual)
@@ -94,7 +94,7 @@ def test_a_feasible_point_comes_back_as_it_is(case):
 
 
 def clipped_and_balanced(problem, alpha, beta):
-    """The repair but for its last step, the scale."""
+    """Return the multipliers before they are scaled, the last step."""
     n, pi = problem.n_rows, problem.sample_weight
     alpha = np.minimum(np.maximum(np.zeros(n) if alpha is None else alpha, 0), pi)
     beta = np.minimum(np.maximum(np.zeros(n) if beta is None else beta, 0), pi)
@@ -181,7 +181,7 @@ def test_without_radius_and_ridge_the_bound_holds_up_to_a_stated_norm(case, data
     st.booleans(),
 )
 def test_the_stated_norm_is_as_large_as_the_bound_allows(norm, apart, reference, flip_cost, fit_intercept):
-    """Two rows that differ by their second feature: w = (0, R) falls to the very bound, a larger one below it."""
+    """Two rows that differ by their second feature: w = (0, R) attains the bound, a larger one falls below it."""
     problem = Problem([[1.0, apart], [1.0, -apart]], [1, -1], 0.0, flip_cost, norm, fit_intercept=fit_intercept)
     dual = dual_point(problem, [0.5, 0.5], reference=np.array([0.0, reference]))
     if math.isinf(dual.weight_bound):
@@ -236,7 +236,7 @@ def test_sparse_rows_give_the_same_certificate(fit_intercept):
     assert compressed.lower_bound == pytest.approx(dense.lower_bound, rel=1e-12)
 
 
-def test_the_multipliers_of_the_caller_stay_as_they_are():
+def test_the_given_multipliers_are_not_modified():
     alpha, beta = np.full(4, 3.0), np.full(4, -1.0)
     for l2, radius in ((0.0, 0.1), (1.0, 0.1), (0.0, 0.0)):
         dual = dual_point(Problem(X, Y, radius=radius, l2=l2, fit_intercept=True), alpha, beta)
@@ -262,8 +262,8 @@ def test_extreme_ridges_do_not_break_the_bound(l2):
         ({"flip_dual": np.zeros((4, 1))}, r"flip_dual must have one entry per row of the problem \(4\)"),
         ({"weights": [1.0, 2.0, 3.0]}, r"weights must have one entry per feature \(2\), got shape \(3,\)"),
         ({"weights": [1.0, math.nan]}, "weights has NaN or infinite entries"),
-        ({"intercept": math.inf}, "intercept=inf is not possible"),
-        ({"intercept": 1.0}, "0 where fit_intercept=False"),
+        ({"intercept": math.inf}, "intercept must be finite.*got intercept=inf"),
+        ({"intercept": 1.0}, "0 if fit_intercept=False, got intercept=1.0"),
     ],
 )
 def test_bad_points_are_refused(arguments, message):
@@ -271,7 +271,7 @@ def test_bad_points_are_refused(arguments, message):
         certify(Problem(X, Y), **{"weights": [1.0, 2.0], **arguments})
 
 
-def test_a_primal_point_carries_its_best_price():
+def test_a_primal_point_has_the_optimal_price():
     problem = Problem(X, Y, radius=0.1, flip_cost=0.5, norm=1, l2=0.3, fit_intercept=True)
     point = primal_point(problem, [1.0, -2.0], 0.5)
     assert (

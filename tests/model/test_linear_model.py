@@ -1,4 +1,4 @@
-"""Classifiers of any origin, read as one linear decision."""
+"""Reading one linear decision function from any classifier."""
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ def three():
 
 
 @pytest.mark.parametrize("model", MULTICLASS, ids=lambda model: type(model).__name__)
-def test_a_class_is_judged_against_the_rest_by_its_own_decision_value(model, three):
+def test_a_class_is_evaluated_against_the_rest_by_its_own_decision_value(model, three):
     rows, y = three
     fitted = model.fit(rows, y)
     for k, label in enumerate(CLASSES):
@@ -73,7 +73,7 @@ def test_the_distribution_of_a_class_against_the_rest(three):
     assert distribution.expected_loss == pytest.approx(worst_case_risk(model, rows, y, **ball), rel=1e-10)
 
 
-def test_two_classes_have_one_decision_whatever_is_called_positive(three):
+def test_two_classes_have_one_decision_for_either_positive_label(three):
     rows, y = three[0][:60], three[1][:60]
     model = OneVsRestClassifier(LinearSVC()).fit(rows, y)
     expected = worst_case_risk(LinearSVC().fit(rows, y), rows, y, radius=0.1)
@@ -122,7 +122,7 @@ def test_the_ball_is_by_default_that_of_the_model(kind, three):
     assert worst_case_risk(model, rows, y, sample_weight=weights) == pytest.approx(last.objective_, rel=1e-9)
     for loss in ("hinge", "zero-one"):
         assert worst_case_risk(model, rows, y, loss=loss) == worst_case_risk(model, rows, y, loss=loss, **ball)
-    for given in ({"radius": 0.4}, {"flip_cost": 0.1}, {"flip_cost": np.inf, "norm": 2}):  # what is given counts
+    for given in ({"radius": 0.4}, {"flip_cost": 0.1}, {"flip_cost": np.inf, "norm": 2}):  # given values win
         mixed = worst_case_risk(model, rows, y, **{**ball, **given})
         assert worst_case_risk(model, rows, y, **given) == mixed != worst_case_risk(model, rows, y)
     distribution = worst_case_distribution(model, rows, y)
@@ -130,7 +130,7 @@ def test_the_ball_is_by_default_that_of_the_model(kind, three):
     assert distribution.transport_cost == pytest.approx(last.radius_, rel=1e-9)
 
 
-def test_other_models_need_a_radius_and_have_usual_prices(three):
+def test_other_models_need_a_radius_and_use_the_default_costs(three):
     rows, y = three[0][:60], three[1][:60] == "ant"
     linear = LinearSVC().fit(rows, y)
     result = solve(Problem(rows, y, radius=0.2, flip_cost=3.0, norm=1))
@@ -165,7 +165,7 @@ def test_arrays_take_the_positive_label_by_name(three):
         worst_case_risk((coef, intercept), rows, y, radius=0.1, positive="cow")
 
 
-def test_a_search_is_read_through(three):
+def test_the_best_estimator_of_a_search_is_used(three):
     rows, y = three
     search = GridSearchCV(make_pipeline(StandardScaler(), LinearSVC()), {"linearsvc__C": [0.1, 1.0]}, cv=2)
     search.fit(rows, y)
@@ -173,7 +173,7 @@ def test_a_search_is_read_through(three):
     assert worst_case_risk(search, rows, y, radius=0.1, positive="ant") == expected
 
 
-def test_data_frames_are_read_and_strange_columns_refused(three):
+def test_data_frames_are_accepted_and_unknown_columns_rejected(three):
     rows, y = three
     frame = pd.DataFrame(rows, columns=["a", "b", "c"])
     model = LinearSVC().fit(frame, y)
@@ -181,11 +181,11 @@ def test_data_frames_are_read_and_strange_columns_refused(three):
     assert worst_case_risk(model, frame, pd.Series(y), radius=0.1, positive="ant") == expected
     with pytest.raises(ValueError, match=r"only their order differs.*\['a', 'b', 'c'\]"):
         worst_case_risk(model, frame[["b", "a", "c"]], y, radius=0.1, positive="ant")
-    with pytest.raises(ValueError, match=r"other columns than the model was fitted with: 'z'"):
+    with pytest.raises(ValueError, match=r"different columns from those the model was fitted with: 'z'"):
         worst_case_risk(model, frame.rename(columns={"a": "z"}), y, radius=0.1, positive="ant")
 
 
-def test_decisions_that_do_not_exist_are_refused(three):
+def test_missing_decision_functions_are_rejected(three):
     rows, y = three
     with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive='ant'"):
         audit_data(LinearSVC().fit(rows, y), rows, y)
@@ -195,5 +195,5 @@ def test_decisions_that_do_not_exist_are_refused(three):
         audit_data(SVC(kernel="linear").fit(rows, y), rows, y, positive="ant")
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no coef_"):
         audit_data(DecisionTreeClassifier().fit(rows, y), rows, y, positive="ant")
-    with pytest.raises(ValueError, match=r"separates 3 classes: give one row, \(coef\[k\], intercept\[k\]\)"):
+    with pytest.raises(ValueError, match=r"separates 3 classes: pass one row, \(coef\[k\], intercept\[k\]\)"):
         audit_data((np.ones((3, 3)), np.ones(3)), rows, y, positive="ant")

@@ -31,7 +31,7 @@ def test_norm_for_translates_p_into_q(given_norm, p, q):
 
 
 @pytest.mark.parametrize("wrong", [3, 0, -1, 1.5, "two", None, math.nan, [2]])
-def test_norm_for_refuses_others(wrong):
+def test_norm_for_rejects_others(wrong):
     with pytest.raises(ValueError, match="norm must be 1, 2 or inf"):
         norm_for(wrong)
 
@@ -45,7 +45,7 @@ def test_the_dual_norm_measures_weights_as_shifts_are_measured():
     assert all(norm.dual.dual == norm for norm in NORMS)
 
 
-def test_kernels_know_norms_by_different_numbers():
+def test_norms_have_different_codes_in_kernels():
     assert {norm.q: norm.code for norm in NORMS} == {1: epigraph.ONE, 2: epigraph.TWO, math.inf: epigraph.INFINITY}
 
 

@@ -1,4 +1,4 @@
-"""The problem: what it accepts and refuses, what it copies, and its objective against plain formulas."""
+"""The problem: what it accepts and rejects, what it copies, and its objective compared with plain formulas."""
 
 import dataclasses
 import math
@@ -55,7 +55,7 @@ def test_the_larger_of_any_two_labels_is_positive(labels, negative, positive):
         (np.array(["a", 1, "a"], dtype=object), TypeError, "cannot be compared"),
     ],
 )
-def test_bad_labels_are_refused(labels, error, message):
+def test_bad_labels_are_rejected(labels, error, message):
     with pytest.raises(error, match=message):
         Problem(X[:3], labels)
 
@@ -114,12 +114,12 @@ def test_a_repeated_row_counts_like_a_larger_weight(problem, times, data):
         ([1, 1, 1, 1, math.inf], ValueError, "sample_weight has inf at row 4"),
         ([0, 0, 0, 0, 0], ValueError, "0 for every row: at least one row of each class"),
         ([1, 1, 1], ValueError, "X has 5 rows, sample_weight has shape"),
-        ([1, 0, 1, 0, 1], ValueError, "Only the label 1 is left .* each class needs a positive weight"),
-        (["a"] * 5, TypeError, "sample_weight must hold real numbers"),
-        ([1j] * 5, TypeError, "sample_weight must hold real numbers"),
+        ([1, 0, 1, 0, 1], ValueError, "Only the label 1 remains .* each class needs a positive weight"),
+        (["a"] * 5, TypeError, "sample_weight must contain real numbers"),
+        ([1j] * 5, TypeError, "sample_weight must contain real numbers"),
     ],
 )
-def test_bad_weights_are_refused(weights, error, message):
+def test_bad_weights_are_rejected(weights, error, message):
     with pytest.raises(error, match=message):
         Problem(X, Y, sample_weight=weights)
 
@@ -128,7 +128,7 @@ def test_bad_weights_are_refused(weights, error, message):
 
 
 class FrameLike:
-    """Stands for a data frame: an array only by request."""
+    """Mimics a data frame: converted to an array only on request."""
 
     def __init__(self, values):
         self._values = values
@@ -231,7 +231,7 @@ def test_dense_and_sparse_agree(problem, data):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_rows_are_walked_through_in_blocks(monkeypatch, container):
+def test_rows_are_processed_in_blocks(monkeypatch, container):
     reference = Problem(X, Y, norm=1)
     monkeypatch.setattr(validation, "BLOCK_BYTES", 48)
     assert len(list(validation.row_blocks(X))) == 3
@@ -246,14 +246,14 @@ def test_rows_are_walked_through_in_blocks(monkeypatch, container):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_dense_array_is_used_where_it_is(dtype):
+def test_a_dense_array_is_not_copied(dtype):
     given_rows = X.astype(dtype)
     problem = Problem(given_rows, Y)
     assert np.shares_memory(problem.X, given_rows)
     assert given_rows.flags.writeable and not problem.X.flags.writeable
 
 
-def test_a_read_only_memory_map_is_used_where_it_is(tmp_path):
+def test_a_read_only_memory_map_is_not_copied(tmp_path):
     np.save(tmp_path / "rows.npy", X)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     problem = Problem(mapped, Y)
@@ -262,7 +262,7 @@ def test_a_read_only_memory_map_is_used_where_it_is(tmp_path):
 
 
 @pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
-def test_a_canonical_csr_array_is_used_where_it_is(container):
+def test_a_canonical_csr_array_is_not_copied(container):
     given_rows = container(X)
     problem = Problem(given_rows, Y)
     for part in ("data", "indices", "indptr"):
@@ -277,7 +277,7 @@ def test_replace_copies_no_data():
 
 
 def snapshot(rows):
-    """Return copies of all that a caller can see of an array."""
+    """Return copies of everything that a caller can see of an array."""
     if not sparse.issparse(rows):
         return [np.array(rows), rows.flags.writeable, rows.flags.f_contiguous]
     if rows.format == "coo":
@@ -290,7 +290,7 @@ def snapshot(rows):
     "name",
     ["integers", "float32", "Fortran", "csr", "csr messy", "csr matrix messy", "csc of messy", "coo with duplicates"],
 )
-def test_the_data_of_the_caller_stay_as_they_are(name):
+def test_the_given_data_are_not_modified(name):
     given_rows, labels, weights = CONTAINERS[name](X), Y.copy(), np.array([1.0, 2.0, 0.0, 1.0, 1.0])
     before = snapshot(given_rows)
     problem = Problem(given_rows, labels, sample_weight=weights, fit_intercept=True)
@@ -301,13 +301,13 @@ def test_the_data_of_the_caller_stay_as_they_are(name):
     assert weights.tolist() == [1, 2, 0, 1, 1] and weights.flags.writeable
 
 
-# Features that are refused
+# Invalid features
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csc_array])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (3, 0), (4, 2)])
-def test_an_entry_that_is_no_number_is_named_with_its_place(container, value, i, j):
+def test_errors_give_the_position_of_a_non_finite_entry(container, value, i, j):
     spoilt = X.copy()
     spoilt[i, j] = value
     with pytest.raises(ValueError, match=f"X has {value} at row {i}, column {j}: impute or drop"):
@@ -327,11 +327,11 @@ def test_an_entry_that_is_no_number_is_named_with_its_place(container, value, i,
         (X * 1j, TypeError, "complex128: take the real part"),
         (sparse.csr_array(X * 1j), TypeError, "complex128: take the real part"),
         (X.astype(object), TypeError, r"dtype object: convert it .*X.astype\(float\)"),
-        (X.astype(str), TypeError, "must hold real numbers"),
-        (X.astype("datetime64[s]"), TypeError, "must hold real numbers"),
+        (X.astype(str), TypeError, "must contain real numbers"),
+        (X.astype("datetime64[s]"), TypeError, "must contain real numbers"),
     ],
 )
-def test_bad_features_are_refused(rows, error, message):
+def test_bad_features_are_rejected(rows, error, message):
     with pytest.raises(error, match=message):
         Problem(rows, Y)
 
@@ -360,7 +360,7 @@ def test_bad_features_are_refused(rows, error, message):
         ({"norm": math.nan}, ValueError, "got norm=nan"),
     ],
 )
-def test_bad_parameters_are_refused(parameters, error, message):
+def test_bad_parameters_are_rejected(parameters, error, message):
     with pytest.raises(error, match=message):
         Problem(X, Y, **parameters)
     with pytest.raises(error, match=message):

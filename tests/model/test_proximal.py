@@ -460,7 +460,7 @@ def test_units_of_the_features_do_not_matter(norm, data, exponent):
 
 @for_each_norm
 @given(data=st.data())
-def test_trusted_labels_are_the_limit_of_dear_flips(norm, data):
+def test_trusted_labels_are_the_limit_of_expensive_flips(norm, data):
     """A finite price at which flipping does not pay at the solution changes nothing."""
     trusted = replace(data.draw(cases(norm)), kappa=math.inf)
     step = trusted.solve()
@@ -513,7 +513,7 @@ def take_extreme_steps():
 
 
 def test_extreme_steps_end():
-    """In a process of its own, so that a step without end fails this test instead of stopping all of them."""
+    """In a separate process, so that a step that does not end fails only this test instead of blocking all of them."""
     code = "from model import test_proximal; print(test_proximal.take_extreme_steps())"
     assert int(run_python(code, timeout=120)) == 3 * 3**3 * 5 * 3 * 2 * 2
 
@@ -530,7 +530,7 @@ def test_a_pass_over_real_rows_is_optimal_in_every_step(norm, load_dataset):
         w, b, level = step.weights, step.intercept, step.radius_price
 
 
-# --- what is handed in ------------------------------------------------------------------------------------------------
+# --- arguments --------------------------------------------------------------------------------------------------------
 
 GOOD = {
     "x": [1.0, 2.0],

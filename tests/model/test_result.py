@@ -1,4 +1,4 @@
-"""What a run returns: figures, history, JSON, and how it prints."""
+"""The result of a run: values, history, JSON and printing."""
 
 import copy
 import json
@@ -100,7 +100,7 @@ def test_a_result_goes_to_json_and_back(result):
     assert back["history"] == json.loads(result.history.to_json())
 
 
-def test_json_knows_no_infinity():
+def test_infinity_is_null_in_json():
     def refuse(name):
         raise AssertionError(f"{name} is not JSON")
 
@@ -141,6 +141,6 @@ def test_every_status_has_a_name_and_a_sentence():
     assert all(len(status.message.split()) >= 4 for status in Status)
 
 
-def test_progress_knows_its_gap():
+def test_progress_has_a_gap():
     progress = Progress(iteration=2, time=0.1, objective=0.75, lower_bound=0.5, radius_price=math.pi)
     assert progress.gap == 0.25

@@ -5,7 +5,7 @@ from drsvm.model import risk
 
 
 def prices_by_full_sort(margins, weights, norm_of_weights, radii, flip_cost):
-    """The same quantile, found by looking at every breakpoint."""
+    """The same quantile, found by checking every breakpoint."""
     breakpoints = np.minimum(2 * margins, 1 + margins) / flip_cost
     candidates = np.sort(np.append(breakpoints[breakpoints > norm_of_weights], norm_of_weights))
     order = np.argsort(breakpoints)

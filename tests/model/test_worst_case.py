@@ -162,7 +162,7 @@ def as_dense(rows):
 
 
 def check_distribution(distribution, model, X, y, slack=1e-3, *, radius, flip_cost, norm, sample_weight=None):
-    """Recompute from features and labels alone what the distribution claims of itself."""
+    """Recompute the attributes of the distribution from features and labels alone."""
     w, b = model
     n = len(y)
     weights = np.full(n, 1 / n) if sample_weight is None else sample_weight / sample_weight.sum()
@@ -193,7 +193,7 @@ def check_distribution(distribution, model, X, y, slack=1e-3, *, radius, flip_co
 
 
 @given(audits())
-def test_the_distribution_is_what_it_says(audit):
+def test_the_attributes_of_the_distribution_are_correct(audit):
     model, X, y, ball = audit
     distribution = worst_case_distribution(model, X, y, **ball)
     check_distribution(distribution, model, X, y, **ball)
@@ -282,7 +282,7 @@ def test_a_distribution_prints_readably():
     assert "atoms" in text and "flips" in text and "attained" in text
 
 
-def test_the_data_of_the_caller_stay_as_they_are():
+def test_the_given_data_are_not_modified():
     rows = np.asfortranarray(X)
     distribution = worst_case_distribution(MODEL, rows, Y, radius=3.0, flip_cost=2.0)
     distribution.features[:] = 0.0
@@ -329,7 +329,7 @@ def test_linear_models_of_scikit_learn_are_read(model, container, labelled):
     assert check.expected_loss == pytest.approx(by_hand, rel=1e-10)
 
 
-def test_a_pipeline_is_judged_behind_its_transformers(labelled):
+def test_a_pipeline_is_evaluated_after_its_transformers(labelled):
     rows, y = labelled
     pipeline = make_pipeline(StandardScaler(), LinearSVC()).fit(rows, y)
     scaled = pipeline[0].transform(rows)
@@ -356,7 +356,7 @@ def test_one_class_of_the_data_is_enough_for_a_model_that_knows_both(labelled):
     assert worst_case_risk(MODEL, X[:2], [1, 1], radius=0.1) > 0
 
 
-def test_a_column_of_labels_is_as_good_as_a_row():
+def test_a_column_of_labels_is_accepted():
     expected = worst_case_risk(MODEL, X, Y, radius=0.1)
     assert worst_case_risk(MODEL, X, Y[:, None], radius=0.1) == expected
     assert worst_case_risk(MODEL, X, Y > 0, radius=0.1) == expected
@@ -365,7 +365,7 @@ def test_a_column_of_labels_is_as_good_as_a_row():
     assert worst_case_risk([MODEL[0].tolist(), 0.1], X.tolist(), Y.tolist(), radius=0.1) == expected
 
 
-def test_models_that_cannot_be_judged_are_refused(labelled):
+def test_unsuitable_models_are_rejected(labelled):
     rows, y = labelled
     with pytest.raises(TypeError, match=r"LinearSVC has no coef_ \(is it fitted\?\)"):
         worst_case_risk(LinearSVC(), rows, y, radius=0.1)
@@ -376,11 +376,11 @@ def test_models_that_cannot_be_judged_are_refused(labelled):
     three = LinearSVC().fit(StandardScaler().fit_transform(rows), np.arange(60) % 3)
     with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive=0"):
         worst_case_risk(three, rows, y, radius=0.1)
-    with pytest.raises(ValueError, match=r"y has the label 'sideways', but the model knows .*'down', 'up'"):
+    with pytest.raises(ValueError, match=r"y has the label 'sideways', but the model only knows .*'down', 'up'"):
         worst_case_risk(
             LogisticRegression().fit(rows / 100, y), rows, np.where(y == "up", "up", "sideways"), radius=0.1
         )
-    with pytest.raises(ValueError, match="y has the label 7, but the model knows"):
+    with pytest.raises(ValueError, match="y has the label 7, but the model only knows"):
         worst_case_risk(LogisticRegression().fit(rows / 100, y == "up"), rows, np.arange(60) % 2 * 7, radius=0.1)
 
 
@@ -407,12 +407,12 @@ def test_models_that_cannot_be_judged_are_refused(labelled):
     ],
 )
 @pytest.mark.parametrize("audit", [worst_case_risk, worst_case_distribution])
-def test_bad_input_is_refused(audit, arguments, error, message):
+def test_bad_input_is_rejected(audit, arguments, error, message):
     with pytest.raises(error, match=message):
         audit(**{"model": MODEL, "X": X, "y": Y, "radius": 0.1, **arguments})
 
 
-def test_bad_loss_and_slack_are_refused():
+def test_bad_loss_and_slack_are_rejected():
     with pytest.raises(ValueError, match="loss must be 'hinge' or 'zero-one', got loss='log'"):
         worst_case_risk(MODEL, X, Y, radius=0.1, loss="log")
     with pytest.raises(ValueError, match="slack must be positive"):

@@ -1,4 +1,4 @@
-"""Model files: they give back the same classifier, are refused when in doubt, and are written whole or not at all."""
+"""Model files: they restore the same classifier, are rejected when in doubt, and are written atomically."""
 
 import functools
 import hashlib
@@ -37,7 +37,7 @@ def data(n_classes=2, n=90):
 
 
 def dumped(content):
-    """Return an archive that names classes as a model file does, whatever is in it."""
+    """Return an archive of any content that names classes as a model file does."""
     return archives.with_public_names(skops_io.dumps(content), names.defining_home)
 
 
@@ -52,7 +52,7 @@ def file(tmp_path):
 
 @pytest.fixture
 def refusal(file):
-    """Return a function that writes a file and returns the message with which it is refused."""
+    """Return a function that writes a file and returns the error message of loading it."""
 
     def refusal(content):
         file.write_bytes(content)
@@ -80,7 +80,7 @@ def saved(file):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("steps", [[], [StandardScaler()], [SimpleImputer(), MaxAbsScaler()]], ids=len)
-def test_a_model_comes_back_as_it_was(file, n_classes, steps):
+def test_a_model_is_restored(file, n_classes, steps):
     X, y = data(n_classes)
     model = make_pipeline(*steps, WassersteinSVC(class_weight="balanced")).fit(X, y)
     save_model(model, file, {"note": ["x", 1, None], "nested": {"a": 0.5}})
@@ -92,7 +92,7 @@ def test_a_model_comes_back_as_it_was(file, n_classes, steps):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_certificate_comes_back(file, n_classes):
+def test_the_certificate_is_restored(file, n_classes):
     model = WassersteinSVC().fit(*data(n_classes))
     save_model(model, file)
     loaded = load_model(file)
@@ -103,7 +103,7 @@ def test_the_certificate_comes_back(file, n_classes):
     assert loaded.gap_ == model.gap_ if n_classes == 2 else np.array_equal(loaded.gap_, model.gap_)
 
 
-def test_a_search_comes_back_with_its_scores(file):
+def test_a_search_is_restored_with_its_scores(file):
     X, y = data()
     search = WassersteinSVCCV(radii=[0.05, 0.1], flip_costs=[1.0], cv=2).fit(X, y)
     save_model(search, file)
@@ -113,7 +113,7 @@ def test_a_search_comes_back_with_its_scores(file):
     np.testing.assert_array_equal(loaded.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
 
 
-def test_saving_leaves_the_model_alone(file):
+def test_saving_does_not_modify_the_model(file):
     model = make_pipeline(WassersteinSVC()).fit(*data())
     result = model[-1].result_
     save_model(model, file)
@@ -184,7 +184,7 @@ def test_models_of_version_0_1_0(file, name, n_classes, note, model):
     assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
     np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
-    save_model(loaded, file)  # a file of today
+    save_model(loaded, file)  # in the current format
     np.testing.assert_array_equal(load_model(file).predict(X), fitted.predict(X))
 
 
@@ -215,19 +215,19 @@ def test_a_model_outlives_a_move_of_its_class(saved, file, monkeypatch):
     assert type(load_model(file)) is WassersteinSVC
 
 
-def test_modules_that_define_a_class_are_no_names_of_it(refusal):
-    """A name has one spelling: neither today's modules nor those of other formats are taken for it."""
+def test_defining_modules_are_not_accepted_as_names(refusal):
+    """A class has one name: neither its current module nor those of other formats are accepted."""
     archive = skops_io.dumps({"model": WassersteinSVC().fit(*data()), "metadata": {}})
     for version in (1, FORMAT):
-        assert "holds drsvm.learn.estimators.WassersteinSVC" in refusal(with_checksum(archive, version))
+        assert "contains drsvm.learn.estimators.WassersteinSVC" in refusal(with_checksum(archive, version))
     old = archive_of((FILES / "pipeline-0.1.0.drsvm").read_bytes())
-    assert "holds drsvm.estimators.WassersteinSVC" in refusal(with_checksum(old, FORMAT))
+    assert "contains drsvm.estimators.WassersteinSVC" in refusal(with_checksum(old, FORMAT))
 
 
-# --- refusals -----------------------------------------------------------------------------------------------------
+# --- rejection ----------------------------------------------------------------------------------------------------
 
 
-def test_files_that_are_no_models(refusal, tmp_path):
+def test_files_that_are_not_models(refusal, tmp_path):
     for content in (b"", b"drsvm", b"a,b\n1,2\n", b"drsvm-model \n", b"drsvm-model x sha256:0\n", os.urandom(500)):
         assert "is not a drsvm model" in refusal(content)
     with pytest.raises(ModelFileError, match="there is no such file"):
@@ -264,11 +264,11 @@ def test_a_file_of_a_newer_version(refusal, saved):
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_types_outside_the_list_are_refused(refusal, content, named):
+def test_types_outside_the_list_are_rejected(refusal, content, named):
     for wrapped in (content, {"model": WassersteinSVC().fit(*data()), "metadata": {"a": [content]}}):
         for version in (1, FORMAT):
             message = refusal(with_checksum(dumped(wrapped), version))
-            assert re.search(named, message) and "refused" in message
+            assert re.search(named, message) and "rejected" in message
 
 
 def rewritten(archive, change):
@@ -281,7 +281,7 @@ def rewritten(archive, change):
     return out.getvalue()
 
 
-def test_an_allowed_type_built_in_another_way_is_refused(refusal):
+def test_an_allowed_type_built_in_another_way_is_rejected(refusal):
     def change(schema):
         node = {"__class__": "str", "__module__": "builtins", "__loader__": "FunctionNode", "content": "x"}
         return json.dumps({**schema, "extra": [[{"deep": node}]]})
@@ -290,8 +290,8 @@ def test_an_allowed_type_built_in_another_way_is_refused(refusal):
     assert "builtins.str (FunctionNode)" in refusal(with_checksum(archive))
 
 
-def test_no_code_of_a_refused_file_runs(refusal, tmp_path):
-    """A node that would call a function of a module that leaves a trace when imported."""
+def test_no_code_of_a_rejected_file_runs(refusal, tmp_path):
+    """A node that would call a function of a module whose import leaves a trace."""
     (tmp_path / "trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\ndef go(*args): pass\n")
 
     def change(schema):
@@ -319,7 +319,7 @@ def test_no_code_of_a_refused_file_runs(refusal, tmp_path):
     ],
     ids=str,
 )
-def test_allowed_types_that_make_no_model(refusal, content):
+def test_allowed_types_that_are_not_a_model(refusal, content):
     assert "not that of a drsvm model" in refusal(with_checksum(dumped(content)))
 
 
@@ -366,21 +366,21 @@ def test_hostile_archives(refusal, saved, kind):
     archive = {
         "deep": schema_only("[" * 200_000),
         "encrypted": with_field(small, 6, 8, 1),
-        "bad stream": small[:41] + b"\x07" + small[42:],  # a block of no known type, behind header and name
+        "bad stream": small[:41] + b"\x07" + small[42:],  # a block of unknown type, after header and name
         "pickled array": with_pickled_array(saved[saved.index(b"\n") + 1 :]),
     }[kind]
     message = refusal(with_checksum(archive))
     assert "its content is not that of a drsvm model" in message and "allow_pickle" not in message
 
 
-def test_archives_that_are_none(refusal):
+def test_malformed_archives(refusal):
     assert "not that of a drsvm model" in refusal(with_checksum(b"no zip"))
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
     assert "not that of a drsvm model" in refusal(with_checksum(empty.getvalue()))
 
 
-def test_the_extra_is_named(file, monkeypatch):
+def test_a_missing_dependency_names_the_extra(file, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(ImportError, match=r"pip install 'drsvm\[cli\]'"):
         save_model(WassersteinSVC().fit(*data()), file)
@@ -416,7 +416,7 @@ def first_array(archive):
 
 
 @pytest.mark.parametrize("member", ["an array", "schema.json", "something else"])
-def test_a_file_that_would_unpack_to_a_lot_is_refused_before_it_is(refusal, saved, monkeypatch, member):
+def test_a_file_that_would_unpack_to_a_lot_is_rejected_before_unpacking(refusal, saved, monkeypatch, member):
     monkeypatch.setattr(archives, "SMALL", 1 << 20)
     monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
     archive = archive_of(saved)
@@ -427,7 +427,7 @@ def test_a_file_that_would_unpack_to_a_lot_is_refused_before_it_is(refusal, save
     assert "would unpack to 21 MB" in message and "times the size of the file" in message
 
 
-def test_a_long_schema_is_refused_before_it_is_parsed(refusal, saved, monkeypatch):
+def test_a_long_schema_is_rejected_before_it_is_parsed(refusal, saved, monkeypatch):
     monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
     monkeypatch.setattr(json, "loads", None)
     text = b"[" + b"[]," * (1 << 20) + b"[]]"
@@ -436,8 +436,8 @@ def test_a_long_schema_is_refused_before_it_is_parsed(refusal, saved, monkeypatc
     )
 
 
-def test_a_directory_that_lies_is_not_believed():
-    """A member of 64 MB that claims 100 bytes, with the right checksum for these."""
+def test_members_are_read_only_up_to_the_size_in_the_directory():
+    """A member of 64 MB with a given size of 100 bytes and the right checksum for these."""
     archive = bytearray(with_members(schema_only("{}"), **{"7.npy": bytes(64 << 20)}))
     for signature, crc, size in ((b"PK\x03\x04", 14, 22), (b"PK\x01\x02", 16, 24)):
         start = archive.rindex(signature)
@@ -453,7 +453,7 @@ def test_a_directory_that_lies_is_not_believed():
         assert opened.read("7.npy") == bytes(100)
 
 
-def test_a_sparse_matrix_counts_with_what_it_unpacks_to(refusal, monkeypatch):
+def test_the_unpacked_size_of_a_sparse_matrix_counts(refusal, monkeypatch):
     monkeypatch.setattr(archives, "SMALL", 1 << 20)
     inner = with_members(schema_only("{}"), **{"data.npy": bytes(20 << 20)})
     archive = with_members(schema_only("{}"), zipfile.ZIP_STORED, **{"7.npz": inner})
@@ -461,21 +461,21 @@ def test_a_sparse_matrix_counts_with_what_it_unpacks_to(refusal, monkeypatch):
 
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_what_cannot_be_unpacked_within_bounds_is_refused(refusal, compression):
+def test_other_compression_methods_are_rejected(refusal, compression):
     archive = with_members(schema_only("{}"), compression, **{"7.npy": bytes(1000)})
-    assert "compressed in a way that no drsvm model is" in refusal(with_checksum(archive))
+    assert "a compression method that drsvm models never use" in refusal(with_checksum(archive))
 
 
-def test_too_many_parts_and_parts_of_one_name(refusal, saved, monkeypatch):
+def test_too_many_parts_and_parts_with_the_same_name(refusal, saved, monkeypatch):
     out = io.BytesIO(archive_of(saved))
     with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("schema.json", "{}")
-    assert "two parts of the same name" in refusal(with_checksum(out.getvalue()))
+    assert "two parts with the same name" in refusal(with_checksum(out.getvalue()))
     monkeypatch.setattr(archives, "MEMBERS", 5)
     assert "parts; a drsvm model has at most 5" in refusal(saved)
 
 
-def test_one_array_for_many_objects_is_refused(refusal, saved):
+def test_one_array_for_many_objects_is_rejected(refusal, saved):
     def change(schema):
         node = {"__class__": "ndarray", "__module__": "numpy", "__loader__": "NdArrayNode", "type": "numpy"}
         arrays = [{**node, "file": "7.npy", "__id__": number} for number in range(1000)]
@@ -484,13 +484,13 @@ def test_one_array_for_many_objects_is_refused(refusal, saved):
     assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
 
 
-def test_references_that_multiply_are_refused(refusal):
-    """Forty lists, each of which names the one before twice: a walk over all of them would never end."""
+def test_references_that_multiply_are_rejected(refusal):
+    """Forty lists, each of which refers to the previous one twice: visiting all of them would never end."""
     bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
     node = {**bare, "__id__": 1}
     for number in range(2, 42):
         node = {**bare, "content": [node, {**bare, "__id__": number - 1}], "__id__": number}
-    assert "over and over" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
+    assert "far more often" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
 
 
 def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
@@ -504,7 +504,7 @@ def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
         assert "not that of a drsvm model" in message or "a size in it is wrong" in message
 
 
-def test_a_model_that_shrinks_too_much_is_saved_uncompressed(file, monkeypatch):
+def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatch):
     for name, value in {"RATIO": 2, "SMALL": 0, "SMALL_TEXT": 0}.items():
         monkeypatch.setattr(archives, name, value)
     X, y = data()
