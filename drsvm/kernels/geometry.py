@@ -66,7 +66,7 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
-@kernel(inner=True, fastmath=FAST)
+@kernel(inner=True, forceinline=True, fastmath=FAST)
 def _weights_excess(weights, limit):
     total = count = 0.0
     for j in range(weights.size):
@@ -92,7 +92,7 @@ def _rest_excess_for(rest, limit):
     return found[getattr(rest, "instance_class", None)]
 
 
-@kernel(inner=True, fastmath=FAST)
+@kernel(inner=True, forceinline=True, fastmath=FAST)
 def _row_excess(row, entries, shift, limit):
     total = above = 0.0
     if row is None:
@@ -104,7 +104,7 @@ def _row_excess(row, entries, shift, limit):
     return total, above
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def threshold(geometry, shift, factor, target, slack, guess, limit):
     """Return x ≥ 0 with Σ_j (|a_j| − factor·x)₊ = target + slack·x (0 if there is none).
 
@@ -128,7 +128,7 @@ def threshold(geometry, shift, factor, target, slack, guess, limit):
     return x, total, rest, number
 
 
-@kernel(inner=True, fastmath=FAST)
+@kernel(inner=True, forceinline=True, fastmath=FAST)
 def _row_sums(row, entries, shift, limit):
     """Return z·clip(a), z·(a − clip(a)), and Σ ±z_j and Σ z_j² over the entries outside the limits."""
     clipped = outside = signed = square = 0.0
@@ -146,7 +146,7 @@ def _row_sums(row, entries, shift, limit):
     return clipped, outside, signed, square
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _euclidean_point(step, geometry, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
@@ -172,7 +172,7 @@ def _euclidean_point(step, geometry, delta, sigma2, towards, ball):
     return Point(margin + factor * inner, level, slope, level_slope, 0.0, 0.0)
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _box_point(step, geometry, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
@@ -189,7 +189,7 @@ def _box_point(step, geometry, delta, sigma2, towards, ball):
     return Point(margin, level, margin_slope, level_slope, 0.0, 0.0)
 
 
-@kernel(inner=True, fastmath=SCALAR)
+@kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _diamond_point(step, geometry, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
