@@ -43,11 +43,11 @@ def extreme_instance(seed):
     """Return a small problem: features from 1e-12 to 1e12, parameters from 0 to huge, often degenerate data."""
     rng = np.random.default_rng((seed, 2))
     X, y = extreme_rows(rng)
-    if rng.random() < 0.3:
-        X = X.astype(np.float32)
+    single = rng.random() < 0.3
     flip_cost = float(rng.choice([0.0, 1e-8, 1e-3, 1.0, 1e3, 1e8, math.inf, math.inf, power(rng, -8, 8)]))
+    dense = X.astype(np.float32) if single else X
     return Problem(
-        sparse.csr_array(X) if rng.random() < 0.4 else X,
+        sparse.csr_array(X) if rng.random() < 0.4 else dense,  # kernels are compiled for each of these types
         y,
         radius=extreme_radius(rng, X, flip_cost),
         flip_cost=flip_cost,
@@ -193,7 +193,7 @@ def warm_up():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 3 == 0, 1, -1)
     for norm in NORMS:
-        for rows in (X, X.astype(np.float32)):
+        for rows in (X, X.astype(np.float32), sparse.csr_array(X)):
             problem = Problem(rows, y, radius=0.1, norm=norm, l2=0.1, fit_intercept=True)
             for solver in solvers_for(problem):
                 solve(problem, solver, tol=1e-3, max_iter=50)
