@@ -184,9 +184,10 @@ def test_a_priced_intercept_does_not_depend_on_the_origin(data, dtype):
     keep = np.r_[0:40, np.flatnonzero(y == "yes")]  # classes of unequal size
     X, y, weights = X[keep], y[keep], np.linspace(1.0, 2.0, len(keep))
     here = model(intercept_cost=0.5).fit(X.astype(dtype), y, weights)
-    moved = model(intercept_cost=0.5).fit((X + [20.0, -3.0, 0.0]).astype(dtype), y, weights)
+    shift = np.array([20.0, -3.0, 0.0])
+    moved = model(intercept_cost=0.5).fit((X + shift).astype(dtype), y, weights)
     np.testing.assert_allclose(moved.coef_, here.coef_, atol=1e-4)
-    np.testing.assert_allclose(moved.intercept_ + moved.coef_ @ [20.0, -3.0, 0.0], here.intercept_, atol=1e-3)
+    np.testing.assert_allclose(moved.intercept_ + moved.coef_ @ shift, here.intercept_, atol=1e-3)
     assert moved.objective_ == pytest.approx(here.objective_, abs=2e-6)
     centred = X - np.average(X, axis=0, weights=weights)
     expected = solve(Problem(centred, y, 0.1, 2.0, sample_weight=weights, fit_intercept=True, intercept_cost=0.5))
@@ -262,7 +263,7 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 
 
 def test_cross_validation_with_prices(data, frame):
-    X, y = data
+    _, y = data
     prices = {"intercept_cost": 1.0, "feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
     fixed = {"radii": [0.05, 0.2], "flip_costs": 2.0, "class_weight": None, "cv": 3, "selection": "best"}
     chosen = WassersteinSVCCV(**fixed, **prices).fit(frame + 10.0, y)
