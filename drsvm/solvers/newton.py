@@ -128,12 +128,12 @@ class WideSystem(NewtonSystem):
     most_refinements = 100
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideProducts):
-        self.samples, self.cone, self.rows = samples, cone, rows
+        self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
         assert samples.of_rows is not None
         self.h = samples.of_rows
-        self.d = len(cone.diagonal)
-        self.diagonal = cone.diagonal + ridge[: self.d]
-        self.intercept = len(samples.column) > self.d
+        self.d = rows.d
+        self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
+        self.intercept = len(ridge) > self.d
         self.root = 1.0 / np.sqrt(self._safe_diagonal())
         self.root_h = np.sqrt(self.h)
         inner = self.rows.gram(self.root)
@@ -153,17 +153,18 @@ class WideSystem(NewtonSystem):
     def _eliminate_border(self) -> None:
         """Form the Schur complement of the border (b, λ, rank-one part)."""
         d, samples, cone = self.d, self.samples, self.cone
-        columns = [samples.column[:d] + cone.column]
+        column = samples.column + cone.column
+        columns = [column[:d]]
         corner = [[samples.square + cone.square]]
         if self.intercept:
             columns.insert(0, samples.border[:d])
-            corner = [[samples.border[d], samples.column[d]], [samples.column[d], corner[0][0]]]
+            corner = [[samples.border[d] + cone.diagonal[d], column[d]], [column[d], corner[0][0]]]
         self.border_size = len(columns)
         if cone.vector is not None:
-            columns.append(cone.vector)
-            corner = [[*row, 0.0] for row in corner]
-            corner.append([0.0] * self.border_size + [-1.0 / cone.coefficient])
-            corner[-1][self.border_size - 1] = corner[self.border_size - 1][-1] = cone.vector_level
+            columns.append(cone.vector[:d])
+            outside = [*cone.vector[d:], cone.vector_level]
+            corner = [[*row, entry] for row, entry in zip(corner, outside, strict=True)]
+            corner.append([*outside, -1.0 / cone.coefficient])
         self.border = np.stack(columns, axis=1)
         self.inverse_border = np.stack([self._apply_inner(column) for column in columns], axis=1)
         self.schur = np.array(corner) - self.border.T @ self.inverse_border
@@ -182,20 +183,19 @@ class WideSystem(NewtonSystem):
         return np.append(inner - self.inverse_border @ outer, outer[: self.border_size])
 
     def multiply(self, x):
-        w, level = x[: self.d], x[-1]
-        b = x[self.d] if self.intercept else 0.0
-        curved = self.h * (self.rows.dot(w) + b)
+        point, level, d = x[:-1], x[-1], self.d
+        b = x[d] if self.intercept else 0.0
+        curved = self.h * (self.rows.dot(x[:d]) + b)
+        column = self.samples.column + self.cone.column
         product = np.empty(len(x))
-        product[: self.d] = self.rows.transposed_dot(curved) + self.diagonal * w + self.cone.column * level
+        product[:d] = self.rows.transposed_dot(curved) + self.diagonal * x[:d]
         if self.intercept:
-            product[self.d] = curved.sum()
-        product[:-1] += self.samples.column * level
-        product[-1] = (
-            self.samples.column @ x[:-1] + self.cone.column @ w + (self.samples.square + self.cone.square) * level
-        )
+            product[d] = curved.sum() + self.cone.diagonal[d] * b
+        product[:-1] += column * level
+        product[-1] = column @ point + (self.samples.square + self.cone.square) * level
         if self.cone.vector is not None:
-            along = self.cone.coefficient * (float(self.cone.vector @ w) + self.cone.vector_level * level)
-            product[: self.d] += along * self.cone.vector
+            along = self.cone.coefficient * (float(self.cone.vector @ point) + self.cone.vector_level * level)
+            product[:-1] += along * self.cone.vector
             product[-1] += along * self.cone.vector_level
         return product
 
