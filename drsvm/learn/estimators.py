@@ -396,7 +396,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
         self.radius_ = check_number(self.radius, "radius")
-        ball = self.radius_, self.flip_cost, self.norm, self.l2, self.fit_intercept
+        flip_cost: Any = self.flip_cost  # a number: a dict has been refused
+        ball = self.radius_, flip_cost, self.norm, self.l2, self.fit_intercept
         self._block_fits = [
             BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
         ]

@@ -140,30 +140,27 @@ def build_model(problem: Problem) -> Model:
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
     b = [sparse.csr_array(problem.signs[:, None])] if problem.fit_intercept else []
     losses = -sparse.eye_array(n, format="csr")
-    no_b = [None] * len(b)
     norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
     others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
 
     def row(w, b, level, t=None):
         return [w, *b, level, t, *others]
 
-    flips = np.flatnonzero(problem.can_flip)
+    flips, no_b = np.flatnonzero(problem.can_flip), [None] * len(b)
     blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
     if len(flips):
         levels = -problem.flip_costs[flips, None] / unit
         blocks.append(row(signed[flips], [column[flips] for column in b], levels, losses[flips]))
-    bounds = [-np.ones(n + len(flips))]
     blocks.append(row(None, no_b, None, losses))
-    bounds.append(np.zeros(n))
-    weight_rows = [*(row(rows, no_b, None) for rows in _sign_rows(problem)), *norm_rows]
-    blocks += weight_rows
-    bounds.append(np.zeros(sum(_height(block) for block in weight_rows)))
-    A = sparse.block_array(blocks, format="csc")
+    blocks += [row(rows, no_b, None) for rows in _sign_rows(problem)]
+    A = sparse.block_array([*blocks, *norm_rows], format="csc")
+    bound = np.zeros(A.shape[0])
+    bound[: n + len(flips)] = -1.0
     cost = np.zeros(A.shape[1])
     cost[d + len(b)] = problem.radius / unit
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
-    return Model(P, cost, A, np.concatenate(bounds), n_cone, unit)
+    return Model(P, cost, A, bound, n_cone, unit)
 
 
 def _with_norm(problem: Problem) -> bool:
@@ -183,10 +180,6 @@ class NormRows(NamedTuple):
 
     blocks: list[list[Any]]
     n_cone: int = 0  # number of rows that form a second-order cone
-
-
-def _height(block) -> int:
-    return next(part.shape[0] for part in block if part is not None)
 
 
 def _sign_rows(problem: Problem) -> list[sparse.csr_array]:
@@ -211,8 +204,7 @@ def _priced_parts(problem: Problem, unit: float) -> list[sparse.csr_array]:
     d = problem.n_features
     prices = np.ones(d) if problem.feature_cost is None else problem.feature_cost
     priced = np.flatnonzero(np.isfinite(prices))
-    b_priced = problem.fit_intercept and np.isfinite(problem.intercept_cost)
-    height = len(priced) + b_priced
+    height = len(priced) + problem.prices_intercept
     of_w = sparse.csr_array((1 / prices[priced], (np.arange(len(priced)), priced)), shape=(height, d))
     if not problem.fit_intercept:
         return [of_w]
@@ -271,7 +263,7 @@ def _cvxpy_norm(cp, problem: Problem, w, b, price) -> list[Any]:
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     finite = np.flatnonzero(np.isfinite(prices))
     priced = [cp.multiply(1 / prices[finite], w[finite])] if len(finite) else []
-    if problem.fit_intercept and np.isfinite(problem.intercept_cost):
+    if problem.prices_intercept:
         priced.append(b / problem.intercept_cost)
     return [price >= 0, *([cp.norm(cp.hstack(priced), problem.norm.q) <= price] if priced else [])]
 
