@@ -10,7 +10,7 @@ a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Scaling:
     vector: np.ndarray | None = None
     vector_level: float = 0.0
     coefficient: float = 0.0
+    outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """Features without norm and ridge, where others have them."""
 
     def add_to(self, matrix: np.ndarray) -> None:
         """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from scipy import sparse
 
-from drsvm.engines.cpu import THREAD_WORK, is_wide
+from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
 from drsvm.engines.threads import available_cores
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
@@ -94,7 +94,7 @@ def interior_point_pays(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior-point solver's matrix."""
     n, d = problem.X.shape
-    return n if is_wide(problem) else d
+    return n + len(free_features(problem)) if is_wide(problem) else d
 
 
 def interior_point_seconds(problem: Problem) -> float:
