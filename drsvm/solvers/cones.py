@@ -1,6 +1,7 @@
 """The constraint ‖w‖_q ≤ λ in the interior-point solver: slacks, multipliers and their part of the Newton equations.
 
-All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality conditions
+All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality
+conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 

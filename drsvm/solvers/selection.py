@@ -63,10 +63,10 @@ def preferences(problem: Problem) -> list[str]:
     """Return the names of the solvers that `auto` may pick, most promising first.
 
     The first is the interior-point solver, unless its matrix is too large or epochs may be faster; otherwise dual
-    coordinate ascent or, for norm=inf, working sets of features.
+    coordinate ascent or, for norm=inf, working sets of features. With prices, only a conic solver is left.
     """
     if problem.has_prices:
-        return ["interior-point", "conic"]
+        return ["interior-point", "conic"] if interior_point_fits(problem) else ["conic", "interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
