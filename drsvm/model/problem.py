@@ -225,6 +225,21 @@ class Problem:
         given = self.feature_cost is not None or self.monotonic_cst is not None
         return given or self.prices_intercept or isinstance(self.flip_cost, np.ndarray)
 
+    @property
+    def trusted_features(self) -> np.ndarray:
+        """Mask of the features that cannot shift, whose weights are outside the norm."""
+        return np.zeros(self.n_features, dtype=bool) if self.feature_cost is None else np.isinf(self.feature_cost)
+
+    def cost_of_flips(self, flip_dual) -> float:
+        """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
+        if isinstance(self.flip_cost, np.ndarray):
+            return float(np.where(self.can_flip, self.flip_cost, 0.0) @ flip_dual)
+        return self.flip_cost * float(flip_dual.sum()) if self.flips_possible else 0.0
+
+    def with_signs(self, w) -> np.ndarray:
+        """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
+        return w if self.monotonic_cst is None else np.where(self.monotonic_cst * w < 0, 0.0, w)
+
     def norm_of(self, w, b: float = 0.0) -> float:
         """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
         scaled = w if self.feature_cost is None else w / self.feature_cost
