@@ -31,14 +31,24 @@ WIDE_FROM = 1000
 """With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
 
+MOST_FREE = 300
+"""With more weights without norm and ridge than this, the d-sized system is used."""
+
+
 def is_wide(problem: Problem) -> bool:
     """Return whether to solve the system of the rows instead of that of the features.
 
-    It needs a norm or a ridge on every weight: features that cannot shift have neither without `l2`.
+    Weights without norm and ridge, those of features that cannot shift, cost as much there as a row.
     """
     n, d = problem.X.shape
-    trusted = problem.feature_cost is not None and bool(np.isinf(problem.feature_cost).any())
-    return n < d and d > WIDE_FROM and not (trusted and problem.l2 == 0)
+    return n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MOST_FREE, d - n)
+
+
+def free_features(problem: Problem) -> np.ndarray:
+    """Return the features that neither norm nor ridge holds, though they hold others."""
+    if problem.feature_cost is None or problem.l2 > 0:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
 @dataclass

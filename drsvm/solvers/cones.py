@@ -1,6 +1,7 @@
 """The constraint ‖w‖_q ≤ λ in the interior-point solver: slacks, multipliers and their part of the Newton equations.
 
-All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality conditions
+All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality
+conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 
@@ -10,7 +11,7 @@ a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Scaling:
     vector: np.ndarray | None = None
     vector_level: float = 0.0
     coefficient: float = 0.0
+    outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """Features without norm and ridge, where others have them."""
 
     def add_to(self, matrix: np.ndarray) -> None:
         """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""

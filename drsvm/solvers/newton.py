@@ -122,7 +122,8 @@ class WideSystem(NewtonSystem):
     """The Woodbury form, for n < d.
 
     With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
-    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½.
+    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features
+    that cannot shift have no D without a ridge: their weights are in the border as well.
     """
 
     most_refinements = 100
@@ -134,7 +135,9 @@ class WideSystem(NewtonSystem):
         self.d = rows.d
         self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
         self.intercept = len(ridge) > self.d
+        self.outside = cone.outside
         self.root = 1.0 / np.sqrt(self._safe_diagonal())
+        self.root[self.outside] = 0.0
         self.root_h = np.sqrt(self.h)
         inner = self.rows.gram(self.root)
         inner *= self.root_h
@@ -151,23 +154,33 @@ class WideSystem(NewtonSystem):
         return np.maximum(self.diagonal, least)
 
     def _eliminate_border(self) -> None:
-        """Form the Schur complement of the border (b, λ, rank-one part)."""
+        """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
         d, samples, cone = self.d, self.samples, self.cone
-        column = samples.column + cone.column
-        columns = [column[:d]]
-        corner = [[samples.square + cone.square]]
+        self.in_border = np.append(self.outside, np.arange(d, len(samples.column) + 1))
+        columns = [np.append(self._column_of(j), samples.column[j] + cone.column[j]) for j in self.outside]
         if self.intercept:
-            columns.insert(0, samples.border[:d])
-            corner = [[samples.border[d] + cone.diagonal[d], column[d]], [column[d], corner[0][0]]]
-        self.border_size = len(columns)
+            intercept = samples.border + np.append(np.zeros(d), cone.diagonal[d])
+            columns.append(np.append(intercept, samples.column[d] + cone.column[d]))
+        columns.append(np.append(samples.column + cone.column, samples.square + cone.square))
         if cone.vector is not None:
-            columns.append(cone.vector[:d])
-            outside = [*cone.vector[d:], cone.vector_level]
-            corner = [[*row, entry] for row, entry in zip(corner, outside, strict=True)]
-            corner.append([*outside, -1.0 / cone.coefficient])
-        self.border = np.stack(columns, axis=1)
-        self.inverse_border = np.stack([self._apply_inner(column) for column in columns], axis=1)
-        self.schur = np.array(corner) - self.border.T @ self.inverse_border
+            columns.append(np.append(cone.vector, cone.vector_level))
+        whole = np.stack(columns, axis=1)
+        corner = np.zeros((len(columns), len(columns)))
+        corner[: len(self.in_border)] = whole[self.in_border]
+        corner[:, : len(self.in_border)] = whole[self.in_border].T
+        if cone.vector is not None:
+            corner[-1, -1] = -1.0 / cone.coefficient
+        self.border = whole[:d]
+        self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
+        self.schur = corner - self.border.T @ self.inverse_border
+
+    def _column_of(self, feature) -> np.ndarray:
+        """Return a feature's column of the matrix in (w, b)."""
+        unit = np.zeros(self.d)
+        unit[feature] = 1.0
+        column = self.rows.transposed_dot(self.h * self.rows.dot(unit))
+        column[feature] += self.diagonal[feature]
+        return np.append(column, self.samples.border[feature] if self.intercept else [])
 
     def _apply_inner(self, right):
         """Return A⁻¹ times a vector."""
@@ -178,9 +191,12 @@ class WideSystem(NewtonSystem):
     def apply_inverse(self, right):
         inner = self._apply_inner(right[: self.d])
         outer = np.zeros(len(self.schur))
-        outer[: self.border_size] = right[self.d :]
+        outer[: len(self.in_border)] = right[self.in_border]
         outer = np.linalg.solve(self.schur, outer - self.border.T @ inner)
-        return np.append(inner - self.inverse_border @ outer, outer[: self.border_size])
+        solution = np.zeros(len(right))
+        solution[: self.d] = inner - self.inverse_border @ outer
+        solution[self.in_border] = outer[: len(self.in_border)]
+        return solution
 
     def multiply(self, x):
         point, level, d = x[:-1], x[-1], self.d

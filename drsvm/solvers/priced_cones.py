@@ -7,19 +7,20 @@ from copy import copy
 
 import numpy as np
 
+from drsvm.engines.cpu import free_features
 from drsvm.model.problem import Problem
 from drsvm.solvers.cones import Cone, CrossCone, PolyhedralCone, Scaling, cone_for
 
 
 class PricedCone(Cone):
-    """A cone of t = (entries of (w, b)) / price."""
+    """A cone of t = (entries of (w, b)) / price; `outside` are features without price and ridge."""
 
-    def __init__(self, inner: Cone, entries, scale, size: int):
-        self.inner, self.entries, self.scale, self.size = inner, entries, scale, size
+    def __init__(self, inner: Cone, entries, scale, outside, size: int):
+        self.inner, self.entries, self.scale, self.outside, self.size = inner, entries, scale, outside, size
         self.weight = inner.weight
 
     def __copy__(self) -> "PricedCone":
-        return PricedCone(copy(self.inner), self.entries, self.scale, self.size)
+        return PricedCone(copy(self.inner), self.entries, self.scale, self.outside, self.size)
 
     def _spread(self, values) -> np.ndarray:
         """Return Bᵀ times values, where t = B·(w, b)."""
@@ -37,8 +38,8 @@ class PricedCone(Cone):
     def scaling(self) -> Scaling:
         inner = self.inner.scaling()
         vector = None if inner.vector is None else self._spread(inner.vector)
-        rank_one = vector, inner.vector_level, inner.coefficient
-        return Scaling(self._spread(self.scale * inner.diagonal), self._spread(inner.column), inner.square, *rank_one)
+        arrow = self._spread(self.scale * inner.diagonal), self._spread(inner.column), inner.square
+        return Scaling(*arrow, vector, inner.vector_level, inner.coefficient, self.outside)
 
     def correct(self) -> None:
         self.inner.correct()
@@ -151,7 +152,8 @@ def cone_at(problem: Problem, point, level: float, mu: float) -> Cone:
     if len(entries) == 0 and problem.radius > 0:
         inner = CrossCone  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
     scale = 1.0 / prices
-    cone = PricedCone(inner(scale * point[entries], level, mu), entries, scale, len(point))
+    outside = free_features(problem)
+    cone = PricedCone(inner(scale * point[entries], level, mu), entries, scale, outside, len(point))
     if problem.monotonic_cst is None:
         return cone
     signed = np.flatnonzero(problem.monotonic_cst)
