@@ -388,10 +388,10 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             )
         if self._radius_is_automatic():
             raise ValueError("radius='auto' needs all rows at once: with partial_fit, use a number.")
-        self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         refusal = prices.refusal_of_blocks(self)
         if refusal is not None:
             raise ValueError(refusal)
+        self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         self._flip_cost_by_row = False
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))

@@ -39,7 +39,7 @@ def feature_prices(estimator) -> dict[str, Any]:
     return {
         "intercept_cost": check_intercept_cost(estimator.intercept_cost),
         "feature_cost": feature_costs(estimator),
-        "monotonic_cst": _monotonic_signs(estimator),
+        "monotonic_cst": _signs_for_two_classes(estimator),
     }
 
 
@@ -50,7 +50,11 @@ def feature_costs(estimator) -> np.ndarray | None:
 
 
 def _monotonic_signs(estimator) -> np.ndarray | None:
-    signs = check_monotonic_signs(_by_feature(estimator, "monotonic_cst", otherwise=0), estimator.n_features_in_)
+    return check_monotonic_signs(_by_feature(estimator, "monotonic_cst", otherwise=0), estimator.n_features_in_)
+
+
+def _signs_for_two_classes(estimator) -> np.ndarray | None:
+    signs = _monotonic_signs(estimator)
     if signs is not None and len(estimator.classes_) > 2:
         raise ValueError(
             f"monotonic_cst needs two classes, got {len(estimator.classes_)}: leave it out, or fit one classifier per "

@@ -46,6 +46,7 @@ class Conic(Solver):
     name = "conic"
     default_tol = 1e-7
     default_max_iter = 1
+    takes_prices = True
 
     backend: str = "clarabel"
     accuracy: float = 1e-11

