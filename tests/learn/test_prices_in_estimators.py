@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.persistence import load_model, save_model
 
 FILES = Path(__file__).parents[1] / "persistence" / "files"
@@ -26,7 +26,7 @@ NAMES = ["age", "height", "income"]
 
 @pytest.fixture
 def data():
-    X, y = make_classification(120, 3, n_informative=3, n_redundant=0, flip_y=0.15, random_state=1)
+    X, y = make_classification(120, 3, n_informative=3, n_redundant=0, flip_y=0.05, class_sep=1.5, random_state=1)
     return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
 
 
@@ -37,7 +37,7 @@ def frame(data):
 
 
 def model(**parameters):
-    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 2.0, **parameters})
+    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, **parameters})
 
 
 def same_classifier(one, other, atol=1e-5):
@@ -127,11 +127,13 @@ def test_feature_costs(data, frame):
     X, y = data
     prices = [1.0, 3.0, math.inf]
     fitted = model(feature_cost=prices).fit(X, y)
-    expected = solve(Problem(X, y, 0.1, 2.0, fit_intercept=True, feature_cost=prices))
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=prices))
     assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
     by_name = model(feature_cost={"height": 3.0, "income": math.inf}).fit(frame, y)
     same_classifier(by_name, fitted, atol=0)
-    same_classifier(model(feature_cost=[1, 1, 1]).fit(X, y), model().fit(X, y), atol=0)
+    unpriced = model().fit(X, y)
+    assert abs(fitted.objective_ - unpriced.objective_) > 1e-3
+    same_classifier(model(feature_cost=[1, 1, 1]).fit(X, y), unpriced, atol=0)
 
 
 def test_signs(data, frame):
@@ -192,7 +194,7 @@ def test_a_priced_intercept_does_not_depend_on_the_origin(data, dtype):
     np.testing.assert_allclose(moved.intercept_ + moved.coef_ @ shift, here.intercept_, atol=1e-3)
     assert moved.objective_ == pytest.approx(here.objective_, abs=2e-6)
     centred = X - np.average(X, axis=0, weights=weights)
-    expected = solve(Problem(centred, y, 0.02, 2.0, sample_weight=weights, fit_intercept=True, intercept_cost=0.5))
+    expected = solve(Problem(centred, y, 0.02, 10.0, sample_weight=weights, fit_intercept=True, intercept_cost=0.5))
     assert here.objective_ == pytest.approx(expected.objective, abs=2e-6)
     assert here.objective_ > model(radius=0.02).fit(X, y, weights).objective_ + 1e-3
 
@@ -213,7 +215,7 @@ def test_a_priced_intercept_of_sparse_rows_refers_to_the_origin(data):
     X, y = data
     X = X + 1.0
     fitted = model(intercept_cost=0.5).fit(sparse.csr_array(X), y)
-    expected = solve(Problem(X, y, 0.1, 2.0, fit_intercept=True, intercept_cost=0.5))
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, intercept_cost=0.5))
     assert fitted.objective_ == pytest.approx(expected.objective, abs=2e-6)
 
 
@@ -253,6 +255,28 @@ def test_scikit_learn_finds_nothing_wrong_with_a_priced_intercept(estimator, che
     check(estimator)
 
 
+# The worst case
+
+
+def test_the_worst_case_is_that_of_the_trained_prices(data):
+    X, y = data
+    fitted = model(feature_cost=[1.0, 3.0, math.inf]).fit(X, y)
+    assert worst_case_risk(fitted, X, y) == pytest.approx(fitted.objective_, abs=1e-12)
+    assert worst_case_risk(fitted, X, y, feature_cost=np.ones(3)) > fitted.objective_ + 1e-3
+    priced = model(intercept_cost=1.0).fit(X, y)  # X is centred, so its intercept is priced where it is
+    assert worst_case_risk(priced, X, y, intercept_cost=1.0) == pytest.approx(priced.objective_, abs=1e-9)
+
+
+def test_the_worst_case_asks_for_flip_costs_of_rows(data):
+    X, y = data
+    costs = np.where(y == "no", 1.0, math.inf)
+    by_class, by_row = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y), model().fit(X, y, flip_cost=costs)
+    for fitted in (by_class, by_row):
+        with pytest.raises(ValueError, match="flip_cost is required"):
+            worst_case_risk(fitted, X, y)
+        assert worst_case_risk(fitted, X, y, flip_cost=costs) == pytest.approx(fitted.objective_, abs=1e-12)
+
+
 # Rows in blocks
 
 
@@ -283,7 +307,7 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 def test_cross_validation_with_prices(data, frame):
     _, y = data
     prices = {"intercept_cost": 1.0, "feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
-    fixed = {"radii": [0.05, 0.2], "flip_costs": 2.0, "class_weight": None, "cv": 3, "selection": "best"}
+    fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "class_weight": None, "cv": 3, "selection": "best"}
     chosen = WassersteinSVCCV(**fixed, **prices).fit(frame + 10.0, y)
     same = model(**{**prices, "radius": chosen.radius_}).fit(frame + 10.0, y)
     same_classifier(chosen, same, atol=1e-4)
@@ -313,8 +337,8 @@ def test_parameters_survive_copies_and_files(data, frame, tmp_path):
     for copy in (pickle.loads(pickle.dumps(fitted)), load_model(tmp_path / "model.drsvm")):
         assert copy.get_params() == fitted.get_params()
         np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
-    changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=2.0, intercept_cost=math.inf)
-    same_classifier(changed.fit(frame, y), WassersteinSVC(0.1, 2.0).fit(frame, y), atol=0)
+    changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
+    same_classifier(changed.fit(frame, y), WassersteinSVC(0.1, 10.0).fit(frame, y), atol=0)
 
 
 @pytest.mark.parametrize("name", ["pipeline", "cross-validated"])
