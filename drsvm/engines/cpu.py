@@ -31,9 +31,24 @@ WIDE_FROM = 1000
 """With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
 
-def is_wide(n: int, d: int) -> bool:
-    """Return whether to solve the system of the rows instead of that of the features."""
-    return n < d and d > WIDE_FROM
+MOST_FREE = 300
+"""With more weights without norm and ridge than this, the d-sized system is used."""
+
+
+def is_wide(problem: Problem) -> bool:
+    """Return whether to solve the system of the rows instead of that of the features.
+
+    Weights without norm and ridge, those of features that cannot shift, cost as much there as a row.
+    """
+    n, d = problem.X.shape
+    return n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MOST_FREE, d - n)
+
+
+def free_features(problem: Problem) -> np.ndarray:
+    """Return the features that neither norm nor ridge holds, though they hold others."""
+    if problem.feature_cost is None or problem.l2 > 0:
+        return np.zeros(0, dtype=np.intp)
+    return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
 @dataclass
@@ -42,9 +57,22 @@ class _Block:
     last: int
     weights: np.ndarray
     signs: np.ndarray
+    flips: Any  # 1.0 where the label can be flipped, else 0.0: a number or an array
+    kappa: Any  # cost of a flip, 0 where it is not possible: a number or an array
     state: np.ndarray  # α, β, γ, g₁, g₂, g₃
     corrections: list[np.ndarray]  # (3, size) each: the one in use and a spare
     changes: list[np.ndarray]  # margin changes without the labels' signs: the ones in use and spares
+
+
+def _flips(problem: Problem) -> tuple[Any, Any]:
+    """Return whether labels can be flipped (1.0 or 0.0) and at which cost: numbers if all rows have the same."""
+    if np.ndim(problem.flip_cost) == 0:
+        return float(problem.flips_possible), problem.flip_cost if problem.flips_possible else 0.0
+    return problem.can_flip.astype(np.float64), np.where(problem.can_flip, problem.flip_costs, 0.0)
+
+
+def _part(values, first: int, last: int):
+    return values[first:last] if np.ndim(values) else values
 
 
 class _Rates:
@@ -89,9 +117,8 @@ class CpuEngine(Engine):
         self.n_features = problem.n_features
         self.intercept = problem.fit_intercept
         self.n_linear = problem.n_features + problem.fit_intercept
-        self.flips = problem.flips_possible
-        self.flip_factor = float(self.flips)
-        self.kappa = problem.flip_cost if self.flips else 0.0
+        flips = _flips(problem)[0]
+        self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
@@ -100,7 +127,7 @@ class CpuEngine(Engine):
         self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
         self.blocks = self._cut(problem, stored)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-        self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(n, d) else None
+        self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(problem) else None
 
     def _cut(self, problem: Problem, stored: int) -> list[_Block]:
         """Split the rows into blocks of equal size, the same number for every thread."""
@@ -109,12 +136,15 @@ class CpuEngine(Engine):
         largest = max(least, int(BLOCK_BYTES / (8 * stored / n + 128)))
         rounds = max(1, math.ceil(n / (largest * self.n_threads)))
         size = math.ceil(n / (rounds * self.n_threads))
+        flips, kappa = _flips(problem)
         return [
             _Block(
                 first,
                 last := min(first + size, n),
                 problem.sample_weight[first:last],
                 problem.signs[first:last],
+                _part(flips, first, last),
+                _part(kappa, first, last),
                 np.empty((6, last - first)),
                 [np.empty((3, last - first)) for _ in range(2)],
                 [np.empty(last - first) for _ in range(2)],
@@ -157,7 +187,7 @@ class CpuEngine(Engine):
                 margins = block.changes[0]
                 self._margin_changes(block, point, margins)
                 margins *= block.signs
-                kernel.center(block.state, block.weights, margins, self.kappa * level, mu, self.flip_factor)
+                kernel.center(block.state, block.weights, margins, block.flips, block.kappa, level, mu)
 
         self._over_blocks(work)
 
@@ -170,7 +200,7 @@ class CpuEngine(Engine):
             for block in blocks:
                 h = np.empty(block.last - block.first)
                 coefficients = np.empty((2, len(h)))
-                sums += kernel.curvature(block.state, block.weights, block.signs, self.kappa, h, coefficients)
+                sums += kernel.curvature(block.state, block.weights, block.signs, block.kappa, h, coefficients)
                 if self.intercept:
                     self._collect(block, np.stack([h, h]), border)
                     totals[self.n_features] += coefficients.sum(axis=1)
@@ -201,10 +231,10 @@ class CpuEngine(Engine):
                     block.state,
                     block.weights,
                     block.signs,
-                    self.flip_factor,
-                    self.kappa,
+                    block.flips,
+                    block.kappa,
                     block.changes[0],
-                    self.kappa * level_change,
+                    level_change,
                     block.corrections[0],
                     coefficients,
                     rates,
@@ -250,11 +280,12 @@ class CpuEngine(Engine):
             block.state,
             block.weights,
             block.signs,
-            self.flip_factor,
+            block.flips,
+            block.kappa,
             self._target,
             block.corrections[0],
             block.changes[0],
-            self.kappa * self._level_change,
+            self._level_change,
         )
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
@@ -265,7 +296,6 @@ class CpuEngine(Engine):
                 coefficients = np.empty((2, block.last - block.first))
                 level += kernel.recorrect(
                     *self._direction_of(block),
-                    kappa=self.kappa,
                     primal=primal,
                     dual=dual,
                     new_correction=block.corrections[1],
@@ -293,14 +323,15 @@ class CpuEngine(Engine):
         return float(sum(self._over_blocks(work)))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        kdl = self.kappa * level_change
+        def restoring(block: _Block) -> Any:
+            return block.state, block.signs, block.flips, block.kappa, block.changes[0], level_change
 
         def rates_of(blocks):
             largest = 0.0
             for block in blocks:
                 rates = np.empty(block.last - block.first)
                 self._margin_changes(block, direction, block.changes[0])
-                kernel.restoring_rates(block.state, block.signs, self.flip_factor, block.changes[0], kdl, rates)
+                kernel.restoring_rates(*restoring(block), rates)
                 largest = max(largest, float(rates.max()))
             return largest
 
@@ -308,22 +339,21 @@ class CpuEngine(Engine):
         alpha, beta = np.empty((2, self.blocks[-1].last))
         for block in self.blocks:
             part = slice(block.first, block.last)
-            kernel.restored(
-                block.state, block.signs, self.flip_factor, block.changes[0], kdl, step, alpha[part], beta[part]
-            )
+            kernel.restored(*restoring(block), step, alpha[part], beta[part])
         return alpha, beta
 
     def dual_sums(self) -> DualSums:
 
         def work(blocks):
-            rows, mass, flipped = np.zeros((self.n_features, 2)), np.zeros(2), np.zeros(2)
+            rows, mass, flip_cost = np.zeros((self.n_features, 2)), np.zeros(2), np.zeros(2)
             for block in blocks:
                 positive, (alpha, beta) = block.signs > 0, block.state[:2]
                 coefficients = np.stack([np.where(positive, alpha, beta), np.where(positive, beta, alpha)])
                 self.rows.transposed_dot(block.first, block.last, coefficients, rows)
                 mass += coefficients.sum(axis=1)
-                flipped += beta.sum(where=~positive), beta.sum(where=positive)
-            return rows, mass, flipped
+                costs = block.kappa * beta
+                flip_cost += costs.sum(where=~positive), costs.sum(where=positive)
+            return rows, mass, flip_cost
 
         return DualSums(*map(_add, zip(*self._over_blocks(work), strict=True)))
 

@@ -40,11 +40,14 @@ class DualSums(NamedTuple):
 
     rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
     mass: np.ndarray  # Σ multiplier
-    flipped: np.ndarray  # Σ β
+    flip_cost: np.ndarray  # Σ κ β
 
 
 class WideProducts(ABC):
     """Products for the system of the rows, used if there are fewer rows than features."""
+
+    d: int
+    """Number of features."""
 
     @abstractmethod
     def dot(self, v) -> np.ndarray:
@@ -73,11 +76,8 @@ class Engine(ABC):
     n_linear: int
     """Number of unknowns in (w, b)."""
 
-    flips: bool
-    """Whether labels can be flipped; otherwise a sample has two constraints instead of three."""
-
-    kappa: float
-    """Cost of a flip, 0 if labels cannot be flipped."""
+    weight: float
+    """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
 
     small: bool
     """Whether passes over the rows are cheap."""

@@ -11,8 +11,8 @@ D = ΣD_k and P_k = (target·π − correction_k)/g_k, eliminating the slack giv
     dα = P₁ − α − D₁ (ds + dm),      dβ = P₂ − β − D₂ (ds − dm + κ dλ),      dγ = P₃ − γ − D₃ ds,
 
 and a sample adds a multiple of its row to the equations for (w, λ). The correction is the product of the predictor's
-changes, plus the terms of further centrality correctors. `flips` is 1 or 0: if labels cannot be flipped, β stays 0 and
-g₂ stays 1.
+changes, plus the terms of further centrality correctors. `flips` is 1 or 0: if a label cannot be flipped, β stays 0 and
+g₂ stays 1. `flips` and κ (`kappa`) are numbers or arrays with one entry per row.
 
 Among many samples, there are always some for which the linearisation is useless because their margin crosses a kink.
 Two rules keep them from limiting the step of all others. No correction is larger than MOST_CORRECTION times the
@@ -24,7 +24,12 @@ raise (error_model), cases are factors 0 or 1 rather than branches, and rates of
 compiler vectorises sums but not maxima.
 """
 
-from drsvm.kernels.compiling import kernel
+from typing import Any
+
+from numba import types
+from numba.extending import overload
+
+from drsvm.kernels.compiling import UNCOUNTED, kernel
 
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 
@@ -35,6 +40,18 @@ BINS = 512
 """Number of bins for step lengths between 0 and 1."""
 
 
+def at(value, i) -> Any:
+    """Return entry i of an array, or a number as it is."""
+    return value[i] if hasattr(value, "__len__") else value
+
+
+@overload(at, jit_options=UNCOUNTED)
+def _at_for(value, i):
+    if isinstance(value, types.Array):
+        return lambda value, i: value[i]
+    return lambda value, i: value
+
+
 @kernel(fastmath=FAST, inner=True)
 def _ratios(state, i):
     i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
@@ -43,34 +60,35 @@ def _ratios(state, i):
 
 
 @kernel(fastmath=FAST, inner=True)
-def _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
+def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
-    g1, g2 = ds + dm, flips * (ds - dm + kdl)
+    g1, g2 = ds + dm, flip * (ds - dm + kdl)
     return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
 
 
 @kernel(fastmath=FAST)
-def center(state, weights, margins, kl, mu, flips):
-    """Put every sample on the central path of μ for its margin: Σ_k μ/g_k = 1, multipliers μπ/g_k.
+def center(state, weights, margins, flips, kappa, level, mu):
+    """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
-    `kl` is κλ. The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
+    The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
     between μ and 3μ above the largest piece, eight steps are enough.
     """
     for i in range(margins.size):
-        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - kl
+        flip = at(flips, i)
+        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * level
         top = max(hinge, 0.0)
-        flipped = flips * flipped + (1.0 - flips) * top
+        flipped = flip * flipped + (1.0 - flip) * top
         top = max(top, flipped)
         above = mu  # s − top; all slacks are sums of numbers ≥ 0, without cancellation
         for _ in range(8):
-            r1, r2, r3 = mu / (above + (top - hinge)), flips * mu / (above + (top - flipped)), mu / (above + top)
+            r1, r2, r3 = mu / (above + (top - hinge)), flip * mu / (above + (top - flipped)), mu / (above + top)
             above += (r1 + r2 + r3 - 1.0) * mu / (r1 * r1 + r2 * r2 + r3 * r3)
         g1, g2, g3 = above + (top - hinge), above + (top - flipped), above + top
-        r1, r2, r3 = 1.0 / g1, flips / g2, 1.0 / g3
+        r1, r2, r3 = 1.0 / g1, flip / g2, 1.0 / g3
         share = weights[i] / (r1 + r2 + r3)
         state[0, i], state[1, i], state[2, i] = share * r1, share * r2, share * r3
-        state[3, i], state[4, i], state[5, i] = g1, flips * g2 + (1.0 - flips), g3
+        state[3, i], state[4, i], state[5, i] = g1, flip * g2 + (1.0 - flip), g3
 
 
 @kernel(fastmath=FAST)
@@ -81,12 +99,13 @@ def curvature(state, weights, signs, kappa, h, coefficients):
     """
     square = linear = 0.0
     for i in range(weights.size):
+        cost = at(kappa, i)
         _, _, _, d1, d2, d3, inverse = _ratios(state, i)
         h[i] = (4.0 * d1 * d2 + d3 * (d1 + d2)) * inverse
-        coefficients[0, i] = -signs[i] * kappa * d2 * (2.0 * d1 + d3) * inverse
+        coefficients[0, i] = -signs[i] * cost * d2 * (2.0 * d1 + d3) * inverse
         coefficients[1, i] = signs[i] * (d2 - d1) * weights[i] * inverse
-        square += kappa * kappa * d2 * (d1 + d3) * inverse
-        linear -= kappa * d2 * weights[i] * inverse
+        square += cost * cost * d2 * (d1 + d3) * inverse
+        linear -= cost * d2 * weights[i] * inverse
     return square, linear
 
 
@@ -104,7 +123,7 @@ def _right_hand_side(p1, p2, p3, d1, d2, inverse):
 
 
 @kernel(fastmath=FAST)
-def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficients, rates):
+def predict(state, weights, signs, flips, kappa, dm, dlevel, correction, coefficients, rates):
     """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
     Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). `rates` receives
@@ -113,10 +132,10 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
     """
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
-        pi = weights[i]
+        pi, flip, cost = weights[i], at(flips, i), at(kappa, i)
         i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
         da, db, dc, e1, e2, e3 = _direction(
-            state, i, flips, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], kdl
+            state, i, flip, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], cost * dlevel
         )
         # Without target and correction dα/α = −1 − dg₁/g₁.
         r1, r2, r3 = e1 * i1, e2 * i2, e3 * i3
@@ -131,33 +150,34 @@ def predict(state, weights, signs, flips, kappa, dm, kdl, correction, coefficien
         correction[0, i], correction[1, i], correction[2, i] = c1, c2, c3
         row, level = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
         coefficients[0, i] = signs[i] * row
-        corrected -= kappa * level
-        row, level = _right_hand_side(pi * i1, flips * pi * i2, pi * i3, d1, d2, inverse)
+        corrected -= cost * level
+        row, level = _right_hand_side(pi * i1, flip * pi * i2, pi * i3, d1, d2, inverse)
         coefficients[1, i] = signs[i] * row
-        targeted -= kappa * level
+        targeted -= cost * level
     return slack, multiplier, both, corrected, targeted
 
 
 @kernel(fastmath=FAST, inner=True)
-def _corrected(state, i, pi, flips, target, correction, dm, kdl):
+def _corrected(state, i, pi, flip, target, correction, dm, kdl):
     """Return 1/g and the changes of the state in the corrected direction."""
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = target * pi
     p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
-    p2 = flips * (goal - correction[1, i]) * i2
-    da, db, dc, e1, e2, e3 = _direction(state, i, flips, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
+    p2 = flip * (goal - correction[1, i]) * i2
+    da, db, dc, e1, e2, e3 = _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
 @kernel(fastmath=FAST)
-def longest_steps(state, weights, signs, flips, target, correction, dm, kdl, rates):
+def longest_steps(state, weights, signs, flips, kappa, target, correction, dm, dlevel, rates):
     """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
     for i in range(weights.size):
+        flip = at(flips, i)
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
+            state, i, weights[i], flip, target, correction, signs[i] * dm[i], at(kappa, i) * dlevel
         )
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        flip_rate = db / (state[1, i] + (1.0 - flips))
+        flip_rate = db / (state[1, i] + (1.0 - flip))
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
@@ -170,7 +190,7 @@ def _outlier(product, goal):
 
 @kernel(fastmath=FAST)
 def recorrect(
-    state, weights, signs, flips, target, correction, dm, kdl, kappa, primal, dual, new_correction, coefficients
+    state, weights, signs, flips, kappa, target, correction, dm, dlevel, primal, dual, new_correction, coefficients
 ):
     """Correct, towards the target, the products that a longer step would make too small or too large.
 
@@ -178,18 +198,19 @@ def recorrect(
     """
     level = 0.0
     for i in range(weights.size):
+        flip = at(flips, i)
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
+            state, i, weights[i], flip, target, correction, signs[i] * dm[i], at(kappa, i) * dlevel
         )
         goal = target * weights[i]
         c1 = correction[0, i] + _outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
         c3 = correction[2, i] + _outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
-        c2 = correction[1, i] + flips * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
+        c2 = correction[1, i] + flip * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
         new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
         row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))
         coefficients[0, i], coefficients[1, i] = signs[i] * row, 0.0
-        level -= kappa * change
+        level -= at(kappa, i) * change
     return level
 
 
@@ -203,7 +224,7 @@ def count_short_steps(rates, weights, bins):
 
 
 @kernel(fastmath=FAST)
-def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual, left):
+def move(state, weights, signs, flips, kappa, target, correction, dm, dlevel, primal, dual, left):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
     A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
@@ -211,8 +232,9 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
     """
     products = 0.0
     for i in range(weights.size):
+        flip = at(flips, i)
         _, _, _, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flips, target, correction, signs[i] * dm[i], kdl
+            state, i, weights[i], flip, target, correction, signs[i] * dm[i], at(kappa, i) * dlevel
         )
         alpha = max(state[0, i] + dual * da, left * state[0, i])
         beta = max(state[1, i] + dual * db, left * state[1, i])
@@ -226,7 +248,7 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
         g1, g2, g3 = state[3, i] + primal * e1, state[4, i] + primal * e2, state[5, i] + primal * e3
         missing = max(left * state[3, i] - g1, max(left * state[4, i] - g2, left * state[5, i] - g3))
         lift = max(missing, 0.0)
-        g1, g2, g3 = g1 + lift, g2 + flips * lift, g3 + lift
+        g1, g2, g3 = g1 + lift, g2 + flip * lift, g3 + lift
         state[0, i], state[1, i], state[2, i] = alpha, beta, gamma
         state[3, i], state[4, i], state[5, i] = g1, g2, g3
         products += alpha * g1 + beta * g2 + gamma * g3
@@ -234,28 +256,28 @@ def move(state, weights, signs, flips, target, correction, dm, kdl, primal, dual
 
 
 @kernel(fastmath=FAST, inner=True)
-def _restoring(state, i, flips, dm, kdl):
+def _restoring(state, i, flip, dm, kdl):
     """Return relative changes of the slacks, and minus those of the multipliers, that keep the products to first order.
 
     Every change is a product of small numbers, without cancellation, so a small dual residual can be removed exactly.
     """
     i1, i2, i3, d1, d2, _, inverse = _ratios(state, i)
     ds = -((d1 - d2) * dm + d2 * kdl) * inverse
-    return (ds + dm) * i1, flips * (ds - dm + kdl) * i2, ds * i3
+    return (ds + dm) * i1, flip * (ds - dm + kdl) * i2, ds * i3
 
 
 @kernel(fastmath=FAST)
-def restoring_rates(state, signs, flips, dm, kdl, rates):
+def restoring_rates(state, signs, flips, kappa, dm, dlevel, rates):
     """Write the largest relative change of each sample into `rates`."""
     for i in range(signs.size):
-        r1, r2, r3 = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        r1, r2, r3 = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
         rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
 @kernel(fastmath=FAST)
-def restored(state, signs, flips, dm, kdl, step, alpha, beta):
+def restored(state, signs, flips, kappa, dm, dlevel, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
     for i in range(signs.size):
-        r1, r2, _ = _restoring(state, i, flips, signs[i] * dm[i], kdl)
+        r1, r2, _ = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
         alpha[i] = state[0, i] - step * (state[0, i] * r1)
         beta[i] = state[1, i] - step * (state[1, i] * r2)

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 from sklearn import config_context
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.problem import Problem
 from drsvm.solvers.path import RadiusPath, radius_path
@@ -88,11 +88,16 @@ def score_path(
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
-    problems = one_vs_rest.binary_problems(X[fold.train], y[fold.train], classes, weights, **setting.ball)
+    rows = X[fold.train]
+    centre = prices.centre_of(rows, weights, setting.ball)
+    rows = prices.shifted(rows, centre)
+    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball)
     paths = list(_paths(problems, setting.radii, limits, time))
     coefs, intercepts = (
         np.stack(values, axis=1) for values in zip(*((p.weights, p.intercepts) for p in paths), strict=True)
     )
+    if centre is not None:
+        intercepts = intercepts - coefs @ centre
     extra = {}
     if sample_weight is not None and _takes_weights(scorer):
         extra["sample_weight"] = sample_weight[fold.test]

@@ -6,6 +6,7 @@ With more than two classes, each class is trained against the rest, with its own
 `one_vs_rest`).
 """
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -31,6 +32,7 @@ from drsvm.model.validation import CheckedRows, check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
+from drsvm.solvers.centring import Centred
 
 PILOT_PARTS = 4
 """The pilot solutions of radius="auto" may take one in this many parts of the time."""
@@ -51,15 +53,27 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     radius : float or "auto", default=0.05
         Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
         from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
-    flip_cost : float, default=5.0
+    flip_cost : float or dict, default=5.0
         Cost of flipping a label, in units of a shift: with its whole budget the adversary can flip a share
-        ``radius / flip_cost`` of all labels (1 % by default). With ``inf`` the labels are trusted.
+        ``radius / flip_cost`` of all labels (1 % by default). With ``inf`` the labels are trusted. A dict has one cost
+        for every class; `fit` also takes one per row.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float, default=0.0
         Coefficient of a ridge term ``l2 / 2 * ||w||²``.
     fit_intercept : bool, default=True
-        Whether the decision function has an intercept. It is not regularised.
+        Whether the decision function has an intercept.
+    intercept_cost : float, default=inf
+        Price of the intercept, which regularises it as if it were the weight of a constant column of this size; the
+        ridge term does not include it. It refers to the centre of the data (the weighted means of the columns, for
+        which the rows are copied), so that a shift of the columns changes nothing. Sparse rows cannot be centred: there
+        it refers to the origin. With ``inf`` the intercept is not regularised.
+    feature_cost : array of shape (n_features,) or dict, optional
+        Cost of a shift of each feature by 1, or a dict with the costs of some features by name. By default 1. With
+        ``inf`` the feature cannot shift, and its weight is not regularised (except by `l2`).
+    monotonic_cst : array of shape (n_features,) or dict, optional
+        1 where the decision function must increase with the feature (towards ``classes_[1]``), -1 where it must
+        decrease, 0 where both are allowed; or a dict by name. For two classes only.
     class_weight : dict or "balanced", optional
         Weights of the classes. "balanced": inversely proportional to their frequencies. For more than two classes see
         the notes.
@@ -125,10 +139,13 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
     def __init__(
         self,
         radius: float | Literal["auto"] = 0.05,
-        flip_cost: float = 5.0,
+        flip_cost: float | Mapping[Any, float] = 5.0,
         norm: Any = 2,
         l2: float = 0.0,
         fit_intercept: bool = True,
+        intercept_cost: float = math.inf,
+        feature_cost: Any = None,
+        monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
@@ -144,6 +161,9 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         self.norm = norm
         self.l2 = l2
         self.fit_intercept = fit_intercept
+        self.intercept_cost = intercept_cost
+        self.feature_cost = feature_cost
+        self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
         self.solver = solver
         self.tol = tol
@@ -161,13 +181,19 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         return tags
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
-        return {"radius": self.radius_, "flip_cost": self.flip_cost, "norm": self.norm}
+        """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""
+        flip_cost = None if getattr(self, "_flip_cost_by_row", False) else self.flip_cost
+        return {
+            "radius": self.radius_,
+            "flip_cost": flip_cost,
+            "norm": self.norm,
+            "feature_cost": prices.feature_costs(self),
+        }
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, flip_cost=None):
         """Fit the classifier.
 
         Parameters
@@ -178,6 +204,8 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             Labels.
         sample_weight : array of shape (n_samples,), optional
             Weights of the samples; a weight of 0 removes the sample.
+        flip_cost : array of shape (n_samples,), optional
+            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces the parameter `flip_cost`.
 
         Returns
         -------
@@ -186,9 +214,9 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
         """
         time = TimeLimit.of(self.max_time)
         with listening(print) if self.verbose else nullcontext():
-            return self._fit(X, y, sample_weight, time)
+            return self._fit(X, y, sample_weight, flip_cost, time)
 
-    def _fit(self, X, y, sample_weight, time: TimeLimit):
+    def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
         earlier = self._earlier_classifier() if self.warm_start else None
         X, y = one_vs_rest.checked_rows(self, X, y)
         self.classes_ = one_vs_rest.classes_of(y, self)
@@ -197,20 +225,28 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        problems = self._problems(X, y, weights, sample_weight, time)
+        ball = self._ball(y, flip_cost)
+        centre = prices.centre_of(X, weights, ball)
+        problems = self._problems(prices.shifted(X, centre), y, weights, sample_weight, ball, time)
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
         starts = self._starts(earlier, len(problems))
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        results = self._solve_all(problems, starts, context, time)
+        results = self._solve_all([Centred(problem, centre) for problem in problems], starts, context, time)
         self._store(results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         self._report_outcome(problems, results)
         return self
 
-    def _problems(self, X, y, weights, counts, time: TimeLimit) -> list[Problem]:
+    def _ball(self, y, flip_cost) -> dict[str, Any]:
+        """Return the parameters of the problems except the radius."""
+        self._flip_cost_by_row = flip_cost is not None
+        costs = prices.flip_costs_of_rows(self.flip_cost if flip_cost is None else flip_cost, y, self.classes_)
+        ball = {"flip_cost": costs, "norm": self.norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+        return ball | prices.feature_prices(self)
+
+    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> list[Problem]:
         """Return one problem per class, or one for two classes."""
-        ball = {"flip_cost": self.flip_cost, "norm": self.norm, "l2": self.l2, "fit_intercept": self.fit_intercept}
         automatic = self._radius_is_automatic()
         problems = one_vs_rest.binary_problems(
             X, y, self.classes_, weights, radius=0.0 if automatic else self.radius, **ball
@@ -243,7 +279,7 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 return earlier[1]
         return [None] * n_problems
 
-    def _solve_all(self, problems: list[Problem], starts: list[Any], context, time: TimeLimit) -> list[Result]:
+    def _solve_all(self, problems: list[Centred], starts: list[Any], context, time: TimeLimit) -> list[Result]:
         """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
         jobs = min(effective_n_jobs(self.n_jobs), len(problems))
 
@@ -267,22 +303,22 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
                 time.stop()
                 raise
 
-    def _solve(self, index: int, problem: Problem, start, context, time: TimeLimit) -> Result:
+    def _solve(self, index: int, centred: Centred, start, context, time: TimeLimit) -> Result:
         task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
         result = solve(
-            problem,
+            centred.problem,
             self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=time,
-            start=start,
+            start=centred.there(start),
             callback=self._reporter(index, task),
             random_state=self.random_state,
             n_threads=None if len(self.classes_) == 2 else 1,
         )
         task.call_on_fit_task_end(estimator=self)
-        return result
+        return centred.back(result)
 
     def _reporter(self, index: int, task) -> Callable[[Progress], bool] | None:
         """Return the progress callback, or None if not needed: the solver then computes only a final certificate."""
@@ -352,11 +388,16 @@ class WassersteinSVC(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixi
             )
         if self._radius_is_automatic():
             raise ValueError("radius='auto' needs all rows at once: with partial_fit, use a number.")
+        refusal = prices.refusal_of_blocks(self)
+        if refusal is not None:
+            raise ValueError(refusal)
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
+        self._flip_cost_by_row = False
         labels = one_vs_rest.positive_labels(self.classes_)
         starts = self._starts(earlier, len(labels))
         self.radius_ = check_number(self.radius, "radius")
-        ball = self.radius_, self.flip_cost, self.norm, self.l2, self.fit_intercept
+        flip_cost: Any = self.flip_cost  # a number: a dict has been refused
+        ball = self.radius_, flip_cost, self.norm, self.l2, self.fit_intercept
         self._block_fits = [
             BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
         ]

@@ -5,6 +5,7 @@
 A setting consists of all parameters but the radius. Its radii are the same in all folds.
 """
 
+import math
 import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.cross_validation import (
     CV_TOL,
     SELECTION_RULES,
@@ -71,6 +72,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         Coefficient of the ridge term.
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
+    intercept_cost, feature_cost, monotonic_cst
+        As in `WassersteinSVC`.
     class_weight : "cv", None, "balanced" or dict, default="cv"
         Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones. With classes of
         unequal size and wrong labels, this is what corrects the intercept.
@@ -143,6 +146,9 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         norms: Any = (2,),
         l2: float = 0.0,
         fit_intercept: bool = True,
+        intercept_cost: float = math.inf,
+        feature_cost: Any = None,
+        monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
         cv: Any = None,
         scoring: str | Callable[..., Any] | None = None,
@@ -161,6 +167,9 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         self.norms = norms
         self.l2 = l2
         self.fit_intercept = fit_intercept
+        self.intercept_cost = intercept_cost
+        self.feature_cost = feature_cost
+        self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
         self.cv = cv
         self.scoring = scoring
@@ -182,7 +191,12 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
-        return {"radius": self.radius_, "flip_cost": self.flip_cost_, "norm": self.norm_}
+        return {
+            "radius": self.radius_,
+            "flip_cost": self.flip_cost_,
+            "norm": self.norm_,
+            "feature_cost": prices.feature_costs(self),
+        }
 
     def decision_function(self, X):
         """Return the decision values, of shape (n_samples,) or (n_samples, n_classes)."""
@@ -274,19 +288,21 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         tried = isinstance(self.class_weight, str) and self.class_weight == "cv"
+        common = {"l2": self.l2, "fit_intercept": bool(self.fit_intercept), **prices.feature_prices(self)}
         grid = list(product((None, "balanced") if tried else (self.class_weight,), norms, flip_costs))
         settings = []
         for done, (class_weight, norm, flip_cost) in enumerate(grid):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-            ball = {"norm": norm, "flip_cost": flip_cost, "l2": self.l2, "fit_intercept": self.fit_intercept}
+            ball = {"norm": norm, "flip_cost": flip_cost, **common}
             settings.append(
                 self._setting(X, y, class_weight, weights, ball, sample_weight, time.share(len(grid) - done))
             )
         return settings
 
     def _setting(self, X, y, class_weight, weights, ball, counts, time: TimeLimit) -> Setting:
-        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        rows = prices.shifted(X, prices.centre_of(X, weights, ball))
+        problems = one_vs_rest.binary_problems(rows, y, self.classes_, weights, **ball)
         options = {"counts": counts, "n_threads": self._n_threads()}
         chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **options)
         equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
@@ -341,7 +357,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
         names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
-        model = WassersteinSVC(**self.best_params_, max_time=time, **{name: getattr(self, name) for name in names})
+        given = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
+        model = WassersteinSVC(**self.best_params_, max_time=time, **given)
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
                 # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.

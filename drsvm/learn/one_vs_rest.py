@@ -127,17 +127,27 @@ def listed(names: list[str], most: int = 5) -> str:
 def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
     """Warn if the adversary can afford to flip all labels of a class."""
     for index, problem in enumerate(problems):
-        smaller = min(float(problem.sample_weight[problem.signs == sign].sum()) for sign in (-1.0, 1.0))
-        if problem.flips_possible and problem.radius >= problem.flip_cost * smaller:
-            rarer = f"{classes[index]!r} against the rest" if len(problems) > 1 else "the rarer class"
+        if not problem.flips_possible:
+            continue
+        masks = (problem.signs < 0, problem.signs > 0)
+        costs = [float(problem.sample_weight[mask] @ problem.flip_costs[mask]) for mask in masks]
+        if problem.radius >= min(costs):
+            share = float(problem.sample_weight[masks[int(np.argmin(costs))]].sum())
+            side = "the rarer class" if share <= 0.5 else "the larger class"
+            side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
             warnings.warn(
-                f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g} lets the adversary flip every label "
-                f"of {rarer}, which has a share of {smaller:.3g} of the weight. Choose a smaller radius or a larger "
-                "flip_cost.",
+                f"{_flips_in_words(problem, min(costs))} lets the adversary flip every label of {side}, which has a "
+                f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost.",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
             return
+
+
+def _flips_in_words(problem: Problem, cost: float) -> str:
+    if isinstance(problem.flip_cost, np.ndarray):
+        return f"radius={problem.radius:g}, at a flip_cost of {cost:.3g} in all,"
+    return f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
 
 
 def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) -> None:

@@ -83,7 +83,10 @@ def chance_radius(
 
 
 def chance_pull(problem: Problem, active, counts=None) -> float:
-    """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean."""
+    """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean.
+
+    A feature with the price a_j counts a_j times; one that cannot shift does not count.
+    """
     # A row that represents k rows contributes k independent pulls with a k-th of its weight each.
     variances_of_labels = np.where(active, problem.sample_weight**2 / (1.0 if counts is None else counts), 0.0)
     squares, sums = np.zeros(problem.n_features), np.zeros(problem.n_features)
@@ -94,4 +97,8 @@ def chance_pull(problem: Problem, active, counts=None) -> float:
     variances = squares
     if problem.fit_intercept:
         variances = np.maximum(squares - sums**2 / variances_of_labels.sum(), 0.0)
-    return float(_TYPICAL_NORM[problem.norm.p](np.sqrt(variances)))
+    deviations = np.sqrt(variances)
+    if problem.feature_cost is not None:
+        finite = np.isfinite(problem.feature_cost)
+        deviations = deviations[finite] * problem.feature_cost[finite]
+    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0

@@ -1,8 +1,10 @@
 """Certificates: any multipliers are made feasible for the dual, and their dual value is a proven lower bound.
 
-    maximise    Σ_i (α_i + β_i) − (1/2c) dist₂(v, e·B_p)²          (c = 0: ‖v‖_p ≤ e instead)
-    subject to  α, β ≥ 0,  α_i + β_i ≤ π_i,  e = ε − κ Σ β ≥ 0,  v = Σ (α_i − β_i) y_i x_i,
-                and with an intercept Σ (α_i − β_i) y_i = 0
+    maximise    Σ_i (α_i + β_i) − (1/2c) min {‖v⁺ − u‖₂² : ‖(a ⊙ u, a_0 v_0)‖_p ≤ e}
+    subject to  α, β ≥ 0,  α_i + β_i ≤ π_i,  e = ε − Σ κ_i β_i ≥ 0
+
+with v = Σ (α_i − β_i) y_i x_i, v_0 = Σ (α_i − β_i) y_i, and v⁺ equal to v except for 0 where v_j has the opposite of
+the sign prescribed for w_j. Without ridge (c = 0), u = v⁺. A free intercept (a_0 = ∞) requires v_0 = 0.
 
 These functions certify the results of every solver.
 """
@@ -11,9 +13,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
-from drsvm.model.norms import euclidean
+from drsvm.model.dual_scale import best_multiple, largest_weights
+from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
 
@@ -32,8 +34,9 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    The bound holds for all classifiers with ‖w‖_q ≤ `weight_bound`. This is infinite unless radius = l2 = 0, where no
-    bound above 0 can be proven for all classifiers.
+    The bound holds for all classifiers with ‖w‖_q ≤ `weight_bound`. This is infinite unless weights are free of charge,
+    where no bound above 0 can be proven for all classifiers: if radius = l2 = 0, or, without ridge, where features
+    cannot shift (or hardly, at a very high price). Only the weights of those features then need to be bounded.
     """
 
     hinge_dual: np.ndarray
@@ -85,15 +88,31 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
+SIGN_SLACK = 1e-9
+"""A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
+
+
 def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoint:
     """Return the classifier with its smallest optimal λ and its objective."""
-    weights = check_weight_vector(weights, problem.n_features)
+    weights = _with_signs(problem, check_weight_vector(weights, problem.n_features))
     intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
         raise ValueError(f"intercept must be finite, and 0 if fit_intercept=False, got intercept={intercept}.")
     margins = problem.margins(weights, intercept)
-    price = problem.radius_price(weights, margins)
+    price = problem.radius_price(weights, margins, intercept)
     return PrimalPoint(weights, intercept, price, problem.objective_at(weights, margins, price))
+
+
+def _with_signs(problem, weights) -> np.ndarray:
+    signed = problem.with_signs(weights)
+    wrong = np.abs(weights - signed)
+    if wrong.max() > SIGN_SLACK * np.abs(weights).max():
+        j = int(np.argmax(wrong))
+        raise ValueError(
+            f"weights has {weights[j]:g} at feature {j}, where monotonic_cst={problem.monotonic_cst[j]} requires "
+            f"{'at least' if problem.monotonic_cst[j] > 0 else 'at most'} 0: pass problem.with_signs(weights)."
+        )
+    return signed
 
 
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
@@ -102,17 +121,26 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
     `reference` is a weight vector that sets the scale of a finite `weight_bound`.
     """
     alpha, beta = _clip(problem, _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual"))
+    unbalanced = None
+    if problem.prices_intercept and problem.radius > 0:
+        unbalanced = _scaled(problem, alpha.copy(), beta.copy(), reference, balanced=False)
     if problem.fit_intercept:
         _balance(problem, alpha, beta)
-    v, _ = problem.weighted_sum(alpha - beta)
+    balanced = _scaled(problem, alpha, beta, reference, balanced=True)
+    return balanced if unbalanced is None or balanced.lower_bound > unbalanced.lower_bound else unbalanced
+
+
+def _scaled(problem, alpha, beta, reference, *, balanced: bool) -> DualPoint:
+    """Scale multipliers, in place, by the factor with the best bound; balanced ones have v_0 = 0 up to rounding."""
+    v, v0 = problem.weighted_sum(alpha - beta)
     mass = float(alpha.sum() + beta.sum())
-    cost = problem.flip_cost * float(beta.sum()) if problem.flips_possible else 0.0
     if problem.radius == 0 and problem.l2 == 0:
-        return _bound_for_limited_weights(problem, alpha, beta, mass, v, reference)
-    scale, bound = best_scale(problem, mass, cost, v)
+        return _bound_for_limited_weights(problem, alpha, beta, mass, problem.with_signs(v), reference)
+    cost = problem.cost_of_flips(beta)
+    scale, bound, limit = best_multiple(problem, mass, cost, v, 0.0 if balanced else v0, reference)
     alpha *= scale
     beta *= scale
-    return DualPoint(alpha, beta, bound)
+    return DualPoint(alpha, beta, bound, limit)
 
 
 def _check(problem, values, name) -> np.ndarray:
@@ -130,6 +158,8 @@ def _clip(problem, alpha, beta):
     """Return copies clipped to their bounds; later steps modify these in place to save memory."""
     alpha = np.clip(alpha, 0.0, problem.sample_weight)
     beta = np.clip(beta, 0.0, problem.sample_weight) if problem.flips_possible else np.zeros_like(alpha)
+    if isinstance(problem.flip_cost, np.ndarray):
+        beta[~problem.can_flip] = 0.0
     shrink = alpha + beta
     np.divide(problem.sample_weight, np.maximum(shrink, problem.sample_weight, out=shrink), out=shrink)
     alpha *= shrink
@@ -149,46 +179,11 @@ def _balance(problem, alpha, beta) -> None:
     beta *= np.where(positive, factor_other, factor_one)
 
 
-def best_scale(problem: Problem, mass: float, cost: float, v) -> tuple[float, float]:
-    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
-
-    Requires radius > 0 or l2 > 0. The multipliers enter only through Σ(α + β), κΣβ and v.
-    """
-    if problem.l2 > 0:
-        return _best_scale_with_ridge(problem, mass, cost, v)
-    needed = problem.norm.dual.value(v) + cost
-    scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
-    return scale, scale * mass
-
-
-def _best_scale_with_ridge(problem, mass, cost, v) -> tuple[float, float]:
-    radius, l2, norm = problem.radius, problem.l2, problem.norm
-    largest = 1.0 if cost <= radius else radius / cost
-
-    def excess(t):
-        scaled = t * v
-        return scaled - norm.dual.project_ball(scaled, max(radius - t * cost, 0.0))
-
-    def value(t):
-        return t * mass - 0.5 / l2 * euclidean(excess(t)) ** 2
-
-    def slope(t):
-        outside = excess(t)
-        return mass - (float(outside @ v) + cost * norm.value(outside)) / l2
-
-    scale = largest
-    if slope(largest) < 0 < slope(0.0):
-        # The bound holds for every t, so an error in the root has only a second-order effect.
-        scale = float(optimize.brentq(slope, 0.0, largest, xtol=1e-14, rtol=1e-12))
-    return max(((scale, value(scale)), (0.0, 0.0)), key=lambda pair: pair[1])
-
-
 def _bound_for_limited_weights(problem, alpha, beta, mass, v, reference) -> DualPoint:
     """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
     if not np.any(v):
         return DualPoint(alpha, beta, mass)
-    norm_of_reference = 0.0 if reference is None else problem.norm.value(reference)
-    largest = max(2.0 * norm_of_reference, 100.0 / problem.typical_row_norm())
+    largest = largest_weights(problem, reference)
     bound = mass - largest * problem.norm.dual.value(v)
     if bound <= 0:
         return DualPoint(0.0 * alpha, 0.0 * beta, 0.0)

@@ -41,6 +41,14 @@ class Norm(ABC):
     def project_ball(self, w, radius: float) -> np.ndarray:
         """Return the point of the q-ball of the given radius that is nearest to w; the radius may be infinite."""
 
+    @abstractmethod
+    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
+        """Return the point u with ‖prices ⊙ u‖_q ≤ radius that is nearest to w; all numbers must be finite."""
+
+    @abstractmethod
+    def remainder(self, total: float, part: float) -> tuple[float, float, float]:
+        """Return the largest ‖u‖_q with ‖(u, part)‖_q ≤ total, for 0 ≤ part ≤ total, and its two derivatives."""
+
     def project_epigraph(self, x, s: float, stiffness: float = 1.0) -> tuple[np.ndarray, float]:
         """Return the point (w, λ) of {‖w‖_q ≤ λ} that is nearest to (x, s).
 
@@ -73,6 +81,22 @@ class L1(Norm):
         sizes = np.abs(w)
         return np.sign(w) * np.maximum(sizes - epigraph.threshold(sizes, float(radius), 0.0), 0.0)
 
+    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
+        sizes = np.abs(w)
+        if float(prices @ sizes) <= radius:
+            return w.copy()
+        # u_j = (|w_j| − θ a_j)₊: the entries with the largest |w_j| / a_j remain.
+        ratios = sizes / prices
+        order = np.argsort(-ratios)
+        thresholds = np.cumsum((prices * sizes)[order]) - radius
+        thresholds /= np.cumsum(prices[order] ** 2)
+        active = np.count_nonzero(ratios[order] > thresholds)
+        kept = np.maximum(sizes - thresholds[max(active, 1) - 1] * prices, 0.0)
+        return np.sign(w) * _shrunk(kept, self.value(prices * kept), radius)
+
+    def remainder(self, total: float, part: float) -> tuple[float, float, float]:
+        return max(total - part, 0.0), 1.0, -1.0
+
 
 class L2(Norm):
     """q = 2: weights and shifts measured by the Euclidean norm."""
@@ -91,6 +115,21 @@ class L2(Norm):
     def project_ball(self, w, radius: float) -> np.ndarray:
         length = euclidean(w)
         return w * (radius / length) if length > radius else w.copy()
+
+    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
+        priced = prices * w
+        length = euclidean(priced)
+        if length <= radius:
+            return w.copy()
+        if radius <= 0.0:
+            return np.zeros_like(w)
+        squares, curvature = (priced / length) ** 2, (prices / largest(prices)) ** 2
+        near = w / (1.0 + _ellipsoid_multiplier(squares, curvature, radius / length) * curvature)
+        return _shrunk(near, euclidean(prices * near), radius)
+
+    def remainder(self, total: float, part: float) -> tuple[float, float, float]:
+        rest = math.sqrt(max(total - part, 0.0) * (total + part))
+        return rest, total / max(rest, TINY), -part / max(rest, TINY)
 
 
 class LInf(Norm):
@@ -111,6 +150,37 @@ class LInf(Norm):
 
     def project_ball(self, w, radius: float) -> np.ndarray:
         return np.clip(w, -radius, radius)
+
+    def project_priced_ball(self, w, radius: float, prices) -> np.ndarray:
+        return np.clip(w, -radius / prices, radius / prices)
+
+    def remainder(self, total: float, part: float) -> tuple[float, float, float]:
+        return total, 1.0, 0.0
+
+
+TINY = 1e-300
+
+
+def _shrunk(u, size: float, radius: float) -> np.ndarray:
+    """Return u, scaled into the ball where a rounding error puts it outside."""
+    return u * (radius / size) if size > radius else u
+
+
+def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
+    """Return μ ≥ 0 with Σ_j z_j² / (1 + μ h_j)² = share², for Σ z_j² = 1 and 0 < share < 1.
+
+    The inverse root of the sum is a concave function of μ, so Newton's method approaches the solution from below.
+    """
+    mu = 0.0
+    for _ in range(100):
+        scaled = squares / (1.0 + mu * curvature) ** 2
+        total = float(scaled.sum())
+        slope = float((scaled * curvature / (1.0 + mu * curvature)).sum())
+        step = total / slope * (math.sqrt(total) / share - 1.0) if slope > 0 else 0.0
+        mu += max(step, 0.0)
+        if step <= 1e-15 * mu:
+            break
+    return mu
 
 
 def largest(v) -> float:

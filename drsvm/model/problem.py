@@ -1,11 +1,15 @@
 """One binary problem: data and parameters, checked once and frozen.
 
-    minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ λ, 0) + (c/2) ‖w‖₂²
-    subject to                ‖w‖_q ≤ λ,       m_i = y_i (w·x_i + b)
+    minimise over w, b, λ     ε λ + Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0) + (c/2) ‖w‖₂²
+    subject to                ‖(w/a, b/a_0)‖_q ≤ λ,   s_j w_j ≥ 0 where s_j = ±1,       m_i = y_i (w·x_i + b)
 
-with the radius ε, the flip cost κ, the ridge coefficient c and the sample weights π.
+with the radius ε, the flip costs κ, the ridge coefficient c, the sample weights π, the prices a of a shift of each
+feature, the price a_0 of the intercept and the signs s. By default all a_j = 1, a_0 = ∞ (the intercept is outside the
+norm), no sign is prescribed, and κ is one number.
 """
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -15,8 +19,11 @@ from scipy import sparse
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import losses, smallest_best_price
 from drsvm.model.validation import (
-    check_flip_cost,
+    check_feature_costs,
+    check_flip_costs,
+    check_intercept_cost,
     check_labels,
+    check_monotonic_signs,
     check_number,
     check_rows,
     check_weights,
@@ -39,8 +46,8 @@ class Problem:
         Labels with exactly two distinct values; the larger one is the positive class.
     radius : float
         Radius ε ≥ 0 of the Wasserstein ball: the adversary's budget for the average shift.
-    flip_cost : float
-        Cost κ ≥ 0 of flipping a label; with ``inf`` the labels are trusted.
+    flip_cost : float or array of shape (n,)
+        Cost κ ≥ 0 of flipping a label, one number or one per row; with ``inf`` the label is trusted.
     norm : {1, 2, inf}
         Norm p in which feature shifts are measured; the weights are measured in the dual norm.
     l2 : float
@@ -48,14 +55,25 @@ class Problem:
     sample_weight : array of shape (n,), optional
         Weights of the rows, scaled to sum to 1. A weight of 0 removes the row.
     fit_intercept : bool
-        Whether to fit b, which is not regularised; otherwise b = 0.
+        Whether to fit b; otherwise b = 0.
+    intercept_cost : float
+        Price a_0 > 0 of the intercept, as if b were the weight of a constant column of size a_0; without ridge. With
+        ``inf`` the intercept is outside the norm. Ignored if `fit_intercept` is False.
+    feature_cost : array of shape (d,) or float, optional
+        Prices a_j > 0: a shift Δx costs ‖a ⊙ Δx‖_p. By default 1; a feature with the price ``inf`` cannot shift, and
+        its weight is outside the norm.
+    monotonic_cst : array of shape (d,) or int, optional
+        1 where the weight must be at least 0, −1 where it must be at most 0, 0 (the default) where it is free.
     """
 
     radius: float
-    flip_cost: float
+    flip_cost: Any
     norm: Norm
     l2: float
     fit_intercept: bool
+    intercept_cost: float
+    feature_cost: np.ndarray | None = field(repr=False)
+    monotonic_cst: np.ndarray | None = field(repr=False)
     X: Any = field(repr=False)
     signs: np.ndarray = field(repr=False)
     sample_weight: np.ndarray = field(repr=False)
@@ -68,11 +86,14 @@ class Problem:
         X,
         y,
         radius: float = 0.1,
-        flip_cost: float = 1.0,
+        flip_cost: Any = 1.0,
         norm: Any = 2,
         l2: float = 0.0,
         sample_weight=None,
         fit_intercept: bool = False,
+        intercept_cost: float = math.inf,
+        feature_cost=None,
+        monotonic_cst=None,
     ):
         X = check_rows(X)
         n = X.shape[0]
@@ -91,13 +112,26 @@ class Problem:
                     "at least one row of each class needs a positive weight."
                 )
         self._set(X=X, signs=signs, sample_weight=weights, classes=classes, kept=kept, n_given=n)
-        self._set(**_check_parameters(radius, flip_cost, norm, l2, fit_intercept))
+        self._set_parameters(
+            radius=radius,
+            flip_cost=flip_cost,
+            norm=norm,
+            l2=l2,
+            fit_intercept=fit_intercept,
+            intercept_cost=intercept_cost,
+            feature_cost=feature_cost,
+            monotonic_cst=monotonic_cst,
+        )
 
     def _set(self, **values) -> None:
         for name, value in values.items():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
+
+    def _set_parameters(self, **given) -> None:
+        """Check and set the given parameters; those with one entry per row or feature need the rows."""
+        self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
     def subset(self, rows) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight)."""
@@ -107,6 +141,8 @@ class Problem:
         other._set(
             X=self.X[rows], signs=self.signs[rows], sample_weight=weights / weights.sum(), kept=None, n_given=len(rows)
         )
+        if isinstance(self.flip_cost, np.ndarray):
+            other._set_parameters(flip_cost=self.flip_cost[rows])
         return other
 
     def relabelled(self, positive, sample_weight=None) -> "Problem":
@@ -128,7 +164,11 @@ class Problem:
         if len(features) == self.n_features:
             return self
         X = self.X[:, features]
-        return self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+        other = self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+        for name in ("feature_cost", "monotonic_cst"):
+            prices = getattr(self, name)
+            other._set_parameters(**{name: None if prices is None else prices[features]})
+        return other
 
     def on_rows(self, X) -> "Problem":
         """Return the problem with other features for the same samples; `X` must already be in its checked form."""
@@ -137,14 +177,13 @@ class Problem:
         return other
 
     def replace(self, **parameters) -> "Problem":
-        """Return the problem with other values of radius, flip_cost, norm, l2 or fit_intercept; the data are shared."""
-        current = {name: getattr(self, name) for name in _PARAMETERS}
-        unknown = set(parameters) - set(current)
+        """Return the problem with other values of parameters except X, y and sample_weight; the data are shared."""
+        unknown = set(parameters) - set(_CHECKS)
         if unknown:
-            raise TypeError(f"replace takes {', '.join(_PARAMETERS)}, not {', '.join(sorted(unknown))}.")
+            raise TypeError(f"replace takes {', '.join(_CHECKS)}, not {', '.join(sorted(unknown))}.")
         other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self) if f.name not in current})
-        other._set(**_check_parameters(**{**current, **parameters}))
+        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+        other._set_parameters(**parameters)
         return other
 
     @property
@@ -158,9 +197,55 @@ class Problem:
         return self.X.shape[1]
 
     @property
+    def flip_costs(self) -> np.ndarray:
+        """The flip cost of every row."""
+        return np.broadcast_to(np.asarray(self.flip_cost, dtype=np.float64), (self.n_rows,))
+
+    @property
+    def can_flip(self) -> np.ndarray:
+        """Whether the adversary can afford to flip some of this row's mass, for every row."""
+        costs = self.flip_costs
+        return (costs == 0) | (np.isfinite(costs) & (self.radius > 0))
+
+    @property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        return self.flip_cost == 0 or (self.radius > 0 and np.isfinite(self.flip_cost))
+        if isinstance(self.flip_cost, np.ndarray):
+            return bool(self.can_flip.any())
+        return self.flip_cost == 0 or (self.radius > 0 and math.isfinite(self.flip_cost))
+
+    @property
+    def prices_intercept(self) -> bool:
+        """Whether there is an intercept inside the norm."""
+        return self.fit_intercept and math.isfinite(self.intercept_cost)
+
+    @property
+    def has_prices(self) -> bool:
+        """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
+        given = self.feature_cost is not None or self.monotonic_cst is not None
+        return given or self.prices_intercept or isinstance(self.flip_cost, np.ndarray)
+
+    @property
+    def trusted_features(self) -> np.ndarray:
+        """Mask of the features that cannot shift, whose weights are outside the norm."""
+        return np.zeros(self.n_features, dtype=bool) if self.feature_cost is None else np.isinf(self.feature_cost)
+
+    def cost_of_flips(self, flip_dual) -> float:
+        """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
+        if isinstance(self.flip_cost, np.ndarray):
+            return float(np.where(self.can_flip, self.flip_cost, 0.0) @ flip_dual)
+        return self.flip_cost * float(flip_dual.sum()) if self.flips_possible else 0.0
+
+    def with_signs(self, w) -> np.ndarray:
+        """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
+        return w if self.monotonic_cst is None else np.where(self.monotonic_cst * w < 0, 0.0, w)
+
+    def norm_of(self, w, b: float = 0.0) -> float:
+        """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
+        scaled = w if self.feature_cost is None else w / self.feature_cost
+        if not self.prices_intercept:
+            return self.norm.value(scaled)
+        return self.norm.value(np.append(scaled, b / self.intercept_cost))
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
@@ -185,14 +270,14 @@ class Problem:
             total += self.X[block].T @ signed[block]
         return total, float(signed.sum())
 
-    def radius_price(self, w, margins) -> float:
-        """Return the smallest optimal λ ≥ ‖w‖_q for the given weights."""
-        return float(smallest_best_price(margins, self.sample_weight, self.norm.value(w), self.radius, self.flip_cost))
+    def radius_price(self, w, margins, b: float = 0.0) -> float:
+        """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights; b matters if it has a price."""
+        return float(smallest_best_price(margins, self.sample_weight, self.norm_of(w, b), self.radius, self.flip_cost))
 
     def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
         """Return the objective at (w, b), by default with the optimal λ."""
         margins = self.margins(w, b)
-        price = self.radius_price(w, margins) if radius_price is None else radius_price
+        price = self.radius_price(w, margins, b) if radius_price is None else radius_price
         return self.objective_at(w, margins, price)
 
     def objective_at(self, w, margins, radius_price: float) -> float:
@@ -220,18 +305,28 @@ class Problem:
 
     def __repr__(self) -> str:
         kind = "sparse" if sparse.issparse(self.X) else "dense"
-        parameters = ", ".join(f"{name}={getattr(self, name)}" for name in _PARAMETERS)
+        shown = {name: getattr(self, name) for name in _CHECKS if name not in _PRICES}
+        if isinstance(self.flip_cost, np.ndarray):
+            shown["flip_cost"] = f"{self.flip_cost.min():g}…{self.flip_cost.max():g}"
+        if self.prices_intercept:
+            shown["intercept_cost"] = self.intercept_cost
+        if self.feature_cost is not None:
+            shown["feature_cost"] = f"{self.feature_cost.min():g}…{self.feature_cost.max():g}"
+        if self.monotonic_cst is not None:
+            shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
+        parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
 
 
-_PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept")
+_CHECKS: dict[str, Callable[[Any, Problem], Any]] = {
+    "radius": lambda value, _: check_number(value, "radius"),
+    "flip_cost": lambda value, problem: check_flip_costs(value, problem.n_given, problem.kept),
+    "norm": lambda value, _: norm_for(value),
+    "l2": lambda value, _: check_number(value, "l2"),
+    "fit_intercept": lambda value, _: bool(value),
+    "intercept_cost": lambda value, _: check_intercept_cost(value),
+    "feature_cost": lambda value, problem: check_feature_costs(value, problem.n_features),
+    "monotonic_cst": lambda value, problem: check_monotonic_signs(value, problem.n_features),
+}
 
-
-def _check_parameters(radius, flip_cost, norm, l2, fit_intercept) -> dict[str, Any]:
-    return {
-        "radius": check_number(radius, "radius"),
-        "flip_cost": check_flip_cost(flip_cost),
-        "norm": norm_for(norm),
-        "l2": check_number(l2, "l2"),
-        "fit_intercept": bool(fit_intercept),
-    }
+_PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

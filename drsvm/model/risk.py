@@ -2,10 +2,10 @@
 
 For fixed margins the objective is a convex piecewise-linear function of λ,
 
-    ε λ + Σ_i π_i max(a_i, 1 + m_i − κ λ),      a_i = max(1 − m_i, 0),
+    ε λ + Σ_i π_i max(a_i, 1 + m_i − κ_i λ),      a_i = max(1 − m_i, 0),
 
-with slope ε − κ Σ {π_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ = min(2 m_i, 1 + m_i)/κ. The optimal λ
-is a weighted quantile of the breakpoints.
+with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i − a_i)/κ_i = min(2 m_i, 1 + m_i)/κ_i. The optimal λ
+is a weighted quantile of the breakpoints. The flip cost κ is one number, or an array with one entry per margin.
 """
 
 import numpy as np
@@ -16,10 +16,13 @@ TIE = 1e-13
 SAMPLE = 4000
 
 
-def losses(margins, radius_price: float, flip_cost: float) -> np.ndarray:
-    """Return max(1 − m_i, 1 + m_i − κλ, 0) for every margin."""
+def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
+    """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)
-    if np.isfinite(flip_cost):
+    if isinstance(flip_cost, np.ndarray):
+        finite = np.isfinite(flip_cost)
+        values[finite] = np.maximum(values[finite], 1.0 + margins[finite] - flip_cost[finite] * radius_price)
+    elif np.isfinite(flip_cost):
         np.maximum(values, 1.0 + margins - flip_cost * radius_price, out=values)
     return values
 
@@ -29,15 +32,14 @@ def flip_gains(margins) -> np.ndarray:
     return np.minimum(2.0 * margins, 1.0 + margins)
 
 
-def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_cost: float) -> np.ndarray:
+def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_cost) -> np.ndarray:
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
     radius = np.asarray(radius, dtype=np.float64)
     prices = np.full(radius.shape, float(norm_of_weights))
-    if flip_cost == 0 or np.isinf(flip_cost):
+    breakpoints, weights, unit = _flips(margins, weights, flip_cost)
+    if len(breakpoints) == 0:
         return prices
-    breakpoints = flip_gains(margins)
-    breakpoints /= flip_cost
-    affordable = radius / flip_cost * (1.0 + TIE)
+    affordable = radius / unit * (1.0 + TIE)
     scarce = affordable < weights @ (breakpoints > norm_of_weights)
     if scarce.any():
         low, high = _bracket(breakpoints, weights, affordable[scarce])
@@ -48,6 +50,20 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
         first_too_many = np.searchsorted(mass, affordable[scarce], side="right")
         prices[scarce] = breakpoints[order[np.minimum(first_too_many, len(order) - 1)]]
     return prices
+
+
+def _flips(margins, weights, flip_cost):
+    """Return the breakpoints of the flips that have a price, their shares of the slope Σ π_i κ_i, and this sum."""
+    if isinstance(flip_cost, np.ndarray):
+        priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
+        slopes = weights[priced] * flip_cost[priced]
+        total = float(slopes.sum())
+        return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
+    if flip_cost == 0 or np.isinf(flip_cost):
+        return np.zeros(0), np.zeros(0), 1.0
+    breakpoints = flip_gains(margins)
+    breakpoints /= flip_cost
+    return breakpoints, weights, flip_cost
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
@@ -69,30 +85,29 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     return low, high
 
 
-def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
+def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
     """Return the worst-case expected hinge loss for every radius."""
     prices = smallest_best_price(margins, weights, norm_of_weights, radii, flip_cost)
     unmoved = float(weights @ np.maximum(1.0 - margins, 0.0))
     return radii * prices + unmoved + _gains_of_flips(margins, weights, prices, flip_cost)
 
 
-def _gains_of_flips(margins, weights, prices, flip_cost: float) -> np.ndarray:
-    """Return Σ_i π_i (κλ_i − κλ)₊, the increase in the loss through flips, net of their cost, for every price λ.
+def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
+    """Return Σ_i π_i (κ_i λ_i − κ_i λ)₊, the increase in the loss through flips, net of their cost, for every price λ.
 
     The optimal λ is one of the breakpoints λ_i, so that its own term is exactly 0 as a difference of breakpoints.
     Computing 1 + m_i − κλ would leave a rounding error of the size of the margin, while the risk itself may be 0.
     """
-    if np.isinf(flip_cost):
-        return np.zeros(prices.shape)
-    unit, paid = (flip_cost, prices) if flip_cost > 0 else (1.0, np.zeros(prices.shape))
-    breakpoints = flip_gains(margins) / unit
-    gains = [unit * float(weights @ np.maximum(breakpoints - price, 0.0)) for price in paid.ravel()]
+    free = np.asarray(flip_cost) == 0
+    gains_of_free = float(np.sum(weights * np.maximum(flip_gains(margins), 0.0), where=free)) if free.any() else 0.0
+    breakpoints, shares, unit = _flips(margins, weights, flip_cost)
+    gains = [gains_of_free + unit * float(shares @ np.maximum(breakpoints - price, 0.0)) for price in prices.ravel()]
     return np.reshape(gains, prices.shape)
 
 
-def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost: float) -> np.ndarray:
+def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
     """Return the worst-case error rate for every radius: a fractional knapsack over the costs of misclassification."""
-    costs = np.full(margins.shape, float(flip_cost))
+    costs = np.array(np.broadcast_to(flip_cost, margins.shape), dtype=np.float64)
     if norm_of_weights > 0:
         np.minimum(costs, margins / norm_of_weights, out=costs)
     costs[margins <= 0] = 0.0

@@ -52,6 +52,74 @@ def check_flip_cost(value) -> float:
     return cost
 
 
+def check_flip_costs(value, n: int, kept=None):
+    """Return the cost of flipping a label: a float, or an array over the kept rows if they differ."""
+    if np.ndim(value) == 0:
+        return check_flip_cost(value)
+    costs = _one_per(value, n, "flip_cost", "row")
+    _refuse(costs, ~(costs >= 0), "flip_cost", "row", "costs must be at least 0 (inf is allowed: a verified label)")
+    tiny = (costs > 0) & (costs < SMALLEST_FLIP_COST)
+    _refuse(costs, tiny, "flip_cost", "row", f"costs must be 0 or at least {SMALLEST_FLIP_COST:g}: use 0")
+    costs = costs if kept is None else costs[kept]
+    return float(costs[0]) if (costs == costs[0]).all() else costs
+
+
+PRICE_RANGE = (1e-100, 1e100)
+"""Range of the finite prices of features and of the intercept, so that dividing by them is safe."""
+
+_PRICE_RULE = f"prices must lie between {PRICE_RANGE[0]:g} and {PRICE_RANGE[1]:g}, or be inf"
+
+
+def check_intercept_cost(value) -> float:
+    """Return the price of the intercept as a float; inf means that it is free."""
+    cost = check_number(value, "intercept_cost", infinite=True)
+    if not _is_price(cost):
+        raise ValueError(f"intercept_cost={value!r} is out of range: {_PRICE_RULE} (a free intercept).")
+    return cost
+
+
+def check_feature_costs(value, d: int):
+    """Return the prices of the features, or None if all are 1."""
+    if value is None:
+        return None
+    costs = _one_per(value, d, "feature_cost", "feature")
+    _refuse(costs, ~_is_price(costs), "feature_cost", "feature", f"{_PRICE_RULE} (a feature that cannot shift)")
+    return None if (costs == 1).all() else costs
+
+
+def _is_price(cost):
+    return (cost == math.inf) | ((cost >= PRICE_RANGE[0]) & (cost <= PRICE_RANGE[1]))
+
+
+def check_monotonic_signs(value, d: int):
+    """Return the prescribed signs of the weights as −1, 0 and 1, or None if there are none."""
+    if value is None:
+        return None
+    signs = _one_per(value, d, "monotonic_cst", "feature")
+    rule = "use 1 for a weight that must not be negative, -1 for one that must not be positive, 0 for a free one"
+    _refuse(signs, ~np.isin(signs, (-1, 0, 1)), "monotonic_cst", "feature", rule)
+    return signs.astype(np.int8) if signs.any() else None
+
+
+def _one_per(value, count: int, name: str, what: str) -> np.ndarray:
+    """Return the values as a new float64 array with one entry per row or feature; a number is repeated."""
+    given = np.asarray(value)
+    if given.dtype.kind not in "fiu":
+        raise TypeError(f"{name} must contain real numbers, got {name}={value!r} with dtype {given.dtype}.")
+    if given.ndim == 0:
+        return np.full(count, float(given))
+    if given.shape != (count,):
+        raise ValueError(
+            f"{name} must be a number or have one entry per {what} of X ({count}), got shape {given.shape}."
+        )
+    return given.astype(np.float64)
+
+
+def _refuse(values, bad, name: str, what: str, rule: str) -> None:
+    if bad.any():
+        raise ValueError(f"{name} has {values[bad][0]:g} at {what} {int(np.argmax(bad))}: {rule}.")
+
+
 def check_rows(X):
     """Return X as a C-ordered array or a canonical CSR array of finite floats, sharing memory with X where possible."""
     if isinstance(X, CheckedRows):

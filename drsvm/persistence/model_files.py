@@ -16,6 +16,7 @@ import os
 import tempfile
 import zlib
 from dataclasses import dataclass, field, fields, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile
@@ -268,7 +269,14 @@ def _checked_content(path: Path, content) -> SavedModel:
     results = getattr(last, "result_", None)
     if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
         raise ModelFileError(f"{path}: the result in it is incomplete.")
+    _add_missing_parameters(last)
     return SavedModel(model, metadata)
+
+
+def _add_missing_parameters(classifier) -> None:
+    """Give parameters their defaults if they were added after the version that wrote the file."""
+    for name, parameter in signature(type(classifier)).parameters.items():
+        vars(classifier).setdefault(name, parameter.default)
 
 
 def _is_complete(result) -> bool:

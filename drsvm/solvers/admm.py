@@ -81,9 +81,9 @@ class Admm(Solver):
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject exact updates for norms without one."""
+        """Reject prices, and exact updates for norms without one."""
         if self.update != "exact" or exact_way(problem.norm) is not None:
-            return None
+            return super().refusal(problem)
         return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
 
     def start(self, problem: Problem, limits: Limits) -> State:

@@ -133,6 +133,17 @@ class Relay(State):
         return self.current.step_seconds
 
 
+def prices_of(problem: Problem) -> list[str]:
+    """Return the prices of a problem in words."""
+    found = {
+        "a flip_cost for each row": isinstance(problem.flip_cost, np.ndarray),
+        "feature_cost": problem.feature_cost is not None,
+        f"intercept_cost={problem.intercept_cost:g}": problem.prices_intercept,
+        "monotonic_cst": problem.monotonic_cst is not None,
+    }
+    return [name for name, given in found.items() if given]
+
+
 class Solver(ABC):
     """Settings of a method, and the factory of its runs."""
 
@@ -140,12 +151,18 @@ class Solver(ABC):
     default_tol: float
     default_max_iter: int
 
+    takes_prices: bool = False
+    """Whether rows, features and the intercept may have prices of their own, and weights a prescribed sign."""
+
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
 
         It is called before anything starts, so it checks parameters only.
         """
-        return None
+        if self.takes_prices or not problem.has_prices:
+            return None
+        prices = ", ".join(prices_of(problem))
+        return f"solver {self.name!r} does not support {prices}: use solver='interior-point' or solver='auto'."
 
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:

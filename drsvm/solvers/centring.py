@@ -35,7 +35,7 @@ class Centred:
         A sparse matrix stays as sparse as it is: only columns without zeros are shifted, and a column with many zeros
         is not far from 0.
         """
-        if not problem.fit_intercept:
+        if not problem.fit_intercept or problem.prices_intercept:
             return cls(problem)
         columns = np.arange(problem.n_features) if not sparse.issparse(problem.X) else _full_columns(problem.X)
         offset = _offset(problem.X, columns)

@@ -1,6 +1,7 @@
 """The constraint ‖w‖_q ≤ λ in the interior-point solver: slacks, multipliers and their part of the Newton equations.
 
-All cones have the same methods. With the multiplier part z of the optimality conditions
+All cones have the same methods; `priced_cones.py` adds prices and signs. With the multiplier part z of the optimality
+conditions
 
     c w + Σ (β_i − α_i) y_i x_i + z_w = 0,        ε − κ Σ β_i + z_λ = 0,
 
@@ -10,7 +11,7 @@ a Newton step changes z by  (a symmetric matrix) · (dw, dλ) + (a constant that
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -19,7 +20,10 @@ from drsvm.model.norms import L1, L2, LInf, Norm
 
 @dataclass
 class Scaling:
-    """The symmetric matrix of a cone: diag(diagonal) on w, arrow (column, square) with λ, plus k·uuᵀ on (w, λ)."""
+    """The symmetric matrix of a cone: diag(diagonal) on w, arrow (column, square) with λ, plus k·uuᵀ on (w, λ).
+
+    With prices, w stands for (w, b).
+    """
 
     diagonal: np.ndarray
     column: np.ndarray
@@ -27,6 +31,8 @@ class Scaling:
     vector: np.ndarray | None = None
     vector_level: float = 0.0
     coefficient: float = 0.0
+    outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    """Features without norm and ridge, where others have them."""
 
     def add_to(self, matrix: np.ndarray) -> None:
         """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
@@ -39,6 +45,14 @@ class Scaling:
             square = square + self.coefficient * self.vector_level**2
         matrix[:d, -1] += column
         matrix[-1, -1] += square
+
+    def padded(self, size: int) -> "Scaling":
+        """Return the same matrix for a vector of the given size, with zeros for what the cone does not contain."""
+        missing = size - len(self.diagonal)
+        if missing == 0:
+            return self
+        vectors = {name: getattr(self, name) for name in ("diagonal", "column", "vector")}
+        return replace(self, **{name: None if v is None else np.pad(v, (0, missing)) for name, v in vectors.items()})
 
 
 class Cone(ABC):
@@ -75,7 +89,7 @@ class Cone(ABC):
 
     @abstractmethod
     def set_direction(self, dw, dlevel: float) -> None:
-        """Set dw and dλ, and compute all other changes."""
+        """Set dw (with db, for a cone of the whole point) and dλ, and compute all other changes."""
 
     @abstractmethod
     def rates(self) -> tuple[float, float]:

@@ -1,7 +1,9 @@
 """The same problem solved by a general-purpose solver: the reference for tests and the baseline for benchmarks.
 
-    minimise over w, b, λ, t (and u ≥ |w| for q = 1)    ε λ + Σ π_i t_i + (c/2) ‖w‖²
-    subject to    1 − m_i ≤ t_i,   1 + m_i − κλ ≤ t_i,   0 ≤ t_i,   ‖w‖_q ≤ λ
+    minimise over w, b, λ, t (and u ≥ |v| for q = 1)    ε λ + Σ π_i t_i + (c/2) ‖w‖²
+    subject to    1 − m_i ≤ t_i,   1 + m_i − κ_i λ ≤ t_i,   0 ≤ t_i,   ‖v‖_q ≤ λ,   s_j w_j ≥ 0
+
+with the priced weights v = (w_1/a_1, …, w_d/a_d, b/a_0), without those of price inf.
 
 Clarabel solves all cases, HiGHS only the linear programs (q = 1 or ∞, c = 0). A backend's own status "optimal" is not
 trusted: its multipliers go through the same certificate as those of all solvers.
@@ -44,6 +46,7 @@ class Conic(Solver):
     name = "conic"
     default_tol = 1e-7
     default_max_iter = 1
+    takes_prices = True
 
     backend: str = "clarabel"
     accuracy: float = 1e-11
@@ -117,48 +120,48 @@ class Model:
     A: sparse.csc_array
     bound: np.ndarray
     n_cone: int
-    flips: bool
     unit: float
 
     def read(self, problem: Problem, x, multipliers) -> Candidate:
         """Return the answer in terms of the problem."""
         n, d = problem.n_rows, problem.n_features
         intercept = float(x[d]) if problem.fit_intercept else 0.0
-        flip_dual = multipliers[n : 2 * n] if self.flips else None
-        return Candidate(x[:d] / self.unit, intercept, multipliers[:n], flip_dual)
+        flip_dual = np.zeros(n)
+        flip_dual[problem.can_flip] = multipliers[n : n + np.count_nonzero(problem.can_flip)]
+        weights = x[:d] / self.unit
+        if problem.monotonic_cst is not None:  # the backend's tolerance may leave weights slightly beyond 0
+            weights[weights * problem.monotonic_cst < 0] = 0.0
+        return Candidate(weights, intercept, multipliers[:n], flip_dual if problem.flips_possible else None)
 
 
 def build_model(problem: Problem) -> Model:
     """Build the matrices of the problem; the variables are w, b, λ, t and u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
-    flips = problem.flips_possible
     unit = _unit(problem)
     signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
-    b = [problem.signs[:, None]] if problem.fit_intercept else []
-    losses = -sparse.eye_array(n)
-    norm_rows, n_cone = NormRows([])
-    if _with_norm(problem):
-        norm_rows, n_cone = NORM_ROWS[type(problem.norm)](d, [None] * len(b))
+    b = [sparse.csr_array(problem.signs[:, None])] if problem.fit_intercept else []
+    losses = -sparse.eye_array(n, format="csr")
+    norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
     others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
 
     def row(w, b, level, t=None):
         return [w, *b, level, t, *others]
 
+    flips, no_b = np.flatnonzero(problem.can_flip), [None] * len(b)
     blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
-    bounds = [-np.ones(n)]
-    if flips:
-        blocks.append(row(signed, b, np.full((n, 1), -problem.flip_cost / unit), losses))
-        bounds.append(-np.ones(n))
-    blocks.append(row(None, [None] * len(b), None, losses))
-    bounds.append(np.zeros(n))
-    blocks += norm_rows
-    bounds.append(np.zeros(sum(_height(block) for block in norm_rows)))
-    A = sparse.block_array(blocks, format="csc")
+    if len(flips):
+        levels = -problem.flip_costs[flips, None] / unit
+        blocks.append(row(signed[flips], [column[flips] for column in b], levels, losses[flips]))
+    blocks.append(row(None, no_b, None, losses))
+    blocks += [row(rows, no_b, None) for rows in _sign_rows(problem)]
+    A = sparse.block_array([*blocks, *norm_rows], format="csc")
+    bound = np.zeros(A.shape[0])
+    bound[: n + len(flips)] = -1.0
     cost = np.zeros(A.shape[1])
     cost[d + len(b)] = problem.radius / unit
     cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
     P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
-    return Model(P, cost, A, np.concatenate(bounds), n_cone, flips, unit)
+    return Model(P, cost, A, bound, n_cone, unit)
 
 
 def _with_norm(problem: Problem) -> bool:
@@ -174,32 +177,63 @@ def _unit(problem: Problem) -> float:
 
 
 class NormRows(NamedTuple):
-    """Rows of blocks for ‖w‖_q ≤ λ, over the variables w, b, λ, t and the additional ones of the norm."""
+    """Rows of blocks for ‖v‖_q ≤ λ, over the variables w, b, λ, t and the additional ones of the norm."""
 
     blocks: list[list[Any]]
     n_cone: int = 0  # number of rows that form a second-order cone
 
 
-def _height(block) -> int:
-    return next(part.shape[0] for part in block if part is not None)
+def _sign_rows(problem: Problem) -> list[sparse.csr_array]:
+    """Return the matrix of −s_j w_j ≤ 0, if there are signs."""
+    if problem.monotonic_cst is None:
+        return []
+    held = np.flatnonzero(problem.monotonic_cst)
+    signs = -problem.monotonic_cst[held].astype(np.float64)
+    return [sparse.csr_array((signs, (np.arange(len(held)), held)), shape=(len(held), problem.n_features))]
 
 
-def _cross_rows(d: int, no_b) -> NormRows:
-    """Return the rows for q = 1: w ≤ u, −w ≤ u and Σ u ≤ λ."""
-    eye, total = sparse.eye_array(d), sparse.csr_array(np.ones((1, d)))
-    rows = [[eye, *no_b, None, None, -eye], [-eye, *no_b, None, None, -eye]]
-    return NormRows([*rows, [None, *no_b, -np.ones((1, 1)), None, total]])
+def _norm_rows(problem: Problem, unit: float) -> NormRows:
+    parts = _priced_parts(problem, unit)
+    n_priced = parts[0].shape[0]
+    if n_priced == 0:  # nothing is priced: 0 ≤ λ
+        return NormRows([[*[None] * len(parts), -np.ones((1, 1)), None]])
+    return NORM_ROWS[type(problem.norm)](parts, n_priced)
 
 
-def _round_rows(d: int, no_b) -> NormRows:
-    """Return the rows for q = 2: (λ, w) in the second-order cone."""
-    return NormRows([[None, *no_b, -np.ones((1, 1)), None], [-sparse.eye_array(d), *no_b, None, None]], d + 1)
+def _priced_parts(problem: Problem, unit: float) -> list[sparse.csr_array]:
+    """Return matrices that map w and b to the priced weights v."""
+    d = problem.n_features
+    prices = np.ones(d) if problem.feature_cost is None else problem.feature_cost
+    priced = np.flatnonzero(np.isfinite(prices))
+    height = len(priced) + problem.prices_intercept
+    of_w = sparse.csr_array((1 / prices[priced], (np.arange(len(priced)), priced)), shape=(height, d))
+    if not problem.fit_intercept:
+        return [of_w]
+    of_b = np.zeros((height, 1))
+    of_b[len(priced) :] = unit / problem.intercept_cost  # 0 or 1 rows
+    return [of_w, sparse.csr_array(of_b)]
 
 
-def _box_rows(d: int, no_b) -> NormRows:
-    """Return the rows for q = ∞: w ≤ λ and −w ≤ λ."""
-    eye, ones = sparse.eye_array(d), -np.ones((d, 1))
-    return NormRows([[eye, *no_b, ones, None], [-eye, *no_b, ones, None]])
+def _cross_rows(v, n: int) -> NormRows:
+    """Return the rows for q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ."""
+    eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))
+    rows = [[*v, None, None, -eye], [*_negative(v), None, None, -eye]]
+    return NormRows([*rows, [*[None] * len(v), -np.ones((1, 1)), None, total]])
+
+
+def _round_rows(v, n: int) -> NormRows:
+    """Return the rows for q = 2: (λ, v) in the second-order cone."""
+    return NormRows([[*[None] * len(v), -np.ones((1, 1)), None], [*_negative(v), None, None]], n + 1)
+
+
+def _box_rows(v, n: int) -> NormRows:
+    """Return the rows for q = ∞: v ≤ λ and −v ≤ λ."""
+    ones = -np.ones((n, 1))
+    return NormRows([[*v, ones, None], [*_negative(v), ones, None]])
+
+
+def _negative(parts):
+    return [-part for part in parts]
 
 
 NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}
@@ -217,10 +251,26 @@ def cvxpy_model(problem: Problem):
     w, price = cp.Variable(problem.n_features), cp.Variable()
     b = cp.Variable() if problem.fit_intercept else 0.0
     margins = cp.multiply(problem.signs, problem.X @ w + b)
-    pieces = [1 - margins, np.zeros(problem.n_rows)]
-    if np.isfinite(problem.flip_cost):
-        pieces.append(1 + margins - problem.flip_cost * price)
-    risk = problem.radius * price + problem.sample_weight @ cp.maximum(*pieces)
+    bounded = np.isfinite(problem.flip_costs)
+    costs = np.where(bounded, problem.flip_costs, 0.0)
+    flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
+    risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
     ridge = 0.5 * problem.l2 * cp.sum_squares(w)
-    model = cp.Problem(cp.Minimize(risk + ridge), [cp.norm(w, problem.norm.q) <= price])
+    model = cp.Problem(cp.Minimize(risk + ridge), [*_cvxpy_norm(cp, problem, w, b, price), *_cvxpy_signs(problem, w)])
     return model, {"weights": w, "intercept": b, "radius_price": price}
+
+
+def _cvxpy_norm(cp, problem: Problem, w, b, price) -> list[Any]:
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    finite = np.flatnonzero(np.isfinite(prices))
+    priced = [cp.multiply(1 / prices[finite], w[finite])] if len(finite) else []
+    if problem.prices_intercept:
+        priced.append(b / problem.intercept_cost)
+    return [price >= 0, *([cp.norm(cp.hstack(priced), problem.norm.q) <= price] if priced else [])]
+
+
+def _cvxpy_signs(problem: Problem, w) -> list[Any]:
+    if problem.monotonic_cst is None:
+        return []
+    held = np.flatnonzero(problem.monotonic_cst)
+    return [np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0]

@@ -7,7 +7,7 @@ With a large radius the best weights are 0, and multipliers spread evenly over t
     2. With an intercept and classes of unequal weight: α + β = π on the heavier class, α = π on the lighter one. The
        objective is 1; it costs the adversary κ Σβ to balance the classes.
 
-They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ.
+They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ. Problems with prices are left to the solvers.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class ConstantState(State):
 
 def constant_optimum(problem: Problem) -> ConstantState | None:
     """Return a run whose answer is a constant classifier if that is optimal, else None."""
-    if problem.radius == 0.0 or problem.flip_cost == 0.0:
+    if problem.has_prices or problem.radius == 0.0 or problem.flip_cost == 0.0:
         return None
     for answer in _constant_classifiers(problem):
         assert answer.hinge_dual is not None and answer.flip_dual is not None

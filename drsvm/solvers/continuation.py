@@ -25,6 +25,8 @@ class Continuation(Solver):
     Each radius, largest first, is solved by a call of `solve`; `close` ends the last run.
     """
 
+    takes_prices = True
+
     def __init__(self, solver: InteriorPoint, radii: Iterable[float]):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
         self.solver = solver

@@ -42,9 +42,9 @@ class DualCoordinate(Solver):
     hand_over: bool = True
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject norms without an ascent."""
+        """Reject prices, and norms without an ascent."""
         if type(problem.norm) in ASCENTS:
-            return None
+            return super().refusal(problem)
         return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:

@@ -55,9 +55,9 @@ class FeatureWorkingSet(Solver):
     most_features: int = 1000
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject norms that do not give sparse weights."""
+        """Reject prices, and norms that do not give sparse weights."""
         if isinstance(problem.norm, L1):
-            return None
+            return super().refusal(problem)
         return (
             f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
             "use solver='auto' or 'dual-coordinate'."

@@ -3,7 +3,7 @@
 A primal-dual predictor-corrector method for
 
     minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
-    subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κλ,   s_i ≥ 0,   ‖w‖_q ≤ λ.
+    subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,   ‖(w/a, b/a_0)‖_q ≤ λ,   signs of weights.
 
 The engine eliminates the slacks s_i and their multipliers sample by sample, which leaves one symmetric system in
 (w, b, λ). The complementarity products have the targets μ·π_i, so a doubled weight acts like a duplicated row.
@@ -20,9 +20,9 @@ from drsvm.engines.engine import Curvature, Engine
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
-from drsvm.solvers.cones import cone_for
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.newton import NewtonSystem, newton_system
+from drsvm.solvers.priced_cones import cone_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
 
@@ -81,6 +81,7 @@ class InteriorPoint(Solver):
     name = "interior-point"
     default_tol = 1e-8
     default_max_iter = 200
+    takes_prices = True
 
     step_fraction: float = 0.98
     correctors: int = 1
@@ -101,7 +102,6 @@ class InteriorPointState(State):
         self.engine: Engine = CpuEngine(problem, limits.n_threads)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
-        self.samples_weight = 3.0 if self.engine.flips else 2.0
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS
         self.set_problem(problem, limits)
         self.begin(*self.first_point())
@@ -130,10 +130,9 @@ class InteriorPointState(State):
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""
         self.point, self.level, self.mu = point, level, mu
-        w = point[: self.problem.n_features]
-        self.cone = cone_for(self.problem.norm, self.problem.radius)(w, level, mu)
+        self.cone = cone_at(self.problem, point, level, mu)
         self.engine.center(point, level, mu)
-        self.products = mu * self.samples_weight
+        self.products = mu * self.engine.weight
         self.reset()
 
     def reset(self) -> None:
@@ -193,16 +192,15 @@ class InteriorPointState(State):
     @property
     def total_weight(self) -> float:
         """Sum of all complementarity targets, divided by μ."""
-        return self.samples_weight + self.cone.weight
+        return self.engine.weight + self.cone.weight
 
     def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
         """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
         norm, norm_level = self.cone.constant(target)
         right = -samples - self.ridge * self.point
         right[: len(norm)] -= norm
-        radius = self.problem.radius if self.cone.weight > 0 else 0.0
-        direction, level = system.solve(right, -(radius + samples_level + norm_level))
-        self.cone.set_direction(direction[: self.problem.n_features], level)
+        direction, level = system.solve(right, -(self.problem.radius + samples_level + norm_level))
+        self.cone.set_direction(direction[: len(norm)], level)
         return direction, level
 
     def _target(self, ahead) -> float:
@@ -276,20 +274,20 @@ class InteriorPointState(State):
     def _expected_gap(self) -> float:
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
-        rows, mass, flipped = self.engine.dual_sums()
-        d, kappa = problem.n_features, self.engine.kappa
+        rows, mass, flip_cost = self.engine.dual_sums()
+        d = problem.n_features
         w = self.point[:d]
         v = rows[:, 0] - rows[:, 1]
         pull = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
         objective = self.products + float(mass.sum()) - pull + 0.5 * problem.l2 * float(w @ w)
-        if self.cone.weight > 0:
-            objective += self.level * (problem.radius - kappa * float(flipped.sum()))
+        if problem.radius > 0:
+            objective += self.level * (problem.radius - float(flip_cost.sum()))
         elif problem.l2 == 0:
             return objective - float(mass.sum())
         if problem.fit_intercept:
             keep = mass.min() / np.maximum(mass, 1e-300)
-            v, mass, flipped = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flipped
-        return objective - best_scale(problem, float(mass.sum()), kappa * float(flipped.sum()), v)[1]
+            v, mass, flip_cost = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flip_cost
+        return objective - best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v)[1]
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""
@@ -310,14 +308,15 @@ class InteriorPointState(State):
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
-        rows, mass, flipped = self.engine.dual_sums()
+        rows, mass, flip_cost = self.engine.dual_sums()
         norm, norm_level = self.cone.multipliers()
+        d = self.problem.n_features
         residual = self.ridge * self.point
-        residual[: len(norm)] += norm - (rows[:, 0] - rows[:, 1])
-        residual[len(norm) :] -= mass[0] - mass[1]
-        with_level = self.cone.weight > 0
-        level = self.problem.radius - self.engine.kappa * float(flipped.sum()) + norm_level
-        return residual, level if with_level else 0.0
+        residual[:d] -= rows[:, 0] - rows[:, 1]
+        residual[d:] -= mass[0] - mass[1]
+        residual[: len(norm)] += norm
+        level = self.problem.radius - float(flip_cost.sum()) + norm_level
+        return residual, level if self.problem.radius > 0 else 0.0
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers without the dual residual due to rounding."""

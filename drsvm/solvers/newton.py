@@ -122,19 +122,22 @@ class WideSystem(NewtonSystem):
     """The Woodbury form, for n < d.
 
     With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
-    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½.
+    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features
+    that cannot shift have no D without a ridge: their weights are in the border as well.
     """
 
     most_refinements = 100
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideProducts):
-        self.samples, self.cone, self.rows = samples, cone, rows
+        self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
         assert samples.of_rows is not None
         self.h = samples.of_rows
-        self.d = len(cone.diagonal)
-        self.diagonal = cone.diagonal + ridge[: self.d]
-        self.intercept = len(samples.column) > self.d
+        self.d = rows.d
+        self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
+        self.intercept = len(ridge) > self.d
+        self.outside = cone.outside
         self.root = 1.0 / np.sqrt(self._safe_diagonal())
+        self.root[self.outside] = 0.0
         self.root_h = np.sqrt(self.h)
         inner = self.rows.gram(self.root)
         inner *= self.root_h
@@ -151,22 +154,33 @@ class WideSystem(NewtonSystem):
         return np.maximum(self.diagonal, least)
 
     def _eliminate_border(self) -> None:
-        """Form the Schur complement of the border (b, λ, rank-one part)."""
+        """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
         d, samples, cone = self.d, self.samples, self.cone
-        columns = [samples.column[:d] + cone.column]
-        corner = [[samples.square + cone.square]]
+        self.in_border = np.append(self.outside, np.arange(d, len(samples.column) + 1))
+        columns = [np.append(self._column_of(j), samples.column[j] + cone.column[j]) for j in self.outside]
         if self.intercept:
-            columns.insert(0, samples.border[:d])
-            corner = [[samples.border[d], samples.column[d]], [samples.column[d], corner[0][0]]]
-        self.border_size = len(columns)
+            intercept = samples.border + np.append(np.zeros(d), cone.diagonal[d])
+            columns.append(np.append(intercept, samples.column[d] + cone.column[d]))
+        columns.append(np.append(samples.column + cone.column, samples.square + cone.square))
         if cone.vector is not None:
-            columns.append(cone.vector)
-            corner = [[*row, 0.0] for row in corner]
-            corner.append([0.0] * self.border_size + [-1.0 / cone.coefficient])
-            corner[-1][self.border_size - 1] = corner[self.border_size - 1][-1] = cone.vector_level
-        self.border = np.stack(columns, axis=1)
-        self.inverse_border = np.stack([self._apply_inner(column) for column in columns], axis=1)
-        self.schur = np.array(corner) - self.border.T @ self.inverse_border
+            columns.append(np.append(cone.vector, cone.vector_level))
+        whole = np.stack(columns, axis=1)
+        corner = np.zeros((len(columns), len(columns)))
+        corner[: len(self.in_border)] = whole[self.in_border]
+        corner[:, : len(self.in_border)] = whole[self.in_border].T
+        if cone.vector is not None:
+            corner[-1, -1] = -1.0 / cone.coefficient
+        self.border = whole[:d]
+        self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
+        self.schur = corner - self.border.T @ self.inverse_border
+
+    def _column_of(self, feature) -> np.ndarray:
+        """Return a feature's column of the matrix in (w, b)."""
+        unit = np.zeros(self.d)
+        unit[feature] = 1.0
+        column = self.rows.transposed_dot(self.h * self.rows.dot(unit))
+        column[feature] += self.diagonal[feature]
+        return np.append(column, self.samples.border[feature] if self.intercept else [])
 
     def _apply_inner(self, right):
         """Return A⁻¹ times a vector."""
@@ -177,25 +191,27 @@ class WideSystem(NewtonSystem):
     def apply_inverse(self, right):
         inner = self._apply_inner(right[: self.d])
         outer = np.zeros(len(self.schur))
-        outer[: self.border_size] = right[self.d :]
+        outer[: len(self.in_border)] = right[self.in_border]
         outer = np.linalg.solve(self.schur, outer - self.border.T @ inner)
-        return np.append(inner - self.inverse_border @ outer, outer[: self.border_size])
+        solution = np.zeros(len(right))
+        solution[: self.d] = inner - self.inverse_border @ outer
+        solution[self.in_border] = outer[: len(self.in_border)]
+        return solution
 
     def multiply(self, x):
-        w, level = x[: self.d], x[-1]
-        b = x[self.d] if self.intercept else 0.0
-        curved = self.h * (self.rows.dot(w) + b)
+        point, level, d = x[:-1], x[-1], self.d
+        b = x[d] if self.intercept else 0.0
+        curved = self.h * (self.rows.dot(x[:d]) + b)
+        column = self.samples.column + self.cone.column
         product = np.empty(len(x))
-        product[: self.d] = self.rows.transposed_dot(curved) + self.diagonal * w + self.cone.column * level
+        product[:d] = self.rows.transposed_dot(curved) + self.diagonal * x[:d]
         if self.intercept:
-            product[self.d] = curved.sum()
-        product[:-1] += self.samples.column * level
-        product[-1] = (
-            self.samples.column @ x[:-1] + self.cone.column @ w + (self.samples.square + self.cone.square) * level
-        )
+            product[d] = curved.sum() + self.cone.diagonal[d] * b
+        product[:-1] += column * level
+        product[-1] = column @ point + (self.samples.square + self.cone.square) * level
         if self.cone.vector is not None:
-            along = self.cone.coefficient * (float(self.cone.vector @ w) + self.cone.vector_level * level)
-            product[: self.d] += along * self.cone.vector
+            along = self.cone.coefficient * (float(self.cone.vector @ point) + self.cone.vector_level * level)
+            product[:-1] += along * self.cone.vector
             product[-1] += along * self.cone.vector_level
         return product
 

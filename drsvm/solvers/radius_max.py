@@ -1,10 +1,14 @@
 """The smallest radius at which w = 0 is optimal: the natural scale of a radius."""
 
 import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import Status
+from drsvm.model.result import Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.registry import choose
@@ -21,13 +25,16 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
     f = V converges to the answer from below, in a few solves.
 
+    With prices, it is the smallest radius at which all priced weights are 0, and the intercept too if it has a price.
+    Features that cannot shift keep their weights: V is then the optimum with these features alone, and l2 matters.
+
     With an intercept and classes of unequal size, w = 0 may be optimal at one radius but not at a larger one; the
     answer is the smallest radius at which it is.
 
     Parameters
     ----------
     problem : Problem
-        Its radius and l2 are ignored.
+        Its radius is ignored, and its l2 too unless there are features that cannot shift.
     max_time : float, optional
         Time limit for all solves together, in seconds.
     n_threads : int, optional
@@ -41,32 +48,40 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         KeyboardInterrupt.
     """
     time = TimeLimit.of(max_time)
-    if problem.flip_cost == 0:
+    if np.all(problem.flip_cost == 0):
         return 0.0
-    problem = Centred.of(problem).problem
-    total, _ = problem.weighted_sum(problem.sample_weight)
-    if not problem.fit_intercept:
-        direction = problem.norm.dual.worst_direction(total)
-        if 2.0 * problem.margins(direction).max() <= problem.flip_cost:
-            return problem.norm.dual.value(total)
-    lines = _constant_classifiers(problem)
+    problem = _in_units_of_prices(Centred.of(problem).problem)
+    trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
+    if len(trusted) == problem.n_features:
+        return 0.0
+    problem = problem if len(trusted) else problem.replace(l2=0.0)
+    total = _with_allowed_signs(problem, problem.weighted_sum(problem.sample_weight)[0])
+    size = problem.norm.dual.value(total)
+    if not problem.fit_intercept and len(trusted) == 0:
+        direction = np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
+        if (2.0 * problem.margins(direction) <= problem.flip_cost).all():
+            return size
+    solved = _Solves(time, n_threads)
+    constant = (
+        _TrustedFeatures(problem.on_features(trusted), solved) if len(trusted) else _constant_classifiers(problem)
+    )
     unit = problem.typical_row_norm()
     # With one line the first tangent should be a good one; with two, the lower line must not be missed.
-    radius = 0.5 * min(problem.norm.dual.value(total), problem.flip_cost) if len(lines) == 1 else 1e-3 * unit
-    radius, climbing = radius or 1e-2 * unit, False
-    solver = choose(problem)
-    tol = 1e-9 if solver == "interior-point" else 1e-6
+    single = isinstance(constant, _Lines) and len(constant.slopes) == 1
+    radius = 0.5 * min(size, float(np.median(problem.flip_cost))) if single else 1e-3 * unit
+    try:
+        return _climb(problem, radius or 1e-2 * unit, unit, constant, solved)
+    except _TimeIsUp as reached:
+        return reached.radius
+
+
+def _climb(problem: Problem, radius: float, unit: float, constant, solved: "_Solves") -> float:
+    climbing = False
     for _ in range(MOST_SOLVES):
-        result = solve(problem.replace(radius=radius, l2=0.0), solver, tol=tol, max_time=time, n_threads=n_threads)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        if result.status is Status.TIME_LIMIT:
-            return radius
-        missing = [(height + slope * radius - result.objective, slope) for height, slope in lines]
-        if min(missing)[0] > max(2.0 * result.gap, 1e-9):
-            # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
-            steps = [gap / (result.radius_price - slope) for gap, slope in missing if result.radius_price > slope]
-            radius, climbing = radius + min(steps), True
+        result = solved(problem, radius)
+        step = constant.distance(radius, result)
+        if step is not None:
+            radius, climbing = radius + step, True
         elif climbing:
             return radius
         else:
@@ -76,11 +91,116 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     return radius
 
 
-def _constant_classifiers(problem: Problem) -> list[tuple[float, float]]:
-    """Return the objectives of the best constant classifiers as lines (height, slope) in the radius."""
-    share = float(problem.sample_weight[problem.signs > 0].sum())
-    smaller = 2.0 * min(share, 1.0 - share)
-    if math.isinf(problem.flip_cost):
-        return [(smaller, 0.0)]
-    undecided = (1.0, 0.0)
-    return [undecided, (smaller, 2.0 / problem.flip_cost)] if problem.fit_intercept else [undecided]
+def _in_units_of_prices(problem: Problem) -> Problem:
+    """Return the problem without finite prices: columns times their prices, and the intercept as a column."""
+    prices = problem.feature_cost
+    if prices is not None and np.isfinite(prices).any():
+        trusted = np.isinf(prices)
+        rows = problem.X * np.where(trusted, 1.0, prices)[None, :]
+        rows = sparse.csr_array(rows) if sparse.issparse(rows) else rows
+        problem = problem.on_rows(rows).replace(feature_cost=np.where(trusted, np.inf, 1.0))
+    return _with_constant_column(problem) if problem.prices_intercept else problem
+
+
+def _with_constant_column(problem: Problem) -> Problem:
+    column = np.full((problem.n_rows, 1), problem.intercept_cost)
+    if sparse.issparse(problem.X):
+        X = sparse.csr_array(sparse.hstack([problem.X, column], format="csr", dtype=np.float64))
+    else:
+        X = np.hstack([problem.X, column])
+    of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
+    given = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
+    more = {name: np.append(values, of_features[name]) for name, values in given.items()}
+    return problem.replace(**dict.fromkeys(given), fit_intercept=False).on_rows(X).replace(**more)
+
+
+def _with_allowed_signs(problem: Problem, v) -> np.ndarray:
+    """Return the part of v that pulls weights in directions their signs allow."""
+    signs = problem.monotonic_cst
+    return v if signs is None else np.where((signs == 0) | (signs * v > 0), v, 0.0)
+
+
+class _TimeIsUp(Exception):
+    def __init__(self, radius: float):
+        self.radius = radius
+
+
+@dataclass(frozen=True)
+class _Solves:
+    """Solves a problem at a radius, to the accuracy that the solver allows."""
+
+    time: TimeLimit
+    n_threads: int | None
+
+    def __call__(self, problem: Problem, radius: float) -> Result:
+        problem = problem.replace(radius=radius)
+        solver = choose(problem)
+        tol = 1e-9 if solver == "interior-point" else 1e-6
+        result = solve(problem, solver, tol=tol, max_time=self.time, n_threads=self.n_threads)
+        if result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        if result.status is Status.TIME_LIMIT:
+            raise _TimeIsUp(radius)
+        return result
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Objectives of the best constant classifiers, as lines in the radius."""
+
+    heights: np.ndarray
+    slopes: np.ndarray
+
+    def distance(self, radius: float, result: Result) -> float | None:
+        """Return how far the tangent of the optimum is from the first line it meets, or None if w = 0 is optimal."""
+        missing = self.heights + self.slopes * radius - result.objective
+        if missing.min() <= max(2.0 * result.gap, 1e-9):
+            return None
+        # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
+        reached = result.radius_price > self.slopes
+        return float((missing[reached] / (result.radius_price - self.slopes[reached])).min())
+
+
+@dataclass(frozen=True)
+class _TrustedFeatures:
+    """The optimum with the features that cannot shift, which does not decrease with the radius."""
+
+    problem: Problem
+    solved: _Solves
+
+    def distance(self, radius: float, result: Result) -> float | None:
+        """Return how far the tangent of the optimum is from this one's value, or None if it has been reached."""
+        best = self.solved(self.problem, radius)
+        missing = best.objective - result.objective
+        return None if missing <= max(2.0 * (result.gap + best.gap), 1e-9) else missing / result.radius_price
+
+
+def _constant_classifiers(problem: Problem) -> _Lines:
+    """Return the best constant classifiers.
+
+    With an intercept these are 0 and, for each class, ±1 with the λ at which flipping some row of the class ceases to
+    pay (2/κ_i), or λ = 0.
+    """
+    lines = [(1.0, 0.0)]
+    if problem.fit_intercept:
+        lines += [line for sign in (1.0, -1.0) for line in _lines_of_class(problem, sign)]
+    heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
+    useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
+    return _Lines(heights[useful], slopes[useful])
+
+
+def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
+    """Return the objectives of the constant classifier b = sign for every useful λ."""
+    inside = problem.signs == sign
+    weights, costs = problem.sample_weight[inside], problem.flip_costs[inside]
+    wrong = 2.0 * float(problem.sample_weight[~inside].sum())
+    with np.errstate(divide="ignore"):
+        levels = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
+    order = np.argsort(levels)
+    levels, weights, costs = levels[order], weights[order], costs[order]
+    paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
+    weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
+    candidates = np.unique(np.append(levels[np.isfinite(levels)], 0.0))
+    after = np.searchsorted(levels, candidates, side="right")
+    heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
+    return list(zip(heights.tolist(), candidates.tolist(), strict=True))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from scipy import sparse
 
-from drsvm.engines.cpu import THREAD_WORK, is_wide
+from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
 from drsvm.engines.threads import available_cores
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
@@ -63,8 +63,10 @@ def preferences(problem: Problem) -> list[str]:
     """Return the names of the solvers that `auto` may pick, most promising first.
 
     The first is the interior-point solver, unless its matrix is too large or epochs may be faster; otherwise dual
-    coordinate ascent or, for norm=inf, working sets of features.
+    coordinate ascent or, for norm=inf, working sets of features. With prices, only a conic solver is left.
     """
+    if problem.has_prices:
+        return ["interior-point", "conic"] if interior_point_fits(problem) else ["conic", "interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
@@ -92,7 +94,7 @@ def interior_point_pays(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior-point solver's matrix."""
     n, d = problem.X.shape
-    return n if is_wide(n, d) else d
+    return n + len(free_features(problem)) if is_wide(problem) else d
 
 
 def interior_point_seconds(problem: Problem) -> float:
@@ -107,8 +109,8 @@ def interior_point_seconds(problem: Problem) -> float:
 
 def _gram_seconds(problem: Problem) -> float:
     n, d = problem.X.shape
-    wide = is_wide(n, d)
-    if wide and uniform_scaling(problem.norm):
+    wide = is_wide(problem)
+    if wide and uniform_scaling(problem.norm) and problem.feature_cost is None and problem.monotonic_cst is None:
         return 0.0  # formed once
     if sparse.issparse(problem.X):
         return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)

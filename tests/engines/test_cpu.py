@@ -23,6 +23,8 @@ KINDS = {
     "weights": {"sample_weight": np.random.default_rng(1).random(N := 300) + 0.1},
     "free flips": {"flip_cost": 0.0},
     "no radius": {"radius": 0.0, "l2": 0.1, "fit_intercept": True},
+    "flip costs": {"flip_cost": np.random.default_rng(2).choice([0.0, 0.3, 1.0, 5.0, math.inf], size=N)},
+    "flip costs without radius": {"flip_cost": np.resize([0.0, 1.0, math.inf], N), "radius": 0.0, "l2": 0.1},
 }
 THREADS = {"one block": None, "one thread": 1, "three threads": 3}
 
@@ -71,8 +73,9 @@ class Samples:
         if problem.fit_intercept:
             self.rows = np.column_stack([self.rows, np.ones(len(self.rows))])
         self.signs, self.weights = problem.signs, problem.sample_weight
-        self.kappa = engine.kappa
-        self.used = [0, 1, 2] if engine.flips else [0, 2]
+        self.can_flip = problem.can_flip
+        self.kappa = np.where(self.can_flip, problem.flip_costs, 0.0)
+        self.used = np.stack([np.ones_like(self.can_flip), self.can_flip, np.ones_like(self.can_flip)])
 
     def direction(self, direction, level, target=0.0, correction=None):
         """Return the changes of multipliers and slacks, sample by sample."""
@@ -81,8 +84,8 @@ class Samples:
         slopes = np.array([margins, self.kappa * level - margins, np.zeros_like(margins)])
         d_multipliers, d_slacks = np.zeros_like(self.slacks), np.zeros_like(self.slacks)
         for i in range(len(margins)):
-            used, m, g = self.used, self.multipliers[self.used, i], self.slacks[self.used, i]
-            k = len(used)
+            used = np.flatnonzero(self.used[:, i])
+            m, g, k = self.multipliers[used, i], self.slacks[used, i], len(used)
             # m·(ds + slope) + g·dm = target·π − m·g − correction, Σ dm = π − Σ m; unknowns: dm and ds
             matrix = np.zeros((k + 1, k + 1))
             matrix[:k, :k], matrix[:k, k], matrix[k, :k] = np.diag(g), m, 1.0
@@ -95,13 +98,18 @@ class Samples:
     def dual_sum(self, multipliers):
         """Return the contribution of the multipliers to the optimality conditions in (w, b) and in λ."""
         alpha, beta, _ = multipliers
-        return self.rows.T @ (self.signs * (beta - alpha)), -self.kappa * beta.sum()
+        return self.rows.T @ (self.signs * (beta - alpha)), -self.kappa @ beta
 
     def rates(self, d_multipliers, d_slacks):
         return (
             -min(0.0, (d_slacks / self.slacks)[self.used].min()),
             -min(0.0, (d_multipliers / np.where(self.multipliers > 0, self.multipliers, 1.0))[self.used].min()),
         )
+
+
+def assert_no_flips_where_impossible(samples):
+    impossible = ~samples.can_flip
+    assert not samples.multipliers[1, impossible].any() and (samples.slacks[1, impossible] == 1.0).all()
 
 
 def random_direction(engine, seed=4):
@@ -120,7 +128,7 @@ def full_matrix(curvature):
 
 
 def assert_close(actual, expected, relative=1e-9):
-    size = max(float(np.abs(expected).max()), 1e-12)
+    size = max(float(np.abs(expected).max(initial=0.0)), 1e-12)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=relative * size)
 
 
@@ -140,11 +148,10 @@ def test_samples_are_put_on_the_central_path(problem, mu, level):
     assert_close(samples.slacks[0], s - (1 - margins))
     used = samples.used
     np.testing.assert_allclose((samples.multipliers * samples.slacks / samples.weights)[used], mu, rtol=1e-6)
-    np.testing.assert_allclose(samples.multipliers[used].sum(axis=0), samples.weights, rtol=1e-14)
-    if engine.flips:
-        assert_close(samples.slacks[1], s - (1 + margins - samples.kappa * level))
-    else:
-        assert not samples.multipliers[1].any() and (samples.slacks[1] == 1.0).all()
+    np.testing.assert_allclose(samples.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
+    flips = problem.can_flip
+    assert_close(samples.slacks[1, flips], (s - (1 + margins - samples.kappa * level))[flips])
+    assert_no_flips_where_impossible(samples)
 
 
 # Newton equations
@@ -232,8 +239,7 @@ def test_a_move_goes_the_given_steps(engine, problem):
     assert_close(after.multipliers, samples.multipliers + dual * d_multipliers)
     np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
     assert products == pytest.approx((after.multipliers * after.slacks).sum(), rel=1e-12)
-    if not engine.flips:
-        assert not after.multipliers[1].any() and (after.slacks[1] == 1.0).all()
+    assert_no_flips_where_impossible(after)
 
 
 @pytest.mark.parametrize("share", [0.004, 0.11, 0.61])
@@ -242,7 +248,7 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, pr
     exact = samples.rates(*changes)
     relative = changes[1] / samples.slacks, changes[0] / np.where(samples.multipliers > 0, samples.multipliers, 1.0)
     for k, rate in enumerate(engine.longest_steps(*direction, TARGET, share)):
-        worst = -relative[k][samples.used].min(axis=0)
+        worst = -np.where(samples.used, relative[k], 0.0).min(axis=0)
         assert samples.weights[worst > rate * (1 + 1e-9)].sum() <= share
         assert rate <= exact[k] * (1 + 1e-8)
         longer = 1 / rate + 1.01 / kernel.BINS  # steps are binned: the next bin would leave too many behind
@@ -260,8 +266,9 @@ def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem):
     assert_close(after.slacks[:, ~stopped], wanted[:, ~stopped])
     assert (after.slacks[samples.used] >= 0.0199 * samples.slacks[samples.used]).all()
     # Raising the sample's own slack s changes all three equally, and no margin.
-    lifts = (after.slacks - wanted)[samples.used]
-    np.testing.assert_allclose(lifts, np.broadcast_to(lifts[0], lifts.shape), atol=1e-9 * np.abs(wanted).max())
+    lifts = after.slacks - wanted
+    expected = np.where(samples.used, lifts[0], 0.0)
+    np.testing.assert_allclose(lifts, expected, atol=1e-9 * np.abs(wanted).max())
     assert (after.multipliers[samples.used] > 0).all()
     np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
 
@@ -276,7 +283,7 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     goal = TARGET * samples.weights
     outside = np.minimum(trial - 0.1 * goal, 0.0) + np.minimum(np.maximum(trial - 10 * goal, 0.0), 10 * goal)
     assert (outside != 0).any() and (outside == 0).any()
-    outside[[k for k in range(3) if k not in samples.used]] = 0.0
+    outside[~samples.used] = 0.0
     changes = samples.direction(*direction, 0.0, correction + outside)
     sums, sums_level = samples.dual_sum(samples.multipliers + changes[0])
     assert_close(
@@ -328,7 +335,8 @@ def test_dual_sums_are_those_of_the_multipliers(engine, problem):
     X = np.asarray(problem.X.todense() if sparse.issparse(problem.X) else problem.X, dtype=np.float64)
     assert_close(sums.rows, np.stack([X.T @ side for side in sides], axis=1), 1e-12)
     assert_close(sums.mass, np.array([side.sum() for side in sides]), 1e-12)
-    assert_close(sums.flipped, np.array([beta[~positive].sum(), beta[positive].sum()]), 1e-12)
+    costs = samples.kappa * beta
+    assert_close(sums.flip_cost, np.array([costs[~positive].sum(), costs[positive].sum()]), 1e-12)
     np.testing.assert_array_equal(np.array([alpha, beta]), samples.multipliers[:2])
 
 

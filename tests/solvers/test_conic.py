@@ -189,6 +189,93 @@ def test_many_features_and_few_rows(norm):
     assert result.status is Status.OPTIMAL and result.weights.shape == (5000,)
 
 
+# Prices
+
+
+def priced_problem(seed, norm, l2, *, radii=(0.05, 0.3)):
+    """Return a random problem with a price for every row and feature and perhaps the intercept, and signs."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 16)), int(rng.integers(1, 5))
+    X, y = random_rows(rng, n, d, rng.choice(["gaussian", "integers", "binary", "separable", "degenerate"]))
+    return Problem(
+        X,
+        y,
+        radius=rng.choice(radii),
+        flip_cost=rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n),
+        norm=norm,
+        l2=l2,
+        sample_weight=rng.uniform(0.2, 2.0, size=n),
+        fit_intercept=bool(rng.random() < 0.7),
+        intercept_cost=rng.choice([0.5, 2.0, math.inf]),
+        feature_cost=rng.choice([0.2, 1.0, 3.0, math.inf], size=d),
+        monotonic_cst=rng.choice([-1, 0, 1], size=d),
+    )
+
+
+def optimum_of_cvxpy(problem):
+    model, _ = cvxpy_model(problem)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+        return model.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("norm", "l2"), [*itertools.product(NORMS, [0.0, 0.3])])
+def test_priced_problems_are_solved(norm, l2, seed):
+    problem = priced_problem(seed, norm, l2)
+    result = solve(problem, "conic", tol=1e-6)
+    assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
+    assert problem.norm_of(result.weights, result.intercept) <= result.radius_price * (1 + 1e-12)
+    if problem.monotonic_cst is not None:
+        assert (result.weights * problem.monotonic_cst >= 0).all()
+    assert result.status is Status.OPTIMAL and -1e-12 <= result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("norm", [1, math.inf])
+def test_both_backends_agree_on_priced_linear_programs(norm, seed):
+    problem = priced_problem(seed, norm, 0.0)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_priced_problems_without_a_radius_are_solved(norm):
+    problem = priced_problem(3, norm, 0.3, radii=[0.0])
+    assert solve(problem, "conic").objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_feature_price_is_a_scaled_column(norm):
+    """Without ridge, the price a_j equals the column a_j·x_j, whose weight is w_j/a_j."""
+    X, y = random_rows(np.random.default_rng(20), 20, 3, "gaussian")
+    prices = np.array([0.5, 1.0, 4.0])
+    priced = solve(Problem(X, y, norm=norm, feature_cost=prices), "conic")
+    scaled = solve(Problem(X * prices, y, norm=norm), "conic")
+    assert priced.objective == pytest.approx(scaled.objective, abs=1e-8)
+    np.testing.assert_allclose(priced.weights / prices, scaled.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_priced_intercept_is_a_constant_column(norm):
+    X, y = random_rows(np.random.default_rng(21), 20, 3, "gaussian")
+    priced = solve(Problem(X, y, norm=norm, fit_intercept=True, intercept_cost=2.0), "conic")
+    column = solve(Problem(np.column_stack([X, np.full(20, 2.0)]), y, norm=norm), "conic")
+    assert priced.objective == pytest.approx(column.objective, abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_problem_in_which_nothing_is_priced(norm):
+    """All features are trusted: the radius is spent on flips alone, and λ is only held to be at least 0."""
+    X, y = random_rows(np.random.default_rng(22), 20, 2, "gaussian")
+    costs = np.linspace(0.5, 2.0, 20)
+    problem = Problem(X, y, 0.1, costs, norm, fit_intercept=True, feature_cost=np.full(2, math.inf))
+    result = solve(problem, "conic", tol=1e-6)
+    assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+    assert result.radius_price >= 0
+
+
 # The model and the backends
 
 
@@ -200,6 +287,11 @@ def test_the_model_has_only_the_rows_it_needs():
     assert build_model(problem.replace(norm=math.inf)).A.shape == (3 * 10 + 7, 15 + 3)
     assert build_model(problem.replace(norm=1, fit_intercept=False)).A.shape == (3 * 10 + 6, 14)
     assert build_model(problem.replace(radius=0)).n_cone == 0
+    verified = problem.replace(flip_cost=np.where(np.arange(10) < 4, math.inf, 1.0))
+    assert build_model(verified).A.shape == (2 * 10 + 6 + 4, 15)
+    assert build_model(problem.replace(feature_cost=[1.0, 2.0, math.inf])).n_cone == 3
+    assert build_model(problem.replace(intercept_cost=1.0)).n_cone == 5
+    assert build_model(problem.replace(monotonic_cst=[1, 0, -1])).A.shape == (3 * 10 + 2 + 4, 15)
 
 
 def test_the_report_of_the_backend_is_kept():

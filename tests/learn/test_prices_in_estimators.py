@@ -1,0 +1,358 @@
+"""Prices in the estimators: by class, row and name, the intercept at the centre of the data, and old model files."""
+
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
+from drsvm.persistence import load_model, save_model
+
+FILES = Path(__file__).parents[1] / "persistence" / "files"
+
+NAMES = ["age", "height", "income"]
+
+
+@pytest.fixture
+def data():
+    X, y = make_classification(120, 3, n_informative=3, n_redundant=0, flip_y=0.05, class_sep=1.5, random_state=1)
+    return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
+
+
+@pytest.fixture
+def frame(data):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(data[0], columns=NAMES)
+
+
+def model(**parameters):
+    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, **parameters})
+
+
+def same_classifier(one, other, atol=1e-5):
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=atol)
+    np.testing.assert_allclose(one.intercept_, other.intercept_, atol=atol)
+
+
+# Flip costs
+
+
+def test_flip_costs_by_class(data):
+    X, y = data
+    fitted = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y)
+    costs = np.where(y == "no", 1.0, math.inf)
+    expected = solve(Problem(X, y, 0.1, costs, fit_intercept=True))
+    assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
+    same_classifier(fitted, model().fit(X, y, flip_cost=costs), atol=1e-12)
+    assert abs(fitted.objective_ - model(flip_cost=1.0).fit(X, y).objective_) > 1e-3
+
+
+def test_equal_flip_costs_are_one_flip_cost(data):
+    X, y = data
+    one = model(flip_cost=2.0).fit(X, y)
+    same_classifier(model(flip_cost={"no": 2.0, "yes": 2}).fit(X, y), one, atol=0)
+    same_classifier(model(flip_cost=7.0).fit(X, y, flip_cost=np.full(len(y), 2.0)), one, atol=0)
+    same_classifier(model(flip_cost=7.0).fit(X, y, flip_cost=2.0), one, atol=0)
+
+
+def test_flip_costs_by_class_with_more_classes(three_classes):
+    X, y = three_classes
+    costs = {"setosa": 1.0, "versicolor": 2.0, "virginica": math.inf}
+    fitted = model(flip_cost=costs).fit(X, y)
+    assert (fitted.gap_ <= 1e-6).all()
+    for k, label in enumerate(fitted.classes_):
+        weights = np.where(y == label, 2.0, 1.0)
+        problem = Problem(X, y == label, 0.1, [costs[each] for each in y], sample_weight=weights, fit_intercept=True)
+        assert fitted.objective_[k] == pytest.approx(solve(problem).objective, abs=1e-6)
+
+
+def test_rows_of_weight_0_and_their_flip_costs_do_not_matter(data):
+    X, y = data
+    weights, costs = np.ones(len(y)), np.full(len(y), 2.0)
+    weights[:20], costs[:20] = 0.0, 0.01
+    costs[20:40] = math.inf
+    fitted = model().fit(X, y, weights, costs)
+    assert fitted.objective_ == pytest.approx(model().fit(X[20:], y[20:], flip_cost=costs[20:]).objective_, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flip_cost", "message"),
+    [
+        ({"no": 1.0}, r"has no price for the classes \['yes'\]: add them"),
+        ({"no": 1.0, "yes": -1.0}, "flip_cost must be at least 0"),
+        ([1.0, 2.0], "one entry per row"),
+    ],
+)
+def test_wrong_flip_costs(data, flip_cost, message):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        model(flip_cost=flip_cost).fit(X, y)
+
+
+def test_a_budget_for_all_labels_of_the_cheap_class_is_reported(data):
+    X, y = data
+    with pytest.warns(UserWarning, match=r"radius=0.1, at a flip_cost of .* flip every label of the .* class"):
+        model(flip_cost={"no": 0.01, "yes": 50.0}).fit(X, y)
+
+
+def test_flip_costs_are_routed_to_every_fold(data):
+    X, y = data
+    costs = np.where(np.arange(len(y)) % 3 == 0, math.inf, 1.0)
+    with config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(StandardScaler(), model().set_fit_request(flip_cost=True))
+        fitted = pipeline.fit(X, y, flip_cost=costs)
+        scores = cross_validate(pipeline, X, y, params={"flip_cost": costs}, return_estimator=True, return_indices=True)
+        search = GridSearchCV(pipeline, {"wassersteinsvc__radius": [0.05, 0.1]}).fit(X, y, flip_cost=costs)
+    same_classifier(fitted[-1], model().fit(X, y, flip_cost=costs))
+    first, rows = scores["estimator"][0], scores["indices"]["train"][0]
+    same_classifier(first[-1], model().fit(first[:-1].transform(X[rows]), y[rows], flip_cost=costs[rows]))
+    assert search.best_estimator_[-1]._flip_cost_by_row
+
+
+# Features
+
+
+def test_feature_costs(data, frame):
+    X, y = data
+    prices = [1.0, 3.0, math.inf]
+    fitted = model(feature_cost=prices).fit(X, y)
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=prices))
+    assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
+    by_name = model(feature_cost={"height": 3.0, "income": math.inf}).fit(frame, y)
+    same_classifier(by_name, fitted, atol=0)
+    unpriced = model().fit(X, y)
+    assert abs(fitted.objective_ - unpriced.objective_) > 1e-3
+    same_classifier(model(feature_cost=[1, 1, 1]).fit(X, y), unpriced, atol=0)
+
+
+def test_signs(data, frame):
+    X, y = data
+    free = model().fit(X, y)
+    opposite = np.zeros(3, dtype=int)
+    strongest = np.argmax(np.abs(free.coef_[0]))
+    opposite[strongest] = -np.sign(free.coef_[0, strongest])
+    fitted = model(monotonic_cst=opposite).fit(X, y)  # the objective is convex: the weight stops at 0
+    assert fitted.coef_[0, strongest] == pytest.approx(0.0, abs=1e-6)
+    assert (fitted.coef_[0] * opposite >= 0).all() and fitted.objective_ > free.objective_ + 1e-3
+    same_classifier(model(monotonic_cst=np.sign(free.coef_[0]).astype(int)).fit(X, y), free, atol=1e-4)
+    named = model(monotonic_cst={NAMES[strongest]: int(opposite[strongest])}).fit(frame, y)
+    same_classifier(named, fitted, atol=0)
+
+
+def test_signs_need_two_classes(three_classes):
+    X, y = three_classes
+    with pytest.raises(ValueError, match="monotonic_cst needs two classes, got 3: leave it out"):
+        model(monotonic_cst=[1, 0, 0, 0]).fit(X, y)
+    same_classifier(model(monotonic_cst=[0, 0, 0, 0]).fit(X, y), model().fit(X, y), atol=0)
+
+
+@pytest.mark.parametrize("parameter", ["feature_cost", "monotonic_cst"])
+def test_wrong_names_of_features(data, frame, parameter):
+    X, y = data
+    with pytest.raises(ValueError, match=rf"{parameter}=.* names features, but X has no names: pass a data frame"):
+        model(**{parameter: {"age": 1}}).fit(X, y)
+    with pytest.raises(ValueError, match=rf"{parameter} names 'weight', which is not among the features age, height"):
+        model(**{parameter: {"weight": 1}}).fit(frame, y)
+    with pytest.raises(ValueError, match=rf"{parameter} .*one entry per feature"):
+        model(**{parameter: [1, 1]}).fit(X, y)
+
+
+def test_the_automatic_radius_counts_features_by_their_price(data):
+    X, y = data
+    problem = Problem(X, y, fit_intercept=True)
+    expected = auto_radius(Problem(X * [1.0, 3.0, 0.5], y, fit_intercept=True))
+    assert auto_radius(problem.replace(feature_cost=[1.0, 3.0, 0.5])) == pytest.approx(expected, rel=0.05)
+    trusted = problem.replace(feature_cost=[1.0, 1.0, math.inf])
+    assert 0 < auto_radius(trusted) < auto_radius(problem)
+    assert auto_radius(problem.replace(feature_cost=np.full(3, math.inf))) == 0.0
+
+
+# The intercept
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_priced_intercept_does_not_depend_on_the_origin(data, dtype):
+    X, y = data
+    keep = np.r_[0:40, np.flatnonzero(y == "yes")]  # classes of unequal size
+    X, y, weights = X[keep], y[keep], np.linspace(1.0, 2.0, len(keep))
+    priced = model(radius=0.02, intercept_cost=0.5)
+    here = clone(priced).fit(X.astype(dtype), y, weights)
+    shift = np.array([20.0, -3.0, 0.0])
+    moved = clone(priced).fit((X + shift).astype(dtype), y, weights)
+    np.testing.assert_allclose(moved.coef_, here.coef_, atol=1e-4)
+    np.testing.assert_allclose(moved.intercept_ + moved.coef_ @ shift, here.intercept_, atol=1e-3)
+    assert moved.objective_ == pytest.approx(here.objective_, abs=2e-6)
+    centred = X - np.average(X, axis=0, weights=weights)
+    expected = solve(Problem(centred, y, 0.02, 10.0, sample_weight=weights, fit_intercept=True, intercept_cost=0.5))
+    assert here.objective_ == pytest.approx(expected.objective, abs=2e-6)
+    assert here.objective_ > model(radius=0.02).fit(X, y, weights).objective_ + 1e-3
+
+
+def test_the_results_are_those_of_the_given_rows(data):
+    X, y = data
+    X = X + 5.0
+    fitted = model(intercept_cost=1.0, warm_start=True).fit(X, y)
+    assert fitted.result_.intercept == fitted.intercept_[0]
+    margins = np.where(y == "yes", 1, -1) * fitted.decision_function(X)
+    assert (margins > 0).mean() > 0.7
+    before = clone(fitted).fit(X, y)
+    fitted.fit(X, y)  # starts from the classifier, which has to be shifted
+    same_classifier(fitted, before, atol=1e-4)
+
+
+def test_a_priced_intercept_of_sparse_rows_refers_to_the_origin(data):
+    X, y = data
+    X = X + 1.0
+    fitted = model(intercept_cost=0.5).fit(sparse.csr_array(X), y)
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, intercept_cost=0.5))
+    assert fitted.objective_ == pytest.approx(expected.objective, abs=2e-6)
+
+
+def test_more_classes_share_one_centre(three_classes):
+    X, y = three_classes
+    here, moved = (model(intercept_cost=1.0).fit(rows, y) for rows in (X, X + 10.0))
+    np.testing.assert_allclose(moved.objective_, here.objective_, atol=2e-6)
+    np.testing.assert_array_equal(moved.predict(X + 10.0), here.predict(X))
+
+
+@pytest.mark.parametrize("cost", [0.0, -1.0, math.nan])
+def test_wrong_intercept_costs(data, cost):
+    with pytest.raises(ValueError, match="intercept_cost"):
+        model(intercept_cost=cost).fit(*data)
+
+
+def test_without_an_intercept_its_price_is_ignored(data):
+    X, y = data
+    same_classifier(
+        model(fit_intercept=False, intercept_cost=0.5).fit(X, y), model(fit_intercept=False).fit(X, y), atol=0
+    )
+
+
+BLOCKS = {
+    check: "partial_fit refuses a priced intercept"
+    for check in (
+        "check_fit_score_takes_y",
+        "check_n_features_in_after_fitting",
+        "check_estimators_partial_fit_n_features",
+    )
+}
+
+
+@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
+@parametrize_with_checks([WassersteinSVC(intercept_cost=1.0)], expected_failed_checks=lambda _: BLOCKS)
+def test_scikit_learn_finds_nothing_wrong_with_a_priced_intercept(estimator, check):
+    check(estimator)
+
+
+# The worst case
+
+
+def test_the_worst_case_is_that_of_the_trained_prices(data):
+    X, y = data
+    fitted = model(feature_cost=[1.0, 3.0, math.inf]).fit(X, y)
+    assert worst_case_risk(fitted, X, y) == pytest.approx(fitted.objective_, abs=1e-12)
+    assert worst_case_risk(fitted, X, y, feature_cost=np.ones(3)) > fitted.objective_ + 1e-3
+    priced = model(intercept_cost=1.0).fit(X, y)  # X is centred, so its intercept is priced where it is
+    assert worst_case_risk(priced, X, y, intercept_cost=1.0) == pytest.approx(priced.objective_, abs=1e-9)
+
+
+def test_the_worst_case_asks_for_flip_costs_of_rows(data):
+    X, y = data
+    costs = np.where(y == "no", 1.0, math.inf)
+    by_class, by_row = model(flip_cost={"no": 1.0, "yes": math.inf}).fit(X, y), model().fit(X, y, flip_cost=costs)
+    for fitted in (by_class, by_row):
+        with pytest.raises(ValueError, match="flip_cost is required"):
+            worst_case_risk(fitted, X, y)
+        assert worst_case_risk(fitted, X, y, flip_cost=costs) == pytest.approx(fitted.objective_, abs=1e-12)
+
+
+# Rows in blocks
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"),
+    [
+        ({"flip_cost": {"no": 1.0, "yes": 2.0}}, "supports one flip cost only, got flip_cost=.*: use a number, or fit"),
+        ({"intercept_cost": 1.0}, "intercept_cost=1.0 is the price of the intercept at the centre of all rows"),
+        ({"feature_cost": [1.0, 2.0, 1.0]}, "does not support feature_cost: multiply the columns by their prices"),
+        ({"monotonic_cst": [1, 0, 0]}, "does not support monotonic_cst: use fit"),
+    ],
+)
+def test_partial_fit_refuses_prices(data, prices, message):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        model(**prices).partial_fit(X, y, classes=["no", "yes"])
+
+
+def test_partial_fit_takes_prices_that_change_nothing(data):
+    X, y = data
+    neutral = model(feature_cost=np.ones(3), monotonic_cst=[0, 0, 0]).partial_fit(X, y, classes=["no", "yes"])
+    same_classifier(neutral, model().partial_fit(X, y, classes=["no", "yes"]), atol=0)
+
+
+# Cross-validation
+
+
+def test_cross_validation_with_prices(data, frame):
+    _, y = data
+    prices = {"intercept_cost": 1.0, "feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
+    fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "class_weight": None, "cv": 3, "selection": "best"}
+    chosen = WassersteinSVCCV(**fixed, **prices).fit(frame + 10.0, y)
+    same = model(**{**prices, "radius": chosen.radius_}).fit(frame + 10.0, y)
+    same_classifier(chosen, same, atol=1e-4)
+    with config_context(transform_output="default"):
+        folds = cross_validate(same, frame + 10.0, y, cv=3, return_train_score=False)
+    row = list(chosen.cv_results_["param_radius"]).index(chosen.radius_)
+    assert chosen.cv_results_["mean_test_score"][row] == pytest.approx(folds["test_score"].mean(), abs=0.01)
+    with pytest.raises(ValueError, match="monotonic_cst names 'size'"):
+        WassersteinSVCCV(**fixed, monotonic_cst={"size": 1}).fit(frame, y)
+
+
+def test_default_radii_with_prices(data):
+    X, y = data
+    chosen = WassersteinSVCCV(radii=3, flip_costs=2.0, cv=2, feature_cost=[1.0, 2.0, 1.0]).fit(X, y)
+    assert chosen.gap_ <= 1e-6
+
+
+# Copies and files
+
+
+def test_parameters_survive_copies_and_files(data, frame, tmp_path):
+    _, y = data
+    prices = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
+    fitted = model(**prices, intercept_cost=2.0).fit(frame, y)
+    assert clone(fitted).get_params() == fitted.get_params()
+    save_model(fitted, tmp_path / "model.drsvm")
+    for copy in (pickle.loads(pickle.dumps(fitted)), load_model(tmp_path / "model.drsvm")):
+        assert copy.get_params() == fitted.get_params()
+        np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
+    changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
+    same_classifier(changed.fit(frame, y), WassersteinSVC(0.1, 10.0).fit(frame, y), atol=0)
+
+
+@pytest.mark.parametrize("name", ["pipeline", "cross-validated"])
+def test_parameters_that_an_old_file_lacks_have_their_defaults(name):
+    loaded = load_model(FILES / f"{name}-0.1.0.drsvm")
+    last = loaded[-1] if hasattr(loaded, "steps") else loaded
+    parameters = last.get_params()
+    assert parameters["intercept_cost"] == math.inf
+    assert parameters["feature_cost"] is None and parameters["monotonic_cst"] is None
+    assert clone(last).get_params() == parameters
+
+
+def test_other_estimators_have_no_prices(data):
+    """A pipeline passes a flip cost only to the step that asked for it."""
+    X, y = data
+    with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="flip_cost"):
+        make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y, flip_cost=np.ones(len(y)))

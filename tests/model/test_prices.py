@@ -1,0 +1,425 @@
+"""Prices of rows, features and the intercept, and signs: the objective and the certificate, compared with CVXPY."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
+from drsvm.model.certificate import best_scale, dual_point, primal_point
+from drsvm.model.norms import norm_for
+from drsvm.model.risk import smallest_best_price
+
+NORMS = (1, 2, math.inf)
+KINDS = ("rows", "features", "intercept", "signs", "all")
+CASES = [(kind, norm, l2, seed) for kind, norm, l2, seed in product(KINDS, NORMS, (0.0, 0.3), range(2))]
+NORMS_AND_RIDGES = list(product(NORMS, (0.0, 0.4)))
+
+# The tolerance of the conic solver is tighter than it can always guarantee; the certificate judges its answer anyway.
+pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+
+
+def priced_problem(kind, norm, l2, seed, n=14, d=4, **others):
+    rng = np.random.default_rng([KINDS.index(kind), NORMS.index(norm), int(l2 > 0), seed])
+    y = np.where(np.arange(n) % 2 == 0, 1, -1)
+    X = rng.normal(size=(n, d)) + 0.6 * y[:, None]
+    prices = {}
+    if kind in ("rows", "all"):
+        prices["flip_cost"] = rng.choice([0.0, 0.2, 0.7, 1.5, math.inf], size=n, p=[0.1, 0.3, 0.2, 0.2, 0.2])
+    if kind in ("features", "all"):
+        prices["feature_cost"] = np.concatenate([[math.inf, 2.0, 0.3], rng.uniform(0.5, 4.0, size=d - 3)])
+    if kind in ("intercept", "all"):
+        prices |= {"intercept_cost": rng.choice([0.3, 1.0, 5.0]), "fit_intercept": True}
+    if kind in ("signs", "all"):
+        prices["monotonic_cst"] = rng.permutation([-1, 1, 0, -1])
+    chosen = {"radius": rng.choice([0.02, 0.07]), "fit_intercept": bool(seed), **prices, **others}
+    return Problem(X, y, norm=norm, l2=l2, sample_weight=rng.uniform(0.2, 2.0, size=n), **chosen)
+
+
+def conic_optimum(problem):
+    """Return optimum, weights, intercept and multipliers from a model that states every constraint separately."""
+    cp = pytest.importorskip("cvxpy")
+    n, d = problem.n_rows, problem.n_features
+    w, b, price, loss = cp.Variable(d), cp.Variable(), cp.Variable(), cp.Variable(n)
+    margins = cp.multiply(problem.signs, problem.X @ w + b)
+    finite = np.flatnonzero(np.isfinite(problem.flip_costs))
+    hinge = loss >= 1 - margins
+    flip = loss[finite] >= 1 + margins[finite] - problem.flip_costs[finite] * price
+    inside = np.ones(d) if problem.feature_cost is None else problem.feature_cost
+    shifting = np.flatnonzero(np.isfinite(inside))
+    entries = [w[shifting] / inside[shifting]]
+    if problem.fit_intercept and math.isfinite(problem.intercept_cost):
+        entries.append(cp.reshape(b / problem.intercept_cost, (1,), order="C"))
+    limits = [hinge, flip, loss >= 0, cp.norm(cp.hstack(entries), problem.norm.q) <= price]
+    if not problem.fit_intercept:
+        limits.append(b == 0)
+    if problem.monotonic_cst is not None:
+        limits.append(cp.multiply(problem.monotonic_cst.astype(float), w) >= 0)
+    value = problem.radius * price + problem.sample_weight @ loss + 0.5 * problem.l2 * cp.sum_squares(w)
+    model = cp.Problem(cp.Minimize(value), limits)
+    tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    model.solve(solver="CLARABEL", **tight)
+    beta = np.zeros(n)
+    beta[finite] = flip.dual_value
+    intercept = float(b.value) if problem.fit_intercept else 0.0
+    return model.value, problem.with_signs(w.value), intercept, hinge.dual_value, beta
+
+
+@pytest.mark.parametrize(("kind", "norm", "l2", "seed"), CASES)
+def test_objective_and_bound_meet_at_the_optimum(kind, norm, l2, seed):
+    problem = priced_problem(kind, norm, l2, seed)
+    optimum, w, b, alpha, beta = conic_optimum(problem)
+    certificate = certify(problem, w, b, alpha, beta)
+    assert certificate.objective == pytest.approx(optimum, abs=1e-7)
+    assert certificate.lower_bound == pytest.approx(optimum, abs=1e-6)
+    if math.isfinite(certificate.dual.weight_bound):
+        assert l2 == 0 and kind in ("features", "all")
+        assert certificate.dual.weight_bound >= 2 * problem.norm.value(w)
+
+
+@pytest.mark.parametrize(("kind", "norm", "l2", "seed"), CASES)
+def test_no_multipliers_prove_more_than_the_optimum(kind, norm, l2, seed):
+    problem = priced_problem(kind, norm, l2, seed)
+    optimum, w, _, alpha, beta = conic_optimum(problem)
+    rng = np.random.default_rng(seed)
+    weights = problem.sample_weight
+    for noise in (0.0, 1e-6, 1e-3, 0.1, 1.0, 10.0):
+        for _ in range(5):
+            shifted = [values + noise * weights * rng.normal(size=len(weights)) for values in (alpha, beta)]
+            dual = dual_point(problem, *shifted, reference=w)
+            assert dual.lower_bound <= optimum + 1e-9
+            assert_feasible(problem, dual)
+
+
+def assert_feasible(problem, dual):
+    alpha, beta = dual.hinge_dual, dual.flip_dual
+    assert min(alpha.min(), beta.min()) >= 0
+    assert (alpha + beta <= problem.sample_weight * (1 + 1e-12)).all()
+    assert not beta[~problem.can_flip].any()
+    left = problem.radius - problem.flip_costs[problem.can_flip] @ beta[problem.can_flip]
+    v, v0 = problem.weighted_sum(alpha - beta)
+    needed = problem.intercept_cost * abs(v0) if problem.prices_intercept else 0.0
+    if problem.fit_intercept and not problem.prices_intercept:
+        assert abs(v0) <= 1e-14
+    if problem.l2 == 0:
+        prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+        finite = np.isfinite(prices)
+        pull = np.append(prices[finite] * problem.with_signs(v)[finite], needed)
+        needed = np.linalg.norm(pull, problem.norm.p)
+    assert needed <= left + 1e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("radius", [0.0, 0.3])
+def test_the_best_price_is_the_best_of_all_breakpoints(kind, norm, radius):
+    for seed in range(10):
+        problem = priced_problem(kind, norm, 0.1, seed, radius=radius)
+        rng = np.random.default_rng(seed)
+        w = problem.with_signs(np.round(rng.normal(size=problem.n_features), 1))
+        b = float(rng.normal()) if problem.fit_intercept else 0.0
+        margins = problem.margins(w, b)
+        found = primal_point(problem, w, b)
+        with np.errstate(divide="ignore"):
+            breakpoints = np.minimum(2 * margins, 1 + margins) / problem.flip_costs
+        size = problem.norm_of(w, b)
+        candidates = [size, *breakpoints[(breakpoints > size) & np.isfinite(breakpoints)]]
+        values = np.array([plain_objective(problem, w, margins, price) for price in candidates])
+        assert found.objective == pytest.approx(values.min(), rel=1e-12)
+        assert found.radius_price == pytest.approx(min(np.array(candidates)[values <= values.min() + 1e-13]))
+
+
+def plain_objective(problem, w, margins, price):
+    losses = [
+        max(1 - m, 0.0, 1 + m - cost * price if math.isfinite(cost) else 0.0)
+        for m, cost in zip(margins, problem.flip_costs, strict=True)
+    ]
+    return problem.radius * price + problem.sample_weight @ losses + 0.5 * problem.l2 * (w @ w)
+
+
+def test_quantiles_of_many_different_costs():
+    rng = np.random.default_rng(0)
+    n = 60_000
+    margins, weights = rng.normal(size=n), np.full(n, 1 / n)
+    costs = np.exp(rng.normal(size=n))
+    breakpoints = np.minimum(2 * margins, 1 + margins) / costs
+    order = np.argsort(-breakpoints)
+    slopes = np.cumsum((weights * costs)[order])
+    for radius in (1e-4, 0.01, 0.2):
+        expected = breakpoints[order][np.searchsorted(slopes, radius, side="right")]
+        assert smallest_best_price(margins, weights, 0.0, radius, costs) == expected
+
+
+# Invariances
+
+
+@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+def test_default_prices_change_nothing(norm, l2):
+    plain = priced_problem("signs", norm, l2, 1, monotonic_cst=None, flip_cost=0.7)
+    n, d = plain.n_rows, plain.n_features
+    priced = plain.replace(
+        flip_cost=np.full(n, 0.7), feature_cost=np.ones(d), monotonic_cst=np.zeros(d), intercept_cost=math.inf
+    )
+    assert not priced.has_prices and priced.flip_cost == 0.7
+    assert priced.feature_cost is None and priced.monotonic_cst is None
+    alpha, beta = 0.3 * plain.sample_weight, 0.1 * plain.sample_weight
+    assert dual_point(priced, alpha, beta).lower_bound == dual_point(plain, alpha, beta).lower_bound
+
+
+@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+def test_a_price_of_all_features_is_another_unit_of_cost(norm, l2):
+    plain = priced_problem("rows", norm, l2, 0)
+    dear = plain.replace(feature_cost=3.0, radius=3 * plain.radius, flip_cost=3 * plain.flip_cost)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=plain.n_features)
+    assert dear.objective(w) == pytest.approx(plain.objective(w), rel=1e-13)
+    alpha, beta = (plain.sample_weight * rng.random(plain.n_rows) for _ in range(2))
+    assert dual_point(dear, alpha, beta).lower_bound == pytest.approx(dual_point(plain, alpha, beta).lower_bound)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_price_is_the_unit_of_its_column(norm):
+    problem = priced_problem("all", norm, 0.0, 0)
+    column, factor = 1, np.array([1.0, 0.5, 1.0, 1.0])
+    other = problem.on_rows(problem.X * factor).replace(feature_cost=problem.feature_cost / factor)
+    w = problem.with_signs(np.array([0.4, -0.7, 1.1, 0.2]))
+    assert other.objective(w / factor, 0.3) == pytest.approx(problem.objective(w, 0.3), rel=1e-13)
+    optimum, *_, alpha, beta = conic_optimum(problem)
+    assert conic_optimum(other)[0] == pytest.approx(optimum, abs=1e-8)
+    bounds = [dual_point(p, alpha, beta).lower_bound for p in (problem, other)]
+    assert bounds[0] == pytest.approx(bounds[1], abs=1e-6)
+    assert other.feature_cost is not None and other.feature_cost[column] == 2 * problem.feature_cost[column]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_priced_intercept_is_a_constant_column(norm):
+    problem = priced_problem("rows", norm, 0.0, 0, fit_intercept=True, intercept_cost=2.0)
+    column = np.hstack([problem.X, np.full((problem.n_rows, 1), 2.0)])
+    other = problem.on_rows(column).replace(fit_intercept=False)
+    w, b = np.array([0.4, -0.7, 1.1, 0.2]), -0.6
+    assert other.objective(np.append(w, b / 2.0)) == pytest.approx(problem.objective(w, b), rel=1e-13)
+    _, _, _, alpha, beta = conic_optimum(problem)
+    assert dual_point(problem, alpha, beta).lower_bound == pytest.approx(dual_point(other, alpha, beta).lower_bound)
+
+
+# The certificate
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_rounding_in_the_pull_on_a_trusted_feature_costs_little(norm):
+    for price in (math.inf, 1e14):
+        problem = priced_problem("features", norm, 0.0, 1, feature_cost=[price, 1.0, 2.0, 0.5])
+        optimum, w, _, alpha, beta = conic_optimum(problem.replace(feature_cost=[math.inf, 1.0, 2.0, 0.5]))
+        dual = dual_point(problem, alpha, beta, reference=w)
+        assert dual.lower_bound == pytest.approx(optimum, abs=1e-5)
+        assert 2 * problem.norm.value(w) <= dual.weight_bound < math.inf
+
+
+def test_a_trusted_feature_that_separates_has_a_bound_for_all_weights_if_nothing_pulls_at_it():
+    problem = Problem([[1.0, 0.0], [1.0, 0.0]], [1, -1], feature_cost=[math.inf, 1.0])
+    dual = dual_point(problem, [0.5, 0.5], None)
+    assert dual.lower_bound == 1.0 and math.isinf(dual.weight_bound)
+
+
+def test_prices_do_not_matter_at_radius_zero():
+    problem = priced_problem("all", 2, 0.2, 0, radius=0.0)
+    optimum, _, _, alpha, beta = conic_optimum(problem)
+    free = problem.replace(feature_cost=None, intercept_cost=math.inf)
+    assert conic_optimum(free)[0] == pytest.approx(optimum, abs=1e-8)
+    assert dual_point(problem, alpha, beta).lower_bound == pytest.approx(optimum, abs=1e-6)
+
+
+def test_signs_are_checked_up_to_rounding():
+    problem = priced_problem("signs", 2, 0.0, 0, monotonic_cst=[1, -1, 0, 0])
+    clean = primal_point(problem, [0.0, 0.0, 1.0, -1.0])
+    dusty = primal_point(problem, [-1e-17, 1e-17, 1.0, -1.0])
+    assert dusty.weights.tolist() == clean.weights.tolist() and dusty.objective == clean.objective
+    with pytest.raises(ValueError, match=r"-0.1 at feature 0, where monotonic_cst=1 requires at least 0"):
+        primal_point(problem, [-0.1, 0.0, 1.0, -1.0])
+    with pytest.raises(ValueError, match=r"0.1 at feature 1, where monotonic_cst=-1 requires at most 0"):
+        certify(problem, [0.0, 0.1, 1.0, -1.0])
+
+
+@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+def test_the_scale_is_the_best_one(norm, l2):
+    for seed in range(5):
+        problem = priced_problem("all", norm, l2, seed, feature_cost=[5.0, 1.0, 2.0, 0.5])
+        rng = np.random.default_rng(seed)
+        alpha, beta = problem.sample_weight * rng.random((2, problem.n_rows))
+        beta[~problem.can_flip] = 0.0
+        v, v0 = problem.weighted_sum(alpha - beta)
+        mass, cost = alpha.sum() + beta.sum(), problem.cost_of_flips(beta)
+        scale, bound = best_scale(problem, mass, cost, v, v0)
+        for t in (0.5 * scale, 0.99 * scale, 0.9999 * scale):
+            shrunk = best_scale(problem, t * mass, t * cost, t * v, t * v0)
+            assert shrunk[1] <= bound + 1e-12
+
+
+@pytest.mark.parametrize("q", NORMS)
+def test_projections_onto_priced_balls_are_optimal(q):
+    rng = np.random.default_rng(0)
+    ball = norm_for({1: math.inf, 2: 2, math.inf: 1}[q])
+    for _ in range(50):
+        d = rng.integers(1, 7)
+        w, prices = rng.normal(size=d), np.exp(3 * rng.normal(size=d))
+        radius = rng.choice([0.0, 0.01, 0.5, 1.5]) * np.linalg.norm(prices * w, q)
+        u = ball.project_priced_ball(w, radius, prices)
+        assert np.linalg.norm(prices * u, q) <= radius * (1 + 1e-12)
+        # (w − u)·(z − u) ≤ 0 for all z in the ball: the largest (w − u)·z is radius · ‖(w − u)/a‖ in the dual norm.
+        support = radius * ball.dual.value((w - u) / prices)
+        assert support <= float((w - u) @ u) + 1e-9 * (1 + np.linalg.norm(w) ** 2)
+
+
+# The worst case
+
+
+def an_audit(kind, norm, seed):
+    """Return a problem, a classifier and the arguments of its audit."""
+    problem = priced_problem(kind, norm, 0.0, seed)
+    rng = np.random.default_rng(seed)
+    w = problem.with_signs(rng.normal(size=problem.n_features) + 0.3)
+    b = float(rng.normal()) if problem.fit_intercept else 0.0
+    ball = {"flip_cost": problem.flip_cost, "norm": norm, "feature_cost": problem.feature_cost}
+    return problem, (w, b), {"radius": problem.radius, "sample_weight": problem.sample_weight, **ball}
+
+
+AUDITS = list(product(KINDS, NORMS, range(4)))
+
+
+def best_gain(gains, costs, problem, per_unit):
+    """Return the adversary's best gain: mass of every row gains at its cost, the rest of the budget `per_unit` each."""
+    usable = np.isfinite(costs)
+    answer = linprog(
+        -np.append((gains - per_unit * np.where(usable, costs, 0.0)), 0.0),
+        A_ub=[np.append(np.where(usable, costs, 0.0), 0.0)],
+        b_ub=[problem.radius],
+        bounds=[*((0, mass if use else 0) for mass, use in zip(problem.sample_weight, usable, strict=True)), (0, 0)],
+    )
+    return per_unit * problem.radius - answer.fun
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    margins, costs = problem.margins(w, b), problem.flip_costs
+    size = problem.replace(intercept_cost=math.inf).norm_of(w, b)
+    hinge = np.maximum(1 - margins, 0)
+    expected = problem.sample_weight @ hinge + best_gain(np.maximum(1 + margins, 0) - hinge, costs, problem, size)
+    assert worst_case_risk((w, b), problem.X, problem.signs, **audit) == pytest.approx(expected, abs=1e-9)
+    wrong = margins <= 0
+    expected = problem.sample_weight @ wrong + best_gain(~wrong, np.minimum(margins / size, costs) * ~wrong, problem, 0)
+    error = worst_case_risk((w, b), problem.X, problem.signs, **audit, loss="zero-one")
+    assert error == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    cost = problem.intercept_cost
+    risk = worst_case_risk((w, b), problem.X, problem.signs, **audit, intercept_cost=cost)
+    assert risk == pytest.approx(problem.objective(w, b), abs=1e-12)
+    radii = [0.0, problem.radius, 1.0]
+    risks = worst_case_risk((w, b), problem.X, problem.signs, **{**audit, "radius": radii}, intercept_cost=cost)
+    assert risks == pytest.approx([problem.replace(radius=radius).objective(w, b) for radius in radii], abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_the_worst_distribution_pays_the_prices(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    worst = worst_case_distribution((w, b), problem.X, problem.signs, **audit, slack=1e-4)
+    moves = worst.features - problem.X[worst.rows]
+    prices = np.ones(len(w)) if problem.feature_cost is None else problem.feature_cost
+    trusted = np.isinf(prices)
+    assert not moves[:, trusted].any()
+    assert np.isfinite(problem.flip_costs[worst.rows[worst.flipped]]).all()
+    shifts = np.linalg.norm(moves[:, ~trusted] * prices[~trusted], norm, axis=1)
+    flips = problem.flip_costs[worst.rows[worst.flipped]] @ worst.mass[worst.flipped]
+    assert worst.transport_cost == pytest.approx(worst.mass @ shifts + flips, rel=1e-9)
+    assert worst.transport_cost <= problem.radius * (1 + 1e-9)
+    np.testing.assert_allclose(np.bincount(worst.rows, worst.mass), problem.sample_weight)
+    assert worst.risk == pytest.approx(worst_case_risk((w, b), problem.X, problem.signs, **audit))
+    assert worst.expected_loss == pytest.approx(worst.risk, abs=1e-9 if worst.attained else 2e-4)
+
+
+def test_the_model_s_own_prices_are_the_default_except_those_of_rows():
+    class Trained:
+        coef_, intercept_, classes_ = np.array([[1.0, 2.0, -1.0]]), np.zeros(1), np.array([0, 1])
+
+        def __init__(self, **ball):
+            self.ball = {"radius": 0.1, "flip_cost": math.inf, "norm": 2, **ball}
+
+        def _trained_ball(self):
+            return self.ball
+
+    model = Trained(feature_cost=np.array([1.0, math.inf, 3.0]))
+    expected = worst_case_risk(model, X, Y, feature_cost=[1.0, math.inf, 3.0])
+    assert worst_case_risk(model, X, Y) == expected != worst_case_risk(model, X, Y, feature_cost=1.0)
+    model = Trained(flip_cost=np.array([1.0, math.inf, 3.0, 1.0]))
+    with pytest.raises(ValueError, match=r"flip_cost is required for this Trained: .* one per row"):
+        worst_case_risk(model, X, Y)
+    assert worst_case_risk(model, X, Y, flip_cost=[1.0, math.inf, 3.0, 1.0]) > 0
+    with pytest.raises(ValueError, match=r"flip_cost must .* one entry per row of X \(4\)"):
+        worst_case_distribution(model, X, Y, flip_cost=[1.0, math.inf])
+
+
+# What a problem accepts and carries along
+
+X = np.arange(12.0).reshape(4, 3)
+Y = [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"flip_cost": [1.0, 2.0]}, ValueError, r"flip_cost must .* one entry per row of X \(4\), got shape \(2,\)"),
+        ({"flip_cost": [1, -1, 2, 3]}, ValueError, "flip_cost has -1 at row 1: costs must be at least 0"),
+        ({"flip_cost": [1, math.nan, 2, 3]}, ValueError, "flip_cost has nan at row 1"),
+        ({"flip_cost": [1, 1e-200, 2, 3]}, ValueError, "flip_cost has 1e-200 at row 1: .* use 0"),
+        ({"flip_cost": ["a", "b", "c", "d"]}, TypeError, "flip_cost must contain real numbers"),
+        ({"feature_cost": [0.0, 1.0, 1.0]}, ValueError, "feature_cost has 0 at feature 0: prices must lie"),
+        ({"feature_cost": [1.0, math.nan, 1.0]}, ValueError, "feature_cost has nan at feature 1"),
+        ({"feature_cost": [1.0, 1.0]}, ValueError, r"one entry per feature of X \(3\), got shape \(2,\)"),
+        ({"feature_cost": "high"}, TypeError, "feature_cost must contain real numbers, got feature_cost='high'"),
+        ({"monotonic_cst": [2, 0, 0]}, ValueError, "monotonic_cst has 2 at feature 0: use 1 for"),
+        ({"monotonic_cst": [True, False, True]}, TypeError, "monotonic_cst must contain real numbers"),
+        ({"intercept_cost": 0.0}, ValueError, "intercept_cost=0.0 is out of range: prices must lie"),
+        ({"intercept_cost": math.nan}, ValueError, "intercept_cost must be at least 0"),
+        ({"intercept_cost": [1.0]}, TypeError, "intercept_cost must be a number"),
+    ],
+)
+def test_bad_prices_are_rejected(given, error, message):
+    with pytest.raises(error, match=message):
+        Problem(X, Y, **given)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_prices_are_carried_along(container):
+    problem = Problem(
+        container(X),
+        Y,
+        flip_cost=[1.0, math.inf, 2.0, 0.0],
+        sample_weight=[1, 1, 0, 1],
+        fit_intercept=True,
+        intercept_cost=2.0,
+        feature_cost=[1.0, math.inf, 3.0],
+        monotonic_cst=[0, 1, -1],
+    )
+    assert problem.flip_costs.tolist() == [1.0, math.inf, 0.0]
+    assert problem.can_flip.tolist() == [True, False, True]
+    assert problem.replace(radius=0.0).can_flip.tolist() == [False, False, True]
+    assert problem.trusted_features.tolist() == [False, True, False]
+    assert problem.norm_of(np.array([3.0, 100.0, 12.0]), 24.0) == 13.0
+    assert problem.replace(fit_intercept=False).norm_of(np.array([3.0, 100.0, 12.0])) == 5.0
+    part = problem.subset([1, 2])
+    assert part.flip_costs.tolist() == [math.inf, 0.0] and part.intercept_cost == 2.0
+    assert problem.replace(flip_cost=[5.0, 6.0, 7.0, 8.0]).flip_costs.tolist() == [5.0, 6.0, 8.0]
+    assert problem.replace(flip_cost=[5.0, 5.0, 7.0, 5.0]).flip_cost == 5.0
+    fewer = problem.on_features([0, 2])
+    assert fewer.feature_cost.tolist() == [1.0, 3.0] and fewer.monotonic_cst.tolist() == [0, -1]
+    assert problem.on_features([0]).feature_cost is None and problem.on_features([0]).monotonic_cst is None
+    other = problem.relabelled(np.array([True, False, False, True]))
+    assert other.flip_costs.tolist() == problem.flip_costs.tolist() and other.has_prices
+    assert "flip_cost=0…inf" in repr(problem) and "intercept_cost=2.0" in repr(problem)
