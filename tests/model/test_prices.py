@@ -5,6 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import classifiers, generator, problems
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -94,6 +97,44 @@ def test_no_multipliers_prove_more_than_the_optimum(kind, norm, l2, seed):
             assert_feasible(problem, dual)
 
 
+@st.composite
+def priced_problems(draw):
+    """Draw a problem of any unit of length with prices of every size."""
+    problem = draw(problems())
+    rng = generator(draw)
+    wide = draw(st.sampled_from([0.0, 1.0, 8.0]))
+    n, d = problem.n_given, problem.n_features
+
+    def drawn(size):
+        prices = np.exp(wide * rng.normal(size=size))
+        return np.where(rng.random(size) < 0.2, math.inf, prices)
+
+    unit = problem.flip_cost if 0 < problem.flip_cost < math.inf else 1.0
+    return problem.replace(
+        flip_cost=np.where(rng.random(n) < 0.1, 0.0, unit * drawn(n)),
+        feature_cost=drawn(d),
+        intercept_cost=float(drawn(1)[0]),
+        monotonic_cst=rng.integers(-1, 2, size=d),
+    )
+
+
+@given(priced_problems(), st.data())
+def test_the_bound_holds_for_every_classifier(problem, data):
+    rng = data.draw(st.randoms(use_true_random=False))
+    size = data.draw(st.sampled_from([0.01, 1.0, 50.0]))
+    alpha, beta = ([size * rng.random() * pi for pi in problem.sample_weight] for _ in range(2))
+    w, b = data.draw(classifiers(problem))
+    certificate = certify(problem, problem.with_signs(w), b, alpha, beta)
+    assert 0 <= certificate.dual.lower_bound <= certificate.objective + 1e-12 * (1 + certificate.objective)
+    assert_feasible(problem, certificate.dual)
+    for _ in range(3):
+        w, b = data.draw(classifiers(problem))
+        w = problem.with_signs(w)
+        if problem.norm.value(w) <= certificate.dual.weight_bound:
+            objective = problem.objective(w, b)
+            assert certificate.lower_bound <= objective + 1e-12 * (1 + objective)
+
+
 def assert_feasible(problem, dual):
     alpha, beta = dual.hinge_dual, dual.flip_dual
     assert min(alpha.min(), beta.min()) >= 0
@@ -102,14 +143,16 @@ def assert_feasible(problem, dual):
     left = problem.radius - problem.flip_costs[problem.can_flip] @ beta[problem.can_flip]
     v, v0 = problem.weighted_sum(alpha - beta)
     needed = problem.intercept_cost * abs(v0) if problem.prices_intercept else 0.0
+    rounding = problem.intercept_cost if problem.prices_intercept else 0.0  # balanced multipliers have v_0 = 0 up to it
     if problem.fit_intercept and not problem.prices_intercept:
         assert abs(v0) <= 1e-14
-    if problem.l2 == 0:
+    if problem.l2 == 0 and problem.radius > 0 and math.isinf(dual.weight_bound):
         prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
         finite = np.isfinite(prices)
+        assert not problem.with_signs(v)[~finite].any()
         pull = np.append(prices[finite] * problem.with_signs(v)[finite], needed)
         needed = np.linalg.norm(pull, problem.norm.p)
-    assert needed <= left + 1e-12
+    assert needed <= left + 1e-12 * (problem.radius + rounding)
 
 
 @pytest.mark.parametrize("norm", NORMS)
