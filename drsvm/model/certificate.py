@@ -104,6 +104,8 @@ def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoi
 
 
 def _with_signs(problem, weights) -> np.ndarray:
+    if problem.monotonic_cst is None:
+        return weights
     signed = problem.with_signs(weights)
     wrong = np.abs(weights - signed)
     if wrong.max() > SIGN_SLACK * np.abs(weights).max():

@@ -121,7 +121,7 @@ class L2(Norm):
         length = euclidean(priced)
         if length <= radius:
             return w.copy()
-        if radius <= 0.0:
+        if radius <= TINY * length:
             return np.zeros_like(w)
         squares, curvature = (priced / length) ** 2, (prices / largest(prices)) ** 2
         near = w / (1.0 + _ellipsoid_multiplier(squares, curvature, radius / length) * curvature)
@@ -158,7 +158,8 @@ class LInf(Norm):
         return total, 1.0, 0.0
 
 
-TINY = 1e-300
+TINY = 1e-200
+"""What is smaller counts as 0 where it would be divided by."""
 
 
 def _shrunk(u, size: float, radius: float) -> np.ndarray:

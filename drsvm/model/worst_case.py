@@ -1,9 +1,12 @@
 """The worst case within the ball for any linear classifier, including those trained elsewhere.
 
-With the budget ε, the adversary flips the labels of mass β at a cost of κ each and spends the rest, e = ε − κ Σ β, on
-moving mass with an active loss along the direction t (w·t = ‖w‖_q, ‖t‖_p = 1), away from the correct side.
+With the budget ε, the adversary flips the labels of mass β_i at a cost of κ_i each and spends the rest,
+e = ε − Σ κ_i β_i, on moving mass with an active loss along the direction t (w·t = ‖w/a‖_q, ‖a ⊙ t‖_p = 1), away from
+the correct side.
 """
 
+import math
+import numbers
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +17,7 @@ from scipy import sparse
 from drsvm.model.linear_model import AuditData, audit_data
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.model.validation import check_flip_cost, check_number
+from drsvm.model.validation import check_feature_costs, check_flip_costs, check_intercept_cost, check_number
 
 ROUNDING = 1e-13
 """If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
@@ -28,8 +31,10 @@ def worst_case_risk(
     y,
     *,
     radius=None,
-    flip_cost: float | None = None,
+    flip_cost: Any = None,
     norm: Any = None,
+    feature_cost=None,
+    intercept_cost: float = math.inf,
     sample_weight=None,
     loss: str = "hinge",
     positive=None,
@@ -47,8 +52,12 @@ def worst_case_risk(
     radius : float or array of floats, optional
         Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
-    flip_cost, norm : float, {1, 2, inf}, optional
-        As in `drsvm.Problem`. By default those that the model was trained with; 1 and 2 for any other model.
+    flip_cost, norm, feature_cost : optional
+        As in `drsvm.Problem`. By default those that the model was trained with, except that flip costs per row must be
+        given; 1, 2 and 1 for any other model.
+    intercept_cost : float
+        As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
+        that a model was trained with, the hinge risk is the objective of the training without its ridge term.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
@@ -80,23 +89,67 @@ def worst_case_risk(
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     data = audit_data(model, X, y, sample_weight, positive)
-    radius, kappa, size_of = _ball(model, data, radius, flip_cost, norm)
-    radii = np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()])
-    values = _RISKS[loss](data.margins, data.weights, size_of.value(data.coef), radii, kappa)
-    return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
+    ball = _ball(model, data, radius, flip_cost, norm, feature_cost)
+    size = ball.size_of(data.coef, data.intercept, check_intercept_cost(intercept_cost))
+    radii = np.array([check_number(value, "radius") for value in np.ravel(ball.radius).tolist()])
+    values = _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
+    return float(values[0]) if np.ndim(ball.radius) == 0 else values.reshape(np.shape(ball.radius))
 
 
-def _ball(model, data: AuditData, radius, flip_cost, norm) -> tuple[Any, float, Norm]:
-    """Return radius, flip cost and norm: the given ones, the model's own, or the defaults for other models."""
-    ball = {"flip_cost": 1.0, "norm": 2, **data.own_ball}
-    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
+@dataclass(frozen=True, eq=False)
+class _Ball:
+    """The radius (or radii) and what the adversary pays; flip costs may be one per row, features None for 1."""
+
+    radius: Any
+    flip_cost: Any
+    norm: Norm
+    feature_cost: np.ndarray | None
+
+    def size_of(self, coef, intercept: float = 0.0, intercept_cost: float = math.inf) -> float:
+        """Return ‖(w/a, b/a_0)‖_q: what a unit of shift can change."""
+        scaled = self._scaled(coef)
+        return self.norm.value(scaled if math.isinf(intercept_cost) else np.append(scaled, intercept / intercept_cost))
+
+    def worst_direction(self, coef) -> np.ndarray:
+        """Return t with w·t = ‖w/a‖_q and ‖a ⊙ t‖_p = 1; features that cannot shift have t_j = 0."""
+        return self._scaled(self.norm.worst_direction(self._scaled(coef)))
+
+    def cost_of_shift(self, direction) -> float:
+        """Return ‖a ⊙ t‖_p."""
+        moved = direction != 0
+        priced = direction[moved] if self.feature_cost is None else direction[moved] * self.feature_cost[moved]
+        return self.norm.dual.value(priced)
+
+    def cost_of_flips(self, rows, mass) -> float:
+        """Return the cost of flipping the labels of the given masses of some rows."""
+        if len(rows) == 0:
+            return 0.0
+        if isinstance(self.flip_cost, np.ndarray):
+            return float(self.flip_cost[rows] @ mass)
+        return self.flip_cost * float(mass.sum())
+
+    def _scaled(self, vector) -> np.ndarray:
+        return vector if self.feature_cost is None else vector / self.feature_cost
+
+
+def _ball(model, data: AuditData, radius, flip_cost, norm, feature_cost) -> _Ball:
+    """Return the ball with the given parameters, the model's own, or the defaults for other models."""
+    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **data.own_ball}
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
     ball |= {name: value for name, value in given.items() if value is not None}
     if "radius" not in ball:
         raise ValueError(
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
             "WassersteinSVC or WassersteinSVCCV has a radius of its own."
         )
-    return ball["radius"], check_flip_cost(ball["flip_cost"]), norm_for(ball["norm"])
+    if flip_cost is None and not isinstance(ball["flip_cost"], numbers.Real):
+        raise ValueError(
+            f"flip_cost is required for this {type(model).__name__}: it was trained with several flip costs, and which "
+            "of them apply to these rows is not known. Pass a number or one per row of X."
+        )
+    n, d = data.X.shape
+    costs = check_flip_costs(ball["flip_cost"], n), norm_for(ball["norm"]), check_feature_costs(ball["feature_cost"], d)
+    return _Ball(ball["radius"], *costs)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -114,7 +167,7 @@ class WorstCaseDistribution:
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
-        The direction t; an atom is moved by −shift · (sign of its label) · t.
+        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1.
     risk : float
         The worst-case risk, from its one-dimensional formula.
     transport_cost, expected_loss : float
@@ -133,8 +186,7 @@ class WorstCaseDistribution:
     attained: bool
     _signs: np.ndarray
     _data: AuditData
-    _flip_cost: float
-    _norm: Norm
+    _ball: _Ball
 
     @cached_property
     def features(self):
@@ -149,8 +201,8 @@ class WorstCaseDistribution:
     @cached_property
     def transport_cost(self) -> float:
         """Σ mass · (shift + κ · flipped)."""
-        cost = float(self.mass @ (self.shift * self._norm.dual.value(self.direction)))
-        return cost + (self._flip_cost * float(self.mass[self.flipped].sum()) if self.flipped.any() else 0.0)
+        cost = float(self.mass @ (self.shift * self._ball.cost_of_shift(self.direction)))
+        return cost + self._ball.cost_of_flips(self.rows[self.flipped], self.mass[self.flipped])
 
     @cached_property
     def expected_loss(self) -> float:
@@ -173,8 +225,9 @@ def worst_case_distribution(
     y,
     *,
     radius: float | None = None,
-    flip_cost: float | None = None,
+    flip_cost: Any = None,
     norm: Any = None,
+    feature_cost=None,
     sample_weight=None,
     positive=None,
     slack: float = 1e-3,
@@ -183,7 +236,8 @@ def worst_case_distribution(
 
     If no distribution attains it (on separable data it is best to move ever less mass ever farther), the returned one
     has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those of
-    `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step.
+    `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step. A label
+    with an infinite flip cost is never flipped, and a feature with an infinite cost never moves.
 
     Returns
     -------
@@ -193,14 +247,13 @@ def worst_case_distribution(
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss given up if no maximum exists.")
     data = audit_data(model, X, y, sample_weight, positive)
-    radius, kappa, size_of = _ball(model, data, radius, flip_cost, norm)
-    radius = check_number(radius, "radius")
-    size = size_of.value(data.coef)
-    share = _flipped_share(data, size, radius, kappa)
+    ball = _ball(model, data, radius, flip_cost, norm, feature_cost)
+    radius, size = check_number(ball.radius, "radius"), ball.size_of(data.coef)
+    share = _flipped_share(data, size, radius, ball.flip_cost)
     rows, mass, flipped = _split(data.weights, share)
     signs = np.where(flipped, -data.signs[rows], data.signs[rows])
     margins = np.where(flipped, -data.margins[rows], data.margins[rows])
-    left = radius - (kappa * float(mass[flipped].sum()) if flipped.any() else 0.0)
+    left = radius - ball.cost_of_flips(rows[flipped], mass[flipped])
     left = left if left > ROUNDING * radius else 0.0
     attained, shift = True, np.zeros(len(rows))
     if left > 0 and size > 0:
@@ -210,38 +263,40 @@ def worst_case_distribution(
         else:
             attained = False
             rows, mass, flipped, signs, shift = _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack)
-    risk = float(worst_case_hinge(data.margins, data.weights, size, np.array(radius), kappa))
+    risk = float(worst_case_hinge(data.margins, data.weights, size, np.array(radius), ball.flip_cost))
     return WorstCaseDistribution(
         rows=rows,
         mass=mass,
         flipped=flipped,
         labels=data.classes[(signs > 0).astype(int)],
         shift=shift,
-        direction=size_of.worst_direction(data.coef),
+        direction=ball.worst_direction(data.coef),
         risk=risk,
         attained=attained,
         _signs=signs,
         _data=data,
-        _flip_cost=kappa,
-        _norm=size_of,
+        _ball=ball,
     )
 
 
-def _flipped_share(data: AuditData, size: float, radius: float, kappa: float) -> np.ndarray:
+def _flipped_share(data: AuditData, size: float, radius: float, flip_cost) -> np.ndarray:
     """Return the share of each sample whose label the adversary flips."""
-    if np.isinf(kappa):
-        return np.zeros(len(data.margins))
-    price = float(smallest_best_price(data.margins, data.weights, size, radius, kappa))
-    gains = flip_gains(data.margins)
-    if kappa == 0:
-        return (gains > 0).astype(np.float64)
-    breakpoints = gains / kappa
-    share = (breakpoints > price).astype(np.float64)
+    price = float(smallest_best_price(data.margins, data.weights, size, radius, flip_cost))
+    gains, costs = flip_gains(data.margins), np.broadcast_to(flip_cost, data.margins.shape)
+    share = ((costs == 0) & (gains > 0)).astype(np.float64)
+    priced = (costs > 0) & np.isfinite(costs)
+    if not priced.any():
+        return share
+    breakpoints = np.full(len(gains), -np.inf)
+    breakpoints[priced] = gains[priced] / costs[priced]
+    share[breakpoints > price] = 1.0
     tied = (breakpoints == price) & (data.weights > 0)
-    # At λ = ‖w‖_q a tied flip gains as much as a move; it is needed only if there is no active loss to move.
+    # At λ = ‖w/a‖_q a tied flip gains as much as a move; it is needed only if there is no active loss to move.
     if tied.any() and (price > size or (data.margins > 1).all()):
-        left = radius / kappa - float(data.weights @ share)
-        share[tied] = min(max(left / data.weights[tied].sum(), 0.0), 1.0)
+        unit = float(costs[priced].max())
+        slopes = data.weights * (np.where(priced, costs, 0.0) / unit)
+        left = radius / unit - float(slopes @ share)
+        share[tied] = min(max(left / slopes[tied].sum(), 0.0), 1.0)
     return share
 
 

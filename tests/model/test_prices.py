@@ -5,9 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import classifiers, generator, problems
 from scipy import sparse
+from scipy.optimize import linprog
 
-from drsvm import Problem, certify
+from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
 from drsvm.model.certificate import best_scale, dual_point, primal_point
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import smallest_best_price
@@ -93,6 +97,44 @@ def test_no_multipliers_prove_more_than_the_optimum(kind, norm, l2, seed):
             assert_feasible(problem, dual)
 
 
+@st.composite
+def priced_problems(draw):
+    """Draw a problem of any unit of length with prices of every size."""
+    problem = draw(problems())
+    rng = generator(draw)
+    wide = draw(st.sampled_from([0.0, 1.0, 8.0]))
+    n, d = problem.n_given, problem.n_features
+
+    def drawn(size):
+        prices = np.exp(wide * rng.normal(size=size))
+        return np.where(rng.random(size) < 0.2, math.inf, prices)
+
+    unit = problem.flip_cost if 0 < problem.flip_cost < math.inf else 1.0
+    return problem.replace(
+        flip_cost=np.where(rng.random(n) < 0.1, 0.0, unit * drawn(n)),
+        feature_cost=drawn(d),
+        intercept_cost=float(drawn(1)[0]),
+        monotonic_cst=rng.integers(-1, 2, size=d),
+    )
+
+
+@given(priced_problems(), st.data())
+def test_the_bound_holds_for_every_classifier(problem, data):
+    rng = data.draw(st.randoms(use_true_random=False))
+    size = data.draw(st.sampled_from([0.01, 1.0, 50.0]))
+    alpha, beta = ([size * rng.random() * pi for pi in problem.sample_weight] for _ in range(2))
+    w, b = data.draw(classifiers(problem))
+    certificate = certify(problem, problem.with_signs(w), b, alpha, beta)
+    assert 0 <= certificate.dual.lower_bound <= certificate.objective + 1e-12 * (1 + certificate.objective)
+    assert_feasible(problem, certificate.dual)
+    for _ in range(3):
+        w, b = data.draw(classifiers(problem))
+        w = problem.with_signs(w)
+        if problem.norm.value(w) <= certificate.dual.weight_bound:
+            objective = problem.objective(w, b)
+            assert certificate.lower_bound <= objective + 1e-12 * (1 + objective)
+
+
 def assert_feasible(problem, dual):
     alpha, beta = dual.hinge_dual, dual.flip_dual
     assert min(alpha.min(), beta.min()) >= 0
@@ -101,14 +143,16 @@ def assert_feasible(problem, dual):
     left = problem.radius - problem.flip_costs[problem.can_flip] @ beta[problem.can_flip]
     v, v0 = problem.weighted_sum(alpha - beta)
     needed = problem.intercept_cost * abs(v0) if problem.prices_intercept else 0.0
+    rounding = problem.intercept_cost if problem.prices_intercept else 0.0  # balanced multipliers have v_0 = 0 up to it
     if problem.fit_intercept and not problem.prices_intercept:
         assert abs(v0) <= 1e-14
-    if problem.l2 == 0:
+    if problem.l2 == 0 and problem.radius > 0 and math.isinf(dual.weight_bound):
         prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
         finite = np.isfinite(prices)
+        assert not problem.with_signs(v)[~finite].any()
         pull = np.append(prices[finite] * problem.with_signs(v)[finite], needed)
         needed = np.linalg.norm(pull, problem.norm.p)
-    assert needed <= left + 1e-12
+    assert needed <= left + 1e-12 * (problem.radius + rounding)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -270,6 +314,98 @@ def test_projections_onto_priced_balls_are_optimal(q):
         # (w − u)·(z − u) ≤ 0 for all z in the ball: the largest (w − u)·z is radius · ‖(w − u)/a‖ in the dual norm.
         support = radius * ball.dual.value((w - u) / prices)
         assert support <= float((w - u) @ u) + 1e-9 * (1 + np.linalg.norm(w) ** 2)
+
+
+# The worst case
+
+
+def an_audit(kind, norm, seed):
+    """Return a problem, a classifier and the arguments of its audit."""
+    problem = priced_problem(kind, norm, 0.0, seed)
+    rng = np.random.default_rng(seed)
+    w = problem.with_signs(rng.normal(size=problem.n_features) + 0.3)
+    b = float(rng.normal()) if problem.fit_intercept else 0.0
+    ball = {"flip_cost": problem.flip_cost, "norm": norm, "feature_cost": problem.feature_cost}
+    return problem, (w, b), {"radius": problem.radius, "sample_weight": problem.sample_weight, **ball}
+
+
+AUDITS = list(product(KINDS, NORMS, range(4)))
+
+
+def best_gain(gains, costs, problem, per_unit):
+    """Return the adversary's best gain: mass of every row gains at its cost, the rest of the budget `per_unit` each."""
+    usable = np.isfinite(costs)
+    answer = linprog(
+        -np.append((gains - per_unit * np.where(usable, costs, 0.0)), 0.0),
+        A_ub=[np.append(np.where(usable, costs, 0.0), 0.0)],
+        b_ub=[problem.radius],
+        bounds=[*((0, mass if use else 0) for mass, use in zip(problem.sample_weight, usable, strict=True)), (0, 0)],
+    )
+    return per_unit * problem.radius - answer.fun
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    margins, costs = problem.margins(w, b), problem.flip_costs
+    size = problem.replace(intercept_cost=math.inf).norm_of(w, b)
+    hinge = np.maximum(1 - margins, 0)
+    expected = problem.sample_weight @ hinge + best_gain(np.maximum(1 + margins, 0) - hinge, costs, problem, size)
+    assert worst_case_risk((w, b), problem.X, problem.signs, **audit) == pytest.approx(expected, abs=1e-9)
+    wrong = margins <= 0
+    expected = problem.sample_weight @ wrong + best_gain(~wrong, np.minimum(margins / size, costs) * ~wrong, problem, 0)
+    error = worst_case_risk((w, b), problem.X, problem.signs, **audit, loss="zero-one")
+    assert error == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    cost = problem.intercept_cost
+    risk = worst_case_risk((w, b), problem.X, problem.signs, **audit, intercept_cost=cost)
+    assert risk == pytest.approx(problem.objective(w, b), abs=1e-12)
+    radii = [0.0, problem.radius, 1.0]
+    risks = worst_case_risk((w, b), problem.X, problem.signs, **{**audit, "radius": radii}, intercept_cost=cost)
+    assert risks == pytest.approx([problem.replace(radius=radius).objective(w, b) for radius in radii], abs=1e-12)
+
+
+@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+def test_the_worst_distribution_pays_the_prices(kind, norm, seed):
+    problem, (w, b), audit = an_audit(kind, norm, seed)
+    worst = worst_case_distribution((w, b), problem.X, problem.signs, **audit, slack=1e-4)
+    moves = worst.features - problem.X[worst.rows]
+    prices = np.ones(len(w)) if problem.feature_cost is None else problem.feature_cost
+    trusted = np.isinf(prices)
+    assert not moves[:, trusted].any()
+    assert np.isfinite(problem.flip_costs[worst.rows[worst.flipped]]).all()
+    shifts = np.linalg.norm(moves[:, ~trusted] * prices[~trusted], norm, axis=1)
+    flips = problem.flip_costs[worst.rows[worst.flipped]] @ worst.mass[worst.flipped]
+    assert worst.transport_cost == pytest.approx(worst.mass @ shifts + flips, rel=1e-9)
+    assert worst.transport_cost <= problem.radius * (1 + 1e-9)
+    np.testing.assert_allclose(np.bincount(worst.rows, worst.mass), problem.sample_weight)
+    assert worst.risk == pytest.approx(worst_case_risk((w, b), problem.X, problem.signs, **audit))
+    assert worst.expected_loss == pytest.approx(worst.risk, abs=1e-9 if worst.attained else 2e-4)
+
+
+def test_the_model_s_own_prices_are_the_default_except_those_of_rows():
+    class Trained:
+        coef_, intercept_, classes_ = np.array([[1.0, 2.0, -1.0]]), np.zeros(1), np.array([0, 1])
+
+        def __init__(self, **ball):
+            self.ball = {"radius": 0.1, "flip_cost": math.inf, "norm": 2, **ball}
+
+        def _trained_ball(self):
+            return self.ball
+
+    model = Trained(feature_cost=np.array([1.0, math.inf, 3.0]))
+    expected = worst_case_risk(model, X, Y, feature_cost=[1.0, math.inf, 3.0])
+    assert worst_case_risk(model, X, Y) == expected != worst_case_risk(model, X, Y, feature_cost=1.0)
+    model = Trained(flip_cost=np.array([1.0, math.inf, 3.0, 1.0]))
+    with pytest.raises(ValueError, match=r"flip_cost is required for this Trained: .* one per row"):
+        worst_case_risk(model, X, Y)
+    assert worst_case_risk(model, X, Y, flip_cost=[1.0, math.inf, 3.0, 1.0]) > 0
+    with pytest.raises(ValueError, match=r"flip_cost must .* one entry per row of X \(4\)"):
+        worst_case_distribution(model, X, Y, flip_cost=[1.0, math.inf])
 
 
 # What a problem accepts and carries along
