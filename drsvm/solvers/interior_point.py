@@ -284,10 +284,15 @@ class InteriorPointState(State):
             objective += self.level * (problem.radius - float(flip_cost.sum()))
         elif problem.l2 == 0:
             return objective - float(mass.sum())
+        bound = -np.inf
+        if not problem.fit_intercept or problem.prices_intercept:
+            v0 = float(mass[0] - mass[1])
+            bound = best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w)[1]
         if problem.fit_intercept:
             keep = mass.min() / np.maximum(mass, 1e-300)
             v, mass, flip_cost = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flip_cost
-        return objective - best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v)[1]
+            bound = max(bound, best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w)[1])
+        return objective - bound
 
     def candidate(self) -> Candidate:
         """Return the current classifier and multipliers."""

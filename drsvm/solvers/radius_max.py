@@ -15,6 +15,9 @@ from drsvm.solvers.registry import choose
 
 MOST_SOLVES = 60
 
+ENCLOSED, MOST_GROWTH = 1e-4, 10.0
+"""Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
+
 
 def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
     """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
@@ -26,7 +29,8 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     f = V converges to the answer from below, in a few solves.
 
     With prices, it is the smallest radius at which all priced weights are 0, and the intercept too if it has a price.
-    Features that cannot shift keep their weights: V is then the optimum with these features alone, and l2 matters.
+    Features that cannot shift keep their weights: V is then the optimum with these features alone, l2 matters, and a
+    radius is returned at which the others become useless, if there is more than one not always the smallest.
 
     With an intercept and classes of unequal size, w = 0 may be optimal at one radius but not at a larger one; the
     answer is the smallest radius at which it is.
@@ -44,8 +48,8 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     -------
     float
         The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many features for the interior-point
-        solver). If the time is up before that, the radius reached so far, which is too small. Ctrl-C raises
-        KeyboardInterrupt.
+        solver, or features that cannot shift). If the time is up before that, the radius reached so far, which is too
+        small. Ctrl-C raises KeyboardInterrupt.
     """
     time = TimeLimit.of(max_time)
     if np.all(problem.flip_cost == 0):
@@ -61,25 +65,45 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         direction = np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
         if (2.0 * problem.margins(direction) <= problem.flip_cost).all():
             return size
-    solved = _Solves(time, n_threads)
-    constant = (
-        _TrustedFeatures(problem.on_features(trusted), solved) if len(trusted) else _constant_classifiers(problem)
-    )
-    unit = problem.typical_row_norm()
-    # With one line the first tangent should be a good one; with two, the lower line must not be missed.
-    single = isinstance(constant, _Lines) and len(constant.slopes) == 1
-    radius = 0.5 * min(size, float(np.median(problem.flip_cost))) if single else 1e-3 * unit
+    solved, unit = _Solves(time, n_threads), problem.typical_row_norm()
     try:
-        return _climb(problem, radius or 1e-2 * unit, unit, constant, solved)
+        if len(trusted):
+            return _enclose(problem, problem.on_features(trusted), unit, solved)
+        lines = _constant_classifiers(problem)
+        # With one line the first tangent should be a good one; with two, the lower line must not be missed.
+        single = len(lines.slopes) == 1
+        radius = 0.5 * min(size, float(np.median(problem.flip_cost))) if single else 1e-3 * unit
+        return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
 
 
-def _climb(problem: Problem, radius: float, unit: float, constant, solved: "_Solves") -> float:
+def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:
+    """Return the radius from which the features that can shift are of no use: tangents, then bisection."""
+    useful, useless, radius = 0.0, math.inf, 0.1 * unit
+    bisect = False
+    for _ in range(MOST_SOLVES):
+        result, best = solved(problem, radius), solved(trusted, radius)
+        missing, bend = best.objective - result.objective, result.radius_price - best.radius_price
+        if missing > max(2.0 * (result.gap + best.gap), 1e-9):
+            useful, guess = radius, radius + missing / max(bend, 1e-300)
+        else:  # either the answer, which is useful just below, or too far
+            useless, guess, bisect = radius, (1.0 - ENCLOSED) * radius, bisect or useless < math.inf
+        if useless <= useful * (1.0 + 2.0 * ENCLOSED):
+            return useless
+        if useless <= 1e-12 * unit:
+            return 0.0
+        outside = min(useless, MOST_GROWTH * max(useful, unit))
+        middle = 0.5 * (useful + outside) if useful > 0 else 0.1 * useless
+        radius = middle if bisect or not useful < guess < outside else guess
+    return useless
+
+
+def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: "_Solves") -> float:
     climbing = False
     for _ in range(MOST_SOLVES):
         result = solved(problem, radius)
-        step = constant.distance(radius, result)
+        step = lines.distance(radius, result)
         if step is not None:
             radius, climbing = radius + step, True
         elif climbing:
@@ -159,20 +183,6 @@ class _Lines:
         # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
         reached = result.radius_price > self.slopes
         return float((missing[reached] / (result.radius_price - self.slopes[reached])).min())
-
-
-@dataclass(frozen=True)
-class _TrustedFeatures:
-    """The optimum with the features that cannot shift, which does not decrease with the radius."""
-
-    problem: Problem
-    solved: _Solves
-
-    def distance(self, radius: float, result: Result) -> float | None:
-        """Return how far the tangent of the optimum is from this one's value, or None if it has been reached."""
-        best = self.solved(self.problem, radius)
-        missing = best.objective - result.objective
-        return None if missing <= max(2.0 * (result.gap + best.gap), 1e-9) else missing / result.radius_price
 
 
 def _constant_classifiers(problem: Problem) -> _Lines:

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 
+from drsvm import Problem
 from drsvm.engines.engine import Curvature
 from drsvm.engines.rows import rows_of
 from drsvm.engines.wide import WideRows
 from drsvm.model.norms import norm_for
 from drsvm.solvers.cones import NoCone, cone_for
 from drsvm.solvers.newton import TallSystem, WideSystem, newton_system
+from drsvm.solvers.priced_cones import cone_at
 
 NORMS = (1, 2, math.inf)
 for_each_norm = pytest.mark.parametrize("p", NORMS)
@@ -178,3 +180,26 @@ def test_the_form_is_that_of_the_engine():
     arguments = scaling_of(2, 9), np.zeros(9)
     assert isinstance(newton_system(tall, *arguments, None), TallSystem)
     assert isinstance(newton_system(wide, *arguments, rows), WideSystem)
+
+
+@for_each_norm
+@with_and_without_intercept
+@pytest.mark.parametrize("outside", [[], [2, 7]])
+def test_both_forms_take_prices_and_signs(p, intercept, outside):
+    """The cone then contains b, and features that cannot shift have neither norm nor ridge."""
+    d = 20
+    prices = np.random.default_rng(4).uniform(0.3, 3.0, size=d)
+    prices[outside] = math.inf
+    given = {"feature_cost": prices, "monotonic_cst": np.resize([0, 0, 1], d), "intercept_cost": 2.0}
+    problem = Problem(np.eye(d), np.resize([1, -1], d), norm=p, fit_intercept=intercept, **given)
+    point = np.random.default_rng(5).uniform(0.1, 1.0, size=d + intercept)
+    level = 1.2 * problem.norm_of(point[:d], point[d:].sum())
+    scaling, ridge = cone_at(problem, point, level, 0.1).scaling(), np.zeros(d + intercept)
+    tall, wide = curvatures(8, d, intercept)
+    matrix = explicit(tall, scaling, ridge)
+    np.testing.assert_array_equal(scaling.outside, outside)
+    for system in (TallSystem(tall, scaling, ridge), wide_system(wide, scaling, ridge)):
+        inverse = np.stack([system.apply_inverse(column) for column in np.eye(len(matrix))], axis=1)
+        np.testing.assert_allclose(inverse @ matrix, np.eye(len(matrix)), atol=1e-5)
+        for column in np.eye(len(matrix)):
+            np.testing.assert_allclose(system.multiply(column), matrix @ column, rtol=1e-11, atol=1e-11)
