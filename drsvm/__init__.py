@@ -13,6 +13,8 @@ __version__ = "0.1.0"
 # come from a table; a test compares the two.
 if TYPE_CHECKING:
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.learn.label_issues import find_label_issues as find_label_issues
+    from drsvm.learn.label_quality import LabelIssues as LabelIssues
     from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV
     from drsvm.learn.radius_rule import auto_radius as auto_radius
     from drsvm.model.certificate import Certificate as Certificate
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from drsvm.persistence import load_model as load_model
     from drsvm.persistence import save_model as save_model
     from drsvm.plotting import ConvergenceDisplay as ConvergenceDisplay
+    from drsvm.plotting import LabelIssuesDisplay as LabelIssuesDisplay
     from drsvm.plotting import RadiusPathDisplay as RadiusPathDisplay
     from drsvm.plotting import RiskCurveDisplay as RiskCurveDisplay
     from drsvm.plotting import WorstCaseDisplay as WorstCaseDisplay
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         "learn.estimators": ("WassersteinSVC",),
+        "learn.label_issues": ("find_label_issues",),
+        "learn.label_quality": ("LabelIssues",),
         "learn.model_selection": ("WassersteinSVCCV",),
         "learn.radius_rule": ("auto_radius",),
         "model.certificate": ("Certificate", "certify"),
@@ -58,7 +63,13 @@ else:
         "model.result": ("History", "Progress", "Result", "Status"),
         "model.worst_case": ("WorstCaseDistribution", "worst_case_distribution", "worst_case_risk"),
         "persistence": ("ModelFileError", "load_metadata", "load_model", "save_model"),
-        "plotting": ("ConvergenceDisplay", "RadiusPathDisplay", "RiskCurveDisplay", "WorstCaseDisplay"),
+        "plotting": (
+            "ConvergenceDisplay",
+            "LabelIssuesDisplay",
+            "RadiusPathDisplay",
+            "RiskCurveDisplay",
+            "WorstCaseDisplay",
+        ),
         "solvers": ("solve",),
         "solvers.admm": ("Admm",),
         "solvers.conic": ("Conic",),

@@ -75,7 +75,7 @@ def print_essentials(data: Data, summary: dict[str, Any]) -> None:
         print(f"{text:26}" + "".join(f"{figures[name]:20.4f}" for figures in models.values()))
     suspect = [int(row) for row in summary["labels_to_check"]]
     print(
-        f"\nOf the {len(suspect)} training labels that the classifier contradicts most, {data.wrong[suspect].sum()} "
+        f"\nOf the {len(suspect)} training labels that are contradicted most, {data.wrong[suspect].sum()} "
         "are indeed wrong."
     )
 

@@ -1,7 +1,7 @@
 """Steps that several commands share: reading, splitting, scaling, and checks of output files."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,16 @@ class Parts:
     data: Dataset
 
 
-def load_parts(file: Path, data: DataOptions, split: SplitOptions, screen: Screen) -> Parts:
+def load_parts(
+    file: Path, data: DataOptions, split: SplitOptions, screen: Screen, reader: Callable[..., Dataset] = read
+) -> Parts:
     """Read a file, and split it or read the test file."""
     if split.test is not None and split.test_size is not None:
         raise ValueError("use --test or --test-size, not both.")
     check_inputs(None, [file, split.test])
     options = data.read_options()
     with screen.progress(f"reading {name_of(file)}"):
-        dataset = read_from(file, lambda path: read(path, options))
+        dataset = read_from(file, lambda path: reader(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
     show_notes(dataset, screen)
     labels = _labels(dataset)

@@ -7,6 +7,6 @@ Errors (`DataFileError`) name the file, the line or column, and the remedy.
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import DataFileError
-from drsvm.datasets.reading import read, read_like
+from drsvm.datasets.reading import read, read_cells, read_like
 
-__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_like"]
+__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_cells", "read_like"]

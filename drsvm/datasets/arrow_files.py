@@ -84,11 +84,19 @@ class ParquetFile:
         """Return columns by name; those in `as_text` are not converted to numbers."""
         if self._file.metadata.num_rows == 0:
             raise invalid(self.path, "no rows found.")
+        table = self._table(wanted)
+        return {name: self._column(name, table.column(name), name in as_text) for name in wanted}
+
+    def cells(self) -> list[tuple[str, ...]]:
+        """Return the text of all cells, row by row."""
+        columns = [column.to_pylist() for column in self._table(self.names).columns]
+        return [tuple("" if value is None else _text(value) for value in row) for row in zip(*columns, strict=True)]
+
+    def _table(self, wanted: list[str]) -> Any:
         try:
-            table = self._file.read(columns=wanted, use_threads=False)
+            return self._file.read(columns=wanted, use_threads=False)
         except (self._pyarrow.ArrowException, OSError) as error:
             raise invalid(self.path, f"is truncated or damaged ({error}): copy it again.") from None
-        return {name: self._column(name, table.column(name), name in as_text) for name in wanted}
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""

@@ -63,7 +63,7 @@ class CsvFile:
         if columns is None:
             numbered = {name: place for place, name in enumerate(self.names)}
             places = {name: numbered[name] for name in wanted}
-            rows = [cells for _, cells in self._records()]
+            rows = self.cells()
             columns = {
                 name: column_of_texts([cells[place] for cells in rows], name in as_text)
                 for name, place in places.items()
@@ -73,6 +73,10 @@ class CsvFile:
         for name, column in columns.items():
             self._check_line_breaks(name, column)
         return columns
+
+    def cells(self) -> list[list[str]]:
+        """Return the text of all cells, row by row."""
+        return [cells for _, cells in self._records()]
 
     def _check_line_breaks(self, name: str, column: Column) -> None:
         """Raise an error if a cell of a column that is used spans several lines; in other columns it is harmless."""

@@ -110,6 +110,28 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     return Dataset(X, y, schema, found, path, kept)
 
 
+def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
+    """Return all columns of a file as text, also those that are not used; svmlight files have none.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    options : ReadOptions, optional
+        Only ``format``, ``delimiter`` and ``header`` are used.
+
+    Returns
+    -------
+    dict from str to list
+    """
+    path, options = Path(path), options or ReadOptions()
+    kind, head, _ = _format(path, options)
+    if kind == "svmlight":
+        return {}
+    file = _table(path, kind, head, options)
+    return {name: list(column) for name, column in zip(file.names, zip(*file.cells(), strict=True), strict=True)}
+
+
 def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
     check_readable(path)
     head = read_head(path)

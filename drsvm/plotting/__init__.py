@@ -5,8 +5,9 @@ which are distinguishable with any colour vision; line styles differ too.
 """
 
 from drsvm.plotting.convergence import ConvergenceDisplay
+from drsvm.plotting.label_issues import LabelIssuesDisplay
 from drsvm.plotting.radius_path import RadiusPathDisplay
 from drsvm.plotting.risk_curve import RiskCurveDisplay
 from drsvm.plotting.worst_case import WorstCaseDisplay
 
-__all__ = ["ConvergenceDisplay", "RadiusPathDisplay", "RiskCurveDisplay", "WorstCaseDisplay"]
+__all__ = ["ConvergenceDisplay", "LabelIssuesDisplay", "RadiusPathDisplay", "RiskCurveDisplay", "WorstCaseDisplay"]

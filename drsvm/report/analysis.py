@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.learn.label_quality import LabelIssues
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
@@ -42,6 +43,8 @@ class Analysis:
         The decision on the training data.
     distribution : WorstCaseDistribution
         Its worst case.
+    label_issues : LabelIssues or None
+        Which labels to check, in all classes; None if a class has only one row or the time was up.
     """
 
     material: Material
@@ -52,6 +55,7 @@ class Analysis:
     largest_radius: float
     data: AuditData
     distribution: WorstCaseDistribution
+    label_issues: LabelIssues | None
 
     @property
     def classes(self) -> list[Any]:
@@ -139,9 +143,22 @@ class Analysis:
         return float(active.mean())
 
     def contradicted(self, count: int) -> np.ndarray:
-        """Return the rows whose labels the classifier contradicts most strongly."""
-        order = np.argsort(self.data.margins, kind="stable")[:count]
-        return order[self.data.margins[order] < 0]
+        """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
+        if self.label_issues is None:
+            return np.array([], dtype=int)
+        order = self.label_issues.ranking[:count]
+        return order[self.label_issues.margin[order] < 0]
+
+    def _label_counts(self) -> dict[str, Any]:
+        issues = self.label_issues
+        if issues is None:
+            return {"contradicted_labels": None, "flagged_labels": None, "wrong_labels_estimated": None}
+        low, high = issues.n_estimated_interval
+        return {
+            "contradicted_labels": int((issues.margin < 0).sum()),
+            "flagged_labels": int(issues.is_label_issue.sum()),
+            "wrong_labels_estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
+        }
 
     def hardest_pulls(self, count: int) -> np.ndarray:
         """Return the rows with the largest pulls."""
@@ -184,7 +201,7 @@ class Analysis:
             "flipped_share": float(distribution.mass[distribution.flipped].sum()),
             "moved_share": float(distribution.mass[moved].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
-            "contradicted_labels": int((self.data.margins < 0).sum()),
+            **self._label_counts(),
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,

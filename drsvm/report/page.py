@@ -173,21 +173,10 @@ the left <strong>{against}</strong>.{rest}</p>
 
 
 def _samples(analysis: Analysis, figures: dict[str, str]) -> str:
-    margins = analysis.data.margins
-    contradicted, strongly = int((margins < 0).sum()), int((margins < -1).sum())
     pulls = _rows(analysis, analysis.hardest_pulls(SAMPLES), lambda row: percent(analysis.pulls[row], 2))
-    doubtful = _rows(analysis, analysis.contradicted(SAMPLES), lambda row: f"{margins[row]:.2f}".replace("-", "−"))
     flips = _rows(analysis, analysis.first_flipped(SAMPLES), lambda row: percent(float(analysis.flipped[row]), 0))
     cards = [
-        _card(
-            "Labels worth checking",
-            f"The classifier contradicts {contradicted:,} labels, {strongly:,} of them clearly (margin below −1). "
-            "The strongest contradictions:"
-            if contradicted
-            else "The classifier agrees with all labels.",
-            ["sample", "label", "margin"],
-            doubtful,
-        ),
+        _doubtful_labels(analysis),
         _card(
             "Most influential samples",
             f"{percent(analysis.carried_by)} of the samples have a nonzero multiplier. These pull the weights most "
@@ -207,11 +196,27 @@ def _samples(analysis: Analysis, figures: dict[str, str]) -> str:
     return f'<h2>Most important samples</h2>\n{numbered}<div class="trio">{"".join(cards)}</div>'
 
 
+def _doubtful_labels(analysis: Analysis) -> str:
+    title, issues = "Labels worth checking", analysis.label_issues
+    if issues is None:
+        return _card(title, "Not judged: a class has only one row, or there was no time left.", [], [])
+    text = (
+        f"{escape(issues.summary())} Every label is judged by a classifier trained without its row. This is a ranking "
+        "of what to look at first; it proves nothing about a single label."
+    )
+    shown = analysis.contradicted(SAMPLES)
+    rows = [
+        [*cells[:2], escape(str(issues.predicted_label[row])), cells[2]]
+        for row, cells in zip(shown, _rows(analysis, shown, lambda row: f"{issues.label_score[row]:.3f}"), strict=True)
+    ]
+    return _card(title, text, ["sample", "label", "predicted", "score"], rows, text_columns=3)
+
+
 def _rows(analysis: Analysis, rows: np.ndarray, figure_of) -> list[list[str]]:
     names, labels = analysis.material.row_names, analysis.material.y
     return [[escape(names[row]), escape(str(labels[row])), figure_of(row)] for row in rows]
 
 
-def _card(title: str, text: str, head: list[str], rows: list[list[Any]]) -> str:
-    body = table(head, rows, text=2) if rows else '<p class="soft">None.</p>'
+def _card(title: str, text: str, head: list[str], rows: list[list[Any]], text_columns: int = 2) -> str:
+    body = table(head, rows, text=text_columns) if rows else '<p class="soft">None.</p>'
     return f'<section class="card"><h3>{title}</h3><p class="soft">{text}</p>{body}</section>\n'

@@ -1,4 +1,4 @@
-"""The computations behind a report: one fit, two rivals, a path of radii, the worst case."""
+"""The computations behind a report: one fit, two rivals, a path of radii, the worst case, labels to check."""
 
 import warnings
 from collections.abc import Callable
@@ -10,6 +10,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from drsvm.clock import Stopwatch, TimeLimit
+from drsvm.learn.label_issues import find_label_issues, robust_classifier
+from drsvm.learn.label_quality import LabelIssues
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -20,13 +22,15 @@ from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
 
 N_RADII = 16
+FOLDS = 5
 PATH_TOLERANCE = 1e-5
 """Accurate enough for a plot."""
 
 STARTS = {
     "fitting": 0.0,
     "fitting LinearSVC and LogisticRegression": 0.15,
-    "following the radius path": 0.3,
+    "checking the labels": 0.25,
+    "following the radius path": 0.35,
     "finding the worst case": 0.75,
     "drawing": 0.8,
 }
@@ -60,6 +64,8 @@ def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
     index, positive = _shown_decision(material, positive)
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
+    steps.begin("checking the labels")
+    issues = _label_issues(material, steps, _time_left(material, watch).share(3))
     steps.begin("following the radius path")
     path, largest_radius = _path(material, positive, steps, _time_left(material, watch))
     steps.begin("finding the worst case")
@@ -68,7 +74,25 @@ def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
     distribution = worst_case_distribution(
         material.linear, material.X, material.y, sample_weight=weights, positive=positive, **material.ball
     )
-    return Analysis(material, index, positive, models, path, largest_radius, data, distribution)
+    return Analysis(material, index, positive, models, path, largest_radius, data, distribution, issues)
+
+
+def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIssues | None:
+    if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
+        return None
+    limit = time.seconds / FOLDS if time.limited else None
+    model = robust_classifier(class_weight=material.setting("class_weight"), max_time=limit)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        issues = find_label_issues(
+            material.X,
+            material.y,
+            estimator=model,
+            cv=FOLDS,
+            callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
+        )
+    material.notes.extend(dict.fromkeys(f"Labels worth checking: {warning.message}" for warning in caught))
+    return issues
 
 
 def _shown_decision(material: Material, positive) -> tuple[int, Any]:
@@ -120,7 +144,7 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
 
     def advance(index: int, result: Result) -> bool:
         done.append(index)
-        steps.begin("following the radius path", 0.45 * len(done) / len(radii))
+        steps.begin("following the radius path", 0.4 * len(done) / len(radii))
         return False
 
     path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)

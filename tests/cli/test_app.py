@@ -2,7 +2,7 @@
 
 import drsvm
 
-COMMANDS = ("fit", "predict", "path", "audit", "compare", "report", "demo")
+COMMANDS = ("fit", "predict", "path", "audit", "labels", "compare", "report", "demo")
 
 
 def test_version_and_help(drsvm_command):

@@ -21,4 +21,4 @@ def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, repor
 def test_progress_is_reported_in_order(report):
     shares = [share for share, _ in report[1]]
     assert shares == sorted(shares) and shares[0] == 0 and shares[-1] == 1
-    assert report[1][-1] == (1.0, "done") and len({text for _, text in report[1]}) == 6
+    assert report[1][-1] == (1.0, "done") and len({text for _, text in report[1]}) == 7

@@ -1,0 +1,145 @@
+"""``drsvm labels``: which labels of a file to check first."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.options import LIMITS, MODEL, OUTPUT, BallOptions, DataFile, DataOptions, PlotFile
+from drsvm.cli.screen import Screen
+
+EXAMPLES = """drsvm labels customers.csv --label churned
+drsvm labels customers.csv --label churned --drop id --csv checked.csv --plot scores.png
+drsvm labels train.svm.xz --top 50 --json"""
+
+CAVEAT = (
+    "This is a ranking of what to look at first; it proves nothing about a single label. A low score means that the "
+    "other rows speak against the label: it may be wrong, or the row may be unusual."
+)
+
+
+def labels(
+    file: DataFile,
+    data: DataOptions,
+    ball: BallOptions,
+    screen: Screen,
+    radius: Annotated[
+        float | None, typer.Option(help="Radius of the ball. Default: twice the automatic one.", rich_help_panel=MODEL)
+    ] = None,
+    class_weight: Annotated[
+        str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Number of folds.", min=2, rich_help_panel=MODEL)] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the folds.", rich_help_panel=MODEL)] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Folds to fit in parallel (-1: one per core).", rich_help_panel=LIMITS)
+    ] = None,
+    top: Annotated[int, typer.Option(help="Number of rows to print.", min=1, rich_help_panel=OUTPUT)] = 20,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="OUT",
+            help="Save all rows as CSV: the columns of the file, and scores.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    plot: PlotFile = None,
+) -> None:
+    """Rank the rows of a file by how doubtful their labels are.
+
+    Every row is judged by a robust classifier that was trained without it. The ranking says which labels to check
+    first; it proves nothing about a single label. Rows are counted from 1, not counting the header, as in predict.
+    """
+    from drsvm.cli import work
+    from drsvm.cli.options import SplitOptions
+    from drsvm.cli.plots import check_plot
+    from drsvm.cli.tables import save_outputs, show_table
+    from drsvm.datasets import read, read_cells
+
+    work.check_outputs([csv, plot], [file])
+    check_plot(plot)
+    settings = {**ball.ball(), **ball.limits(), "solver": ball.checked_solver(), "class_weight": class_weight}
+    original: dict[str, list[str]] = {}
+
+    def reader(path: Path, options):
+        dataset = read(path, options)
+        original.update(read_cells(path, options) if csv is not None else {})
+        return dataset
+
+    parts = work.load_parts(file, data, SplitOptions(), screen, reader)
+    model = _classifier(parts.X, ball.standardise, data.missing == "median", {"radius": radius, **settings}, folds)
+    issues = _found(model, parts, folds, seed, jobs, screen)
+    save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
+    low, high = issues.n_estimated_interval
+    worst = _worst(issues, parts.rows, top)
+    payload: dict[str, Any] = {
+        "command": "labels",
+        "file": str(file),
+        "rows": int(parts.X.shape[0]),
+        "features": int(parts.X.shape[1]),
+        "flagged": int(issues.is_label_issue.sum()),
+        "estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
+        "worst": worst,
+        "caveat": CAVEAT,
+        "csv": None if csv is None else str(csv),
+        "plot": None if plot is None else str(plot),
+    }
+
+    def show(console) -> None:
+        show_table(console, worst, f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first")
+        console.print(f"\n{issues.summary()}\n{CAVEAT}", markup=False, highlight=False)
+
+    screen.finish(payload, show)
+
+
+def _classifier(X, standardise: bool, fill: bool, settings: dict[str, Any], folds: int) -> Any:
+    """Return the classifier behind the usual preprocessing, which every fold fits anew; folds share the time."""
+    from sklearn.pipeline import make_pipeline
+
+    from drsvm.cli import work
+    from drsvm.learn.label_issues import robust_classifier
+
+    given = {name: value for name, value in settings.items() if value is not None}
+    if "max_time" in given:
+        given["max_time"] /= folds
+    return make_pipeline(*work.preprocessing_steps(X, standardise, fill), robust_classifier(**given))
+
+
+def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
+    from drsvm import find_label_issues
+
+    with screen.progress("judging the labels", total=folds) as advance, screen.warnings_as_notes():
+        return find_label_issues(
+            parts.X,
+            parts.y,
+            estimator=model,
+            cv=folds,
+            random_state=seed,
+            n_jobs=jobs,
+            callback=lambda done, total: advance(),
+        )
+
+
+def _worst(issues, rows, top: int) -> dict[str, Any]:
+    """Return the most doubtful rows, numbered as in the file."""
+    order = issues.ranking[:top]
+    return {"row": rows[order] + 1, **{name: column[order] for name, column in issues.to_dict().items()}}
+
+
+def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:
+    """Return the columns of the file and the new ones, in the order of the file."""
+    import numpy as np
+
+    rank = np.empty(len(rows), dtype=int)
+    rank[issues.ranking] = np.arange(1, len(rows) + 1)
+    kept = {name: [values[row] for row in rows] for name, values in original.items()}
+    new = {"row": rows + 1, "rank": rank, **issues.to_dict()}
+    return kept | {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
+
+
+def _drawn(issues, plot: Path) -> bytes:
+    from drsvm.cli.plots import plot_content
+    from drsvm.plotting import LabelIssuesDisplay
+
+    return plot_content(LabelIssuesDisplay.from_result(issues), plot)

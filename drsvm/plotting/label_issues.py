@@ -1,0 +1,97 @@
+"""Scores of the labels, and which of them are flagged."""
+
+import numpy as np
+
+from drsvm.learn.label_quality import LabelIssues
+from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, axes_for, quiet
+
+BINS = 40
+
+
+class LabelIssuesDisplay:
+    """Histogram of the label scores, with the flagged labels on top.
+
+    Create it with `from_result`.
+
+    Parameters
+    ----------
+    label_score : array of shape (n,)
+        Scores from 0 to 1, low for doubtful labels.
+    is_label_issue : array of n bools
+        Whether a label is flagged.
+    title : str
+        Title of the plot.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes, Figure
+        Axes and figure of the plot.
+    counts_ : array of shape (2, 40)
+        Numbers of labels per bar: not flagged, and flagged.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from drsvm import LabelIssuesDisplay, find_label_issues
+    >>> issues = find_label_issues(*load_breast_cancer(return_X_y=True))  # doctest: +SKIP
+    >>> display = LabelIssuesDisplay.from_result(issues)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, label_score, is_label_issue, title: str = ""):
+        self.label_score = np.asarray(label_score, dtype=np.float64)
+        self.is_label_issue = np.asarray(is_label_issue, dtype=bool)
+        self.title = title
+
+    @classmethod
+    def from_result(cls, result: LabelIssues, *, ax=None) -> "LabelIssuesDisplay":
+        """Plot the result of `find_label_issues`.
+
+        Parameters
+        ----------
+        result : LabelIssues
+            The result.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        LabelIssuesDisplay
+        """
+        low, high = result.n_estimated_interval
+        title = f"about {result.n_estimated:,} labels estimated to be wrong ({low:,} to {high:,})"
+        return cls(label_score=result.label_score, is_label_issue=result.is_label_issue, title=title).plot(ax)
+
+    def plot(self, ax=None) -> "LabelIssuesDisplay":
+        """Draw the plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, (self.ax_,) = axes_for("LabelIssuesDisplay", ax)
+        parts = [self.label_score[~self.is_label_issue], self.label_score[self.is_label_issue]]
+        edges = np.linspace(0.0, 1.0, BINS + 1)
+        self.counts_ = np.array([np.histogram(part, edges)[0] for part in parts])
+        bars = {"width": 1.0 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.4}
+        kept, flagged = self.counts_
+        self.ax_.bar(edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars)
+        self.ax_.bar(
+            edges[:-1],
+            flagged,
+            bottom=kept,
+            color=VERMILLION,
+            hatch="///",
+            label=f"flagged ({flagged.sum():,})",
+            **bars,
+        )
+        quiet(self.ax_)
+        self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
+        self.ax_.set(xlabel="label score (below 0.5: another label is predicted)", ylabel="labels", xlim=(0.0, 1.0))
+        self.ax_.set_title(self.title, loc="left", fontsize="medium", color=INK)
+        self.ax_.legend(frameon=False)
+        return self

@@ -1,0 +1,305 @@
+"""Which labels to check: the ranking, the flags, the estimate, and what is rejected."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, cross_val_predict
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from drsvm import LabelIssues, WassersteinSVC, auto_radius, find_label_issues
+from drsvm.learn.label_issues import robust_classifier
+from drsvm.learn.label_quality import Judgement, estimated_errors, flagged, judge
+from drsvm.model.problem import Problem
+
+
+def with_wrong_labels(X, y, share=0.1, seed=0):
+    """Return standardised rows, labels with a share of wrong ones, and which are wrong."""
+    rng = np.random.default_rng(seed)
+    classes, codes = np.unique(y, return_inverse=True)
+    wrong = np.zeros(len(y), dtype=bool)
+    wrong[rng.permutation(len(y))[: round(share * len(y))]] = True
+    offsets = rng.integers(1, len(classes), size=len(y))
+    return StandardScaler().fit_transform(X), classes[np.where(wrong, (codes + offsets) % len(classes), codes)], wrong
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    return with_wrong_labels(*load_breast_cancer(return_X_y=True))
+
+
+@pytest.fixture(scope="module")
+def wines():
+    X, y = load_wine(return_X_y=True)
+    return with_wrong_labels(X, np.array(["barolo", "grignolino", "barbera"])[y], share=0.2)
+
+
+@pytest.fixture(scope="module")
+def found(tumours):
+    return find_label_issues(*tumours[:2])
+
+
+def same(one: LabelIssues, other: LabelIssues) -> bool:
+    return np.allclose(one.margin, other.margin, atol=1e-9) and one.n_estimated == other.n_estimated
+
+
+# --- ranking ------------------------------------------------------------------------------------------------------
+
+
+def test_wrong_labels_come_first(tumours, found):
+    wrong = tumours[2]
+    assert wrong[found.ranking[:20]].mean() >= 0.9
+    assert roc_auc_score(wrong, -found.label_score) >= 0.95
+
+
+def test_the_columns_agree_with_each_other(found):
+    assert np.all(np.diff(found.margin[found.ranking]) >= 0)
+    np.testing.assert_allclose(found.label_score, 1 / (1 + np.exp(-found.margin)))
+    np.testing.assert_array_equal(found.predicted_label != found.given_label, found.label_score < 0.5)
+    assert not (found.is_label_issue & (found.predicted_label == found.given_label)).any()
+
+
+def test_several_classes(wines):
+    X, y, wrong = wines
+    issues = find_label_issues(X, y)
+    assert wrong[issues.ranking[: wrong.sum()]].mean() >= 0.9
+    assert set(issues.predicted_label) <= set(y) and issues.given_label.tolist() == y.tolist()
+    assert wrong[issues.is_label_issue].mean() >= 0.9 and issues.is_label_issue[wrong].mean() >= 0.6
+
+
+def test_margins_are_those_of_classifiers_that_did_not_see_the_row(tumours):
+    X, y, _ = tumours
+    model = LogisticRegression(C=0.1)
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    decisions = cross_val_predict(model, X, y, cv=folds, method="decision_function")
+    issues = find_label_issues(X, y, estimator=model)
+    np.testing.assert_allclose(issues.margin, np.where(y == 1, decisions, -decisions))
+    assert not hasattr(model, "coef_")
+
+
+def test_margins_of_several_classes_compare_with_the_best_other(wines):
+    X, y, _ = wines
+    model, folds = LogisticRegression(), StratifiedKFold(4, shuffle=True, random_state=3)
+    decisions = cross_val_predict(model, X, y, cv=folds, method="decision_function")
+    issues = find_label_issues(X, y, estimator=model, cv=4, random_state=3)
+    given = np.searchsorted(np.unique(y), y)
+    for row in range(0, len(y), 17):
+        others = np.delete(decisions[row], given[row])
+        assert issues.margin[row] == pytest.approx(decisions[row, given[row]] - others.max())
+    np.testing.assert_array_equal(issues.predicted_label, np.unique(y)[decisions.argmax(axis=1)])
+
+
+def test_the_default_radius_is_twice_the_automatic_one(tumours):
+    X, y, _ = tumours
+    radius = auto_radius(Problem(X, y, radius=0.0, flip_cost=WassersteinSVC().flip_cost, fit_intercept=True))
+    assert robust_classifier().fit(X, y).radius_ == pytest.approx(2 * radius)
+    assert robust_classifier(radius=0.3).fit(X, y).radius_ == 0.3
+
+
+# --- kinds of data ------------------------------------------------------------------------------------------------
+
+
+def test_frames_sparse_rows_and_lists_give_the_same(tumours):
+    X, y, _ = tumours
+    X, y = X[:150], y[:150]
+    plain = find_label_issues(X, y, standardise=False, cv=3)
+    frame = pd.DataFrame(X, index=np.arange(150)[::-1]).add_prefix("f")
+    assert same(find_label_issues(frame, pd.Series(y, index=frame.index), standardise=False, cv=3), plain)
+    assert same(find_label_issues(X.tolist(), y.tolist(), standardise=False, cv=3), plain)
+    for container in (sparse.csr_array, sparse.csc_matrix):
+        by_sparse = find_label_issues(container(X), y, standardise=False, cv=3)
+        np.testing.assert_allclose(by_sparse.margin, plain.margin, atol=1e-2)  # solved to a gap of 1e-4
+
+
+def test_the_scale_of_the_features_does_not_matter(tumours, found):
+    X, y, _ = tumours
+    scaled = find_label_issues(X * np.logspace(-3, 3, X.shape[1]) + 5, y)
+    assert np.abs(scaled.margin - found.margin).max() < 0.02
+
+
+def test_a_pipeline_and_weights(tumours):
+    X, y, _ = tumours
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    alone = find_label_issues(X, y, estimator=LinearSVC(random_state=0), sample_weight=weights)
+    piped = find_label_issues(X, y, estimator=make_pipeline(LinearSVC(random_state=0)), sample_weight=weights)
+    assert same(alone, piped)
+    unweighted = find_label_issues(X, y, estimator=LinearSVC(random_state=0))
+    assert not np.allclose(alone.margin, unweighted.margin, atol=1e-3)
+
+
+def test_rows_without_weight_are_judged_but_do_not_count(tumours, found):
+    X, y, _ = tumours
+    odd = np.vstack([X, 50 * X[:3]])
+    labels = np.append(y, y[:3])
+    weights = np.append(np.ones(len(y)), np.zeros(3))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
+    tested = [(train, np.append(test, [len(y), len(y) + 1, len(y) + 2])) for train, test in folds]
+    issues = find_label_issues(odd, labels, cv=tested, sample_weight=weights)
+    np.testing.assert_allclose(issues.margin[: len(y)], found.margin, atol=1e-9)
+    assert len(issues.ranking) == len(y) + 3
+
+
+def test_repeated_folds_are_averaged(tumours):
+    X, y, _ = tumours
+    model = LogisticRegression()
+    folds = [list(RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y))]
+    both = find_label_issues(X, y, estimator=model, cv=folds[0])
+    halves = [find_label_issues(X, y, estimator=model, cv=part) for part in (folds[0][:4], folds[0][4:])]
+    np.testing.assert_allclose(both.margin, (halves[0].margin + halves[1].margin) / 2)
+
+
+def test_jobs_and_seeds(tumours, found):
+    X, y, _ = tumours
+    assert same(find_label_issues(X, y, n_jobs=2), found)
+    assert not np.allclose(find_label_issues(X, y, random_state=1).margin, found.margin, atol=1e-3)
+
+
+def test_progress(tumours, capsys):
+    done = []
+    find_label_issues(*tumours[:2], cv=3, verbose=1, callback=lambda *counts: done.append(counts))
+    assert done == [(1, 3), (2, 3), (3, 3)]
+    assert capsys.readouterr().out.count("rows judged") == 3
+
+
+# --- flags and the estimate ---------------------------------------------------------------------------------------
+
+
+def judgement_of(values, given):
+    values = np.asarray(values, dtype=float)
+    return judge(np.column_stack([-values / 2, values / 2]), np.asarray(given))
+
+
+def test_a_row_is_flagged_beyond_the_mean_margin_of_the_predicted_class():
+    #        mean margin of class 1: (3 + 2 + 1 - 2) / 4 = 1; of class 0: (2 + 2 - 1.5 - 0.5) / 4 = 0.5
+    values = [3.0, 2.0, 1.0, -2.0, -2.0, -2.0, 1.5, 0.5]
+    given = [1, 1, 1, 1, 0, 0, 0, 0]
+    flags = flagged(judgement_of(values, given), np.ones(8))
+    assert np.flatnonzero(flags).tolist() == [3, 6]  # 0.5 is not beyond 1
+
+
+def test_a_class_with_a_negative_mean_margin_has_the_threshold_0():
+    values, given = [-3.0, -3.0, 0.1, -1.0, -1.0, 0.2], [1, 1, 1, 0, 0, 0]
+    assert np.flatnonzero(flagged(judgement_of(values, given), np.ones(6))).tolist() == [0, 1, 5]
+
+
+def test_the_estimate_extends_the_share_among_the_clear_rows():
+    # Class 1: threshold 1, clear rows 3.0, 2.0 (right) and -2.0 (wrong): a third of 4 rows.
+    # Class 0: threshold 0.5, clear rows -2.0, -2.0 (right) and 1.5 (wrong): a third of 4 rows.
+    values, given = [3.0, 2.0, 1.0, -2.0, -2.0, -2.0, 1.5, 0.5], [1, 1, 1, 1, 0, 0, 0, 0]
+    assert estimated_errors(judgement_of(values, given), np.ones(8)) == pytest.approx(8 / 3)
+
+
+def test_a_doubled_weight_is_a_doubled_row():
+    rng = np.random.default_rng(0)
+    decisions, given = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    counts = rng.integers(1, 4, size=60)
+    once, repeated = judge(decisions, given), judge(np.repeat(decisions, counts, axis=0), np.repeat(given, counts))
+    one, other = flagged(once, counts.astype(float)), flagged(repeated, np.ones(counts.sum()))
+    assert one.any() and np.array_equal(np.repeat(one, counts), other)
+
+
+def test_ties_favour_the_given_label():
+    judged = judge(np.zeros((3, 2)), np.array([0, 1, 1]))
+    assert isinstance(judged, Judgement) and judged.predicted.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.35])
+def test_the_estimate_is_near_the_truth_where_a_linear_classifier_fits(share):
+    X, y, wrong = with_wrong_labels(*load_breast_cancer(return_X_y=True), share=share)
+    issues = find_label_issues(X, y)
+    low, high = issues.n_estimated_interval
+    assert abs(issues.n_estimated - wrong.sum()) <= 0.25 * wrong.sum()
+    assert low <= wrong.sum() <= high and low <= issues.n_estimated <= high
+
+
+def test_correct_labels_of_separable_data_are_not_flagged():
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    X = rng.normal(size=(100, 3)) + 8.0 * y[:, None]
+    issues = find_label_issues(X, y)
+    assert not issues.is_label_issue.any() and issues.n_estimated == 0 and issues.n_estimated_interval == (0, 0)
+
+
+def test_random_labels_make_a_constant_classifier_that_judges_nothing():
+    y = np.arange(60) % 3 == 0
+    with pytest.warns(UserWarning, match="constant in 5 of 5 folds"):
+        issues = find_label_issues(np.zeros((60, 2)), y)
+    assert (issues.label_score == 0.5).all() and not issues.is_label_issue.any() and issues.n_estimated == 0
+    np.testing.assert_array_equal(issues.predicted_label, y)
+
+
+def test_a_class_with_fewer_rows_than_folds(wines):
+    X, y, _ = wines
+    kept = np.append(np.flatnonzero(y != "barbera"), np.flatnonzero(y == "barbera")[:3])
+    issues = find_label_issues(X[kept], y[kept])
+    assert np.isfinite(issues.margin).all()
+
+
+# --- output -------------------------------------------------------------------------------------------------------
+
+
+def test_the_frame_has_the_usual_columns(found):
+    frame = found.to_frame()
+    assert list(frame) == ["is_label_issue", "label_score", "given_label", "predicted_label"]
+    assert len(frame) == len(found.ranking) and frame["is_label_issue"].sum() == found.is_label_issue.sum()
+
+
+def test_a_missing_pandas_is_named(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install pandas\. to_dict works without it"):
+        found.to_frame()
+
+
+def test_it_prints_readably(found):
+    lines = str(found).splitlines()
+    low, high = found.n_estimated_interval
+    assert lines[0] == repr(found)
+    assert f"{found.is_label_issue.sum()} of 569 labels flagged" in lines[0] and f"{low} to {high}" in lines[0]
+    assert [int(line.split()[0]) for line in lines[2:]] == found.ranking[:10].tolist()
+
+
+def test_it_is_frozen(found):
+    with pytest.raises(AttributeError):
+        found.n_estimated = 3
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+def test_bad_arguments(tumours):
+    X, y, _ = tumours
+    with pytest.raises(ValueError, match="at least two classes, got one: 0"):
+        find_label_issues(X, np.zeros(len(y), dtype=int))
+    with pytest.raises(ValueError, match=r"Only one row has the label 'setosaa'.*mistyped"):
+        find_label_issues(X[:5], ["setosa", "setosaa", "setosa", "iris", "iris"])
+    with pytest.raises(TypeError, match="must have a decision_function, got RandomForestClassifier"):
+        find_label_issues(X, y, estimator=RandomForestClassifier())
+    with pytest.raises(TypeError, match="fit takes no sample_weight"):
+        find_label_issues(X, y, estimator=NearestCentroid(), sample_weight=np.ones(len(y)))
+    with pytest.raises(ValueError, match="cv never tests row"):
+        find_label_issues(X, y, cv=[(np.arange(300), np.arange(300, 569))])
+    with pytest.raises(ValueError, match="inconsistent"):
+        find_label_issues(X, y[:-1])
+
+
+def test_every_fold_needs_every_class(wines):
+    X, y, _ = wines
+    order = np.argsort(y)
+    with pytest.raises(ValueError, match="Fold 1 of cv has no row of class 'barbera' to train on"):
+        find_label_issues(X[order], y[order], cv=KFold(2))
+
+
+def test_one_decision_per_class_is_needed():
+    X, y = load_wine(return_X_y=True)
+    y = y * 2 + np.arange(len(y)) % 2
+    with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
+        find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))
