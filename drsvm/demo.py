@@ -96,7 +96,8 @@ def draw(data: Data) -> Path:
     scaler = StandardScaler().fit(data.X)
     X, X_test = scaler.transform(data.X), scaler.transform(data.X_test)
     robust, plain = WassersteinSVC().fit(X, data.y), LinearSVC(random_state=0).fit(X, data.y)
-    radius, flip_cost = float(robust.radius_), float(robust.flip_cost)
+    radius = float(robust.radius_)
+    flip_cost: Any = robust.flip_cost  # a number by default
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     models = {"WassersteinSVC": robust, "LinearSVC": plain}

@@ -113,6 +113,8 @@ def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: 
     from drsvm.model.linear_model import own_ball
 
     own = own_ball(classifier)
+    if flip_cost is None and not isinstance(own["flip_cost"], int | float):
+        raise ValueError("--flip-cost is required: this model was trained with flip costs per class or per row.")
     unit = float(own["radius"]) or 0.05
     return {
         "radius": radii or [factor * unit for factor in (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)],
