@@ -103,7 +103,8 @@ def _classifier(X, standardise: bool, fill: bool, settings: dict[str, Any], fold
     given = {name: value for name, value in settings.items() if value is not None}
     if "max_time" in given:
         given["max_time"] /= folds
-    return make_pipeline(*work.preprocessing_steps(X, standardise, fill), robust_classifier(**given))
+    imputer = work.preprocessing_steps(X, standardise=False, fill=fill)
+    return make_pipeline(*imputer, robust_classifier(X, standardise=standardise, **given))
 
 
 def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
@@ -124,7 +125,8 @@ def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen
 def _worst(issues, rows, top: int) -> dict[str, Any]:
     """Return the most doubtful rows, numbered as in the file."""
     order = issues.ranking[:top]
-    return {"row": rows[order] + 1, **{name: column[order] for name, column in issues.to_dict().items()}}
+    names = ("given_label", "predicted_label", "label_score", "is_label_issue")
+    return {"row": rows[order] + 1, **{name: getattr(issues, name)[order] for name in names}}
 
 
 def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:
