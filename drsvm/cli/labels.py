@@ -71,20 +71,9 @@ def labels(
     model = _classifier(parts.X, ball.standardise, data.missing == "median", {"radius": radius, **settings}, folds)
     issues = _found(model, parts, folds, seed, jobs, screen)
     save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
-    low, high = issues.n_estimated_interval
     worst = _worst(issues, parts.rows, top)
-    payload: dict[str, Any] = {
-        "command": "labels",
-        "file": str(file),
-        "rows": int(parts.X.shape[0]),
-        "features": int(parts.X.shape[1]),
-        "flagged": int(issues.is_label_issue.sum()),
-        "estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
-        "worst": worst,
-        "caveat": CAVEAT,
-        "csv": None if csv is None else str(csv),
-        "plot": None if plot is None else str(plot),
-    }
+    payload = {"command": "labels", "file": str(file), **_figures(issues, parts.X), "worst": worst, "caveat": CAVEAT}
+    payload |= {"csv": None if csv is None else str(csv), "plot": None if plot is None else str(plot)}
 
     def show(console) -> None:
         show_table(console, worst, f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first")
@@ -93,8 +82,18 @@ def labels(
     screen.finish(payload, show)
 
 
+def _figures(issues, X) -> dict[str, Any]:
+    low, high = issues.n_estimated_interval
+    return {
+        "rows": int(X.shape[0]),
+        "features": int(X.shape[1]),
+        "flagged": int(issues.is_label_issue.sum()),
+        "estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
+    }
+
+
 def _classifier(X, standardise: bool, fill: bool, settings: dict[str, Any], folds: int) -> Any:
-    """Return the classifier behind the usual preprocessing, which every fold fits anew; folds share the time."""
+    """Return the classifier behind the usual preprocessing, which is fitted in every fold; folds share the time."""
     from sklearn.pipeline import make_pipeline
 
     from drsvm.cli import work
@@ -103,7 +102,8 @@ def _classifier(X, standardise: bool, fill: bool, settings: dict[str, Any], fold
     given = {name: value for name, value in settings.items() if value is not None}
     if "max_time" in given:
         given["max_time"] /= folds
-    return make_pipeline(*work.preprocessing_steps(X, standardise, fill), robust_classifier(**given))
+    imputer = work.preprocessing_steps(X, standardise=False, fill=fill)
+    return make_pipeline(*imputer, robust_classifier(X, standardise=standardise, **given))
 
 
 def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
@@ -124,7 +124,8 @@ def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen
 def _worst(issues, rows, top: int) -> dict[str, Any]:
     """Return the most doubtful rows, numbered as in the file."""
     order = issues.ranking[:top]
-    return {"row": rows[order] + 1, **{name: column[order] for name, column in issues.to_dict().items()}}
+    names = ("given_label", "predicted_label", "label_score", "is_label_issue")
+    return {"row": rows[order] + 1, **{name: getattr(issues, name)[order] for name in names}}
 
 
 def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Which labels to check: a ranking of the rows by margins of classifiers that were trained without them."""
 
+import numbers
 import time
 import warnings
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -52,16 +53,18 @@ def find_label_issues(
     y : array of shape (n,)
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
-        By default a `WassersteinSVC` with twice the radius of `auto_radius`. It is cloned, not changed.
+        By default a `WassersteinSVC` with twice the radius of `auto_radius`, ``flip_cost=inf`` and the intercept inside
+        the norm, as the weight of a constant column next to centred features. It is cloned, not changed.
     cv : int, splitter or iterable of splits, default=5
-        Number of stratified, shuffled folds, or anything that scikit-learn accepts as `cv`. Every row must be in at
-        least one test set; with several, its decision values are averaged. Use a grouped splitter if rows depend on
-        each other, such as several rows of one patient.
+        Number of stratified, shuffled folds (at most as many as the largest class has rows), or anything that
+        scikit-learn accepts as `cv`. Every row must be in at least one test set; with several, its decision values are
+        averaged. Use a grouped splitter if rows depend on each other, such as several rows of one patient.
     sample_weight : array of shape (n,), optional
         Weights of the rows in the fits, in the mean margins and in the estimated share of wrong labels. Rows of weight
         0 are judged too.
     standardise : bool, default=True
-        Whether to standardise the features in every fold (without centring if X is sparse). Ignored with `estimator`.
+        Whether to scale the features to variance 1 in every fold; they are centred anyway, unless X is sparse. Ignored
+        with `estimator`.
     random_state : int, optional
         Seed of the folds and of the bootstrap.
     n_jobs : int, optional
@@ -110,7 +113,7 @@ def find_label_issues(
     _check_classes(classes, given)
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True)
-    model = _default_classifier(X, standardise) if estimator is None else estimator
+    model = robust_classifier(X, standardise=standardise) if estimator is None else estimator
     if not hasattr(model, "decision_function"):
         raise TypeError(
             f"estimator must have a decision_function, got {type(model).__name__}: use a linear model, an SVM or "
@@ -147,15 +150,23 @@ class _TwiceAuto(WassersteinSVC):
         return [problem.replace(radius=self.radius_) for problem in problems]
 
 
-def robust_classifier(radius: float | None = None, **settings: Any) -> WassersteinSVC:
-    """Return an unfitted classifier for label issues, with twice the automatic radius unless one is given."""
-    settings = {"tol": FOLD_TOL, **settings}
-    return _TwiceAuto("auto", **settings) if radius is None else WassersteinSVC(radius, **settings)
+def robust_classifier(
+    X, *, standardise: bool = True, radius: float | None = None, fit_intercept: bool = True, **settings: Any
+) -> Pipeline:
+    """Return an unfitted classifier for label issues, with twice the automatic radius unless one is given.
+
+    The intercept is the weight of a constant column: a free one would follow the class shares of the wrong labels.
+    """
+    settings = {"flip_cost": np.inf, "tol": FOLD_TOL, "fit_intercept": False, **settings}
+    robust = _TwiceAuto("auto", **settings) if radius is None else WassersteinSVC(radius, **settings)
+    constant = [FunctionTransformer(with_constant_column, accept_sparse=True)] if fit_intercept else []
+    return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), *constant, robust)
 
 
-def _default_classifier(X, standardise: bool) -> Any:
-    robust = robust_classifier()
-    return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X)), robust) if standardise else robust
+def with_constant_column(X):
+    """Return the rows with an additional column of ones."""
+    ones = np.ones((X.shape[0], 1))
+    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
 
 
 def _weights_for(model, weights) -> dict[str, Any]:
@@ -191,7 +202,7 @@ def _check_classes(classes, given) -> None:
 
 def _folds(X, y, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and test rows; every row must be tested, and every class must be in every training set."""
-    splitter = StratifiedKFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, int) else check_cv(cv, y)
+    splitter = _stratified(y, cv, random_state) if isinstance(cv, numbers.Integral) else check_cv(cv, y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = list(splitter.split(X, y))
@@ -208,6 +219,14 @@ def _folds(X, y, cv, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
         row = int(np.argmin(tested))
         raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
     return folds
+
+
+def _stratified(y, n_folds, random_state) -> StratifiedKFold:
+    """Return shuffled folds, no more of them than rows in the largest class."""
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={n_folds}.")
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    return StratifiedKFold(min(int(n_folds), largest), shuffle=True, random_state=random_state)
 
 
 def _judge_fold(model, X, y, sample_weight, classes, train, test) -> _Outcome:

@@ -81,7 +81,8 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
     limit = time.seconds / FOLDS if time.limited else None
-    model = robust_classifier(class_weight=material.setting("class_weight"), max_time=limit)
+    settings = {"class_weight": material.setting("class_weight"), "max_time": limit}
+    model = robust_classifier(material.X, standardise=False, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         issues = find_label_issues(

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import LabelIssues, WassersteinSVC, auto_radius, find_label_issues
+from drsvm import LabelIssues, auto_radius, find_label_issues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, estimated_errors, flagged, judge
 from drsvm.model.problem import Problem
@@ -100,24 +100,36 @@ def test_margins_of_several_classes_compare_with_the_best_other(wines):
 
 def test_the_default_radius_is_twice_the_automatic_one(tumours):
     X, y, _ = tumours
-    radius = auto_radius(Problem(X, y, radius=0.0, flip_cost=WassersteinSVC().flip_cost, fit_intercept=True))
-    assert robust_classifier().fit(X, y).radius_ == pytest.approx(2 * radius)
-    assert robust_classifier(radius=0.3).fit(X, y).radius_ == 0.3
+    radius = auto_radius(Problem(np.column_stack([X, np.ones(len(y))]), y, radius=0.0, flip_cost=np.inf))
+    assert robust_classifier(X).fit(X, y)[-1].radius_ == pytest.approx(2 * radius)
+    assert robust_classifier(X, radius=0.3).fit(X, y)[-1].radius_ == 0.3
+
+
+def test_the_intercept_is_the_weight_of_a_constant_column(tumours):
+    X, y, _ = tumours
+    assert robust_classifier(X).fit(X, y)[-1].coef_.shape == (1, X.shape[1] + 1)
+    assert robust_classifier(X, fit_intercept=False).fit(X, y)[-1].coef_.shape == (1, X.shape[1])
 
 
 # --- kinds of data ------------------------------------------------------------------------------------------------
 
 
-def test_frames_sparse_rows_and_lists_give_the_same(tumours):
+def test_frames_and_lists_give_the_same(tumours):
     X, y, _ = tumours
     X, y = X[:150], y[:150]
     plain = find_label_issues(X, y, standardise=False, cv=3)
     frame = pd.DataFrame(X, index=np.arange(150)[::-1]).add_prefix("f")
     assert same(find_label_issues(frame, pd.Series(y, index=frame.index), standardise=False, cv=3), plain)
     assert same(find_label_issues(X.tolist(), y.tolist(), standardise=False, cv=3), plain)
-    for container in (sparse.csr_array, sparse.csc_matrix):
-        by_sparse = find_label_issues(container(X), y, standardise=False, cv=3)
-        np.testing.assert_allclose(by_sparse.margin, plain.margin, atol=1e-2)  # solved to a gap of 1e-4
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csc_matrix])
+def test_sparse_rows_are_not_centred(tumours, container):
+    X, y, _ = tumours
+    rows, y = container(X[:150] + 1.0), y[:150]
+    uncentred = robust_classifier(rows, standardise=False)
+    dense = find_label_issues(rows.toarray(), y, estimator=uncentred, cv=3)
+    np.testing.assert_allclose(find_label_issues(rows, y, standardise=False, cv=3).margin, dense.margin, atol=1e-2)
 
 
 def test_the_scale_of_the_features_does_not_matter(tumours, found):
@@ -244,6 +256,12 @@ def test_a_class_with_fewer_rows_than_folds(wines):
     assert np.isfinite(issues.margin).all()
 
 
+def test_two_rows_per_class_are_enough():
+    X, y, done = [[0.0], [1.0], [8.0], [9.0]], list("aabb"), []
+    issues = find_label_issues(X, y, estimator=LinearSVC(), callback=lambda *counts: done.append(counts))
+    assert done[-1] == (2, 2) and issues.predicted_label.tolist() == y
+
+
 # --- output -------------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +305,8 @@ def test_bad_arguments(tumours):
         find_label_issues(X, y, estimator=NearestCentroid(), sample_weight=np.ones(len(y)))
     with pytest.raises(ValueError, match="cv never tests row"):
         find_label_issues(X, y, cv=[(np.arange(300), np.arange(300, 569))])
+    with pytest.raises(ValueError, match="cv must be at least 2 folds, or a splitter, got cv=1"):
+        find_label_issues(X, y, cv=1)
     with pytest.raises(ValueError, match="inconsistent"):
         find_label_issues(X, y[:-1])
 

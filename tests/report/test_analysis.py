@@ -2,13 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC, worst_case_risk
+from drsvm import WassersteinSVC, find_label_issues, worst_case_risk
 from drsvm.report import make_report
 
 
@@ -42,6 +43,26 @@ def test_the_labels_to_check_are_mostly_wrong(noisy, report):
     wrong = noisy[4]
     rows = [int(row) for row in report[0].summary["labels_to_check"]]
     assert len(rows) == 20 and wrong[rows].mean() >= 0.8
+
+
+def test_the_labels_to_check_are_those_of_find_label_issues(noisy, report):
+    X, y, *_ = noisy
+    issues = find_label_issues(StandardScaler().fit_transform(X), y, standardise=False)
+    summary = report[0].summary
+    assert [int(row) for row in summary["labels_to_check"]] == issues.ranking[:20].tolist()
+    assert summary["flagged_labels"] == issues.is_label_issue.sum()
+    assert summary["contradicted_labels"] == (issues.predicted_label != y).sum()
+    low, high = issues.n_estimated_interval
+    assert summary["wrong_labels_estimated"] == {"wrong": issues.n_estimated, "low": low, "high": high}
+    assert issues.summary() in report[0].html and "proves nothing about a single label" in report[0].html
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_labels_are_not_judged_if_a_class_has_one_row(noisy):
+    X, y, *_ = noisy
+    made = make_report(X[:60, :3], np.append(y[:59], "unique"))
+    assert made.summary["labels_to_check"] == [] and made.summary["flagged_labels"] is None
+    assert "Not judged: a class has only one row" in made.html
 
 
 @pytest.mark.usefixtures("no_plots")
