@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.utils import _safe_indexing, column_or_1d, indexable
+from sklearn.utils import _safe_indexing, check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
@@ -108,6 +108,8 @@ def find_label_issues(
     15
     """
     X, y = indexable(X, column_or_1d(y))
+    if estimator is None:
+        check_array(X, accept_sparse=True, estimator="find_label_issues", input_name="X")
     check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
@@ -156,6 +158,7 @@ def robust_classifier(
     """Return an unfitted classifier for label issues, with twice the automatic radius unless one is given.
 
     The intercept is the weight of a constant column: a free one would follow the class shares of the wrong labels.
+    `intercept_cost` would do the same, but the solvers for many features do not support it.
     """
     settings = {"flip_cost": np.inf, "tol": FOLD_TOL, "fit_intercept": False, **settings}
     robust = _TwiceAuto("auto", **settings) if radius is None else WassersteinSVC(radius, **settings)
@@ -189,6 +192,8 @@ class _Outcome(NamedTuple):
 
 
 def _check_classes(classes, given) -> None:
+    if len(classes) == 0:
+        raise ValueError("X and y have no rows: pass at least two rows of each class.")
     if len(classes) < 2:
         raise ValueError(f"y must have at least two classes, got one: {classes.tolist()[0]!r}.")
     counts = np.bincount(given)

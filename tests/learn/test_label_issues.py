@@ -323,3 +323,16 @@ def test_one_decision_per_class_is_needed():
     y = y * 2 + np.arange(len(y)) % 2
     with pytest.raises(ValueError, match=r"returned 15 values per row for 6 classes.*decision_function_shape='ovr'"):
         find_label_issues(X, y, estimator=SVC(decision_function_shape="ovo"))
+
+
+@pytest.mark.parametrize("estimator", [None, LogisticRegression()])
+def test_no_rows_are_refused(estimator):
+    with pytest.raises(ValueError, match=r"0 sample|no rows"):
+        find_label_issues(np.empty((0, 2)), np.empty(0, dtype=int), estimator=estimator)
+
+
+def test_missing_values_are_refused_by_name():
+    X = np.arange(20.0).reshape(10, 2)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"(?s)X contains NaN.*find_label_issues"):
+        find_label_issues(X, np.arange(10) % 2)
