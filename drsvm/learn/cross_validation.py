@@ -86,7 +86,7 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
 
 def scale_of_radii(problems: list[Problem], counts, n_threads, time: TimeLimit) -> float:
     """Return the automatic radius that a fit with these problems would use."""
-    return one_vs_rest.least_over_problems(problems, auto_radius, time, counts=counts, n_threads=n_threads)
+    return min(one_vs_rest.for_each(problems, auto_radius, time, counts=counts, n_threads=n_threads))
 
 
 # --- one path in one fold -----------------------------------------------------------------------------------------

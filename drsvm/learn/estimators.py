@@ -24,7 +24,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.radius_rule import auto_radius
+from drsvm.learn.radius_rule import automatic
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
 from drsvm.notices import listening
@@ -228,9 +228,12 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
         rows, centre, ball = prices.at_centre(X, weights, self._ball(y, flip_cost))
         self.intercept_cost_ = ball["intercept_cost"]
-        problems = self._problems(rows, y, weights, sample_weight, ball, time)
+        problems, starts = self._problems(rows, y, weights, sample_weight, ball, time)
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
-        starts = self._starts(earlier, len(problems))
+        starts = [
+            start if given is None else Centred(problem, centre).there(given)
+            for problem, start, given in zip(problems, starts, self._starts(earlier, len(problems)), strict=True)
+        ]
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         results = self._solve_all([Centred(problem, centre) for problem in problems], starts, context, time)
@@ -247,17 +250,19 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)
 
-    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> list[Problem]:
-        """Return one problem per class, or one for two classes."""
-        automatic = self._radius_is_automatic()
+    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> tuple[list[Problem], list[Result | None]]:
+        """Return one problem per class, or one for two classes, and what is known about their solutions."""
+        is_automatic = self._radius_is_automatic()
         problems = one_vs_rest.binary_problems(
-            X, y, self.classes_, weights, radius=0.0 if automatic else self.radius, **ball
+            X, y, self.classes_, weights, radius=0.0 if is_automatic else self.radius, **ball
         )
-        if not automatic:
+        if not is_automatic:
             self.radius_ = problems[0].radius
-            return problems
-        self.radius_ = one_vs_rest.least_over_problems(problems, auto_radius, time.share(PILOT_PARTS), counts=counts)
-        return [problem.replace(radius=self.radius_) for problem in problems]
+            return problems, [None] * len(problems)
+        found = one_vs_rest.for_each(problems, automatic, time.share(PILOT_PARTS), counts=counts)
+        self.radius_ = min(one.radius for one in found)
+        solutions = [one.solution for one in found] + [None] * (len(problems) - len(found))
+        return [problem.replace(radius=self.radius_) for problem in problems], solutions
 
     def _radius_is_automatic(self) -> bool:
         if isinstance(self.radius, str) and self.radius != "auto":
@@ -314,7 +319,7 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=time,
-            start=centred.there(start),
+            start=start,
             callback=self._reporter(index, task),
             random_state=self.random_state,
             n_threads=None if len(self.classes_) == 2 else 1,

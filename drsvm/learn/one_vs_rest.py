@@ -104,15 +104,15 @@ def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
     return [first, *(first.relabelled(*side) for side in sides[1:])]
 
 
-def least_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **extra: Any) -> float:
-    """Return the smallest value of a measure over the problems, or over as many as the time allows (at least one)."""
-    found: list[float] = []
+def for_each(problems: list[Problem], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
+    """Return the results of a measure for the problems, or for as many as the time allows (at least one)."""
+    found: list[Any] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)
         if found and share.spent:
             break
         found.append(measure(problem, max_time=share, **extra))
-    return min(found)
+    return found
 
 
 def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:

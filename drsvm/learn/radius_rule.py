@@ -11,6 +11,7 @@ the labels say little, this may be more than all pulls together: from `radius_ma
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +19,7 @@ from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import Status
+from drsvm.model.result import Result, Status
 from drsvm.model.validation import row_blocks
 from drsvm.solvers import solve
 from drsvm.solvers.radius_max import is_useful, radius_max
@@ -33,8 +34,11 @@ scales, and F is that of the frequent ones; with more features than rows, only t
 SHARE_OF_LARGEST = 0.5
 """The largest radius as a fraction of `radius_max`."""
 
+LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
+"""The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced."""
+
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
-"""Radius of the pilot solution as a fraction of F over all rows, and its proven gap."""
+"""Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
 
 _TYPICAL_NORM = {
     1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
@@ -52,9 +56,12 @@ def auto_radius(
     If the labels of the rows were random, their pulls on the weights would still add up to a vector of some typical
     norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot solution; F is
     then computed over the rows whose margin is below 1 there. With correct labels there are few such rows and F is
-    small; with wrong labels it is larger. The radius is F, but at most half of `radius_max`, from which on the
-    classifier is constant. For norm=1 it is half of F, for norm=inf a quarter, and for sparse data with fewer features
-    than rows it is smaller, down to half as much. It falls as 1/√n and is in the units of the features.
+    small; with wrong labels it is larger.
+
+    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
+    up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it
+    does not, down to a ninth. For norm=1 it is half of F, for norm=inf a quarter, and for sparse data with fewer
+    features than rows it is smaller, down to half as much. It falls as 1/√n and is in the units of the features.
 
     Parameters
     ----------
@@ -74,15 +81,53 @@ def auto_radius(
     float
         The radius; 0 if the rows do not differ. Ctrl-C raises KeyboardInterrupt.
     """
+    return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
+
+
+class Automatic(NamedTuple):
+    """The automatic radius, and a solution to low accuracy there (None if there was no time), from which to start."""
+
+    radius: float
+    solution: Result | None
+
+
+def automatic(
+    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> Automatic:
+    """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads)
     radius = _share_of_chance(problem) * chance
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
-    if costly and is_useful(problem, radius / SHARE_OF_LARGEST, **limits):
-        return radius
-    return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    if not (costly and is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
+        radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    return _without_giving_up(problem, radius, time, n_threads)
+
+
+def _without_giving_up(problem: Problem, radius: float, time: TimeLimit, n_threads: int | None) -> Automatic:
+    """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
+    rarer = -1.0 if float(problem.sample_weight @ problem.signs) > 0 else 1.0
+    share = float(problem.sample_weight[problem.signs == rarer].sum())
+    tried, results = radius, list[Any]([None])
+    for _ in range(MOST_REDUCTIONS + 1):
+        if time.spent or time.over:
+            break
+        result = _rough_solution(problem.replace(radius=tried), time, n_threads, start=results[-1])
+        results.append(result)
+        decided = rarer * problem.decision_values(result.weights, result.intercept) > 0
+        if float(problem.sample_weight @ decided) >= LEAST_PREDICTED * share:
+            return Automatic(tried, result)
+        tried *= REDUCTION
+    return Automatic(radius, results[1] if len(results) > 1 else None)
+
+
+def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
+    result = solve(problem, tol=PILOT_TOL, max_time=time, n_threads=n_threads, start=start)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
 
 
 def _share_of_chance(problem: Problem) -> float:
@@ -102,9 +147,7 @@ def chance_radius(
     of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
     if time.spent:
         return of_all
-    pilot = solve(problem.replace(radius=PILOT_SHARE * of_all), tol=PILOT_TOL, max_time=time, n_threads=n_threads)
-    if pilot.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    pilot = _rough_solution(problem.replace(radius=PILOT_SHARE * of_all), time, n_threads)
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
     return chance_pull(problem, active, counts) if active.any() else of_all
 
