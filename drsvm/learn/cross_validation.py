@@ -1,4 +1,4 @@
-"""The parts of `WassersteinSVCCV`: scores of one path in one fold, the table of all scores, and the selection rules."""
+"""The parts of `WassersteinSVCCV`: settings and radii, the scores of one path in one fold, the table of scores."""
 
 from collections.abc import Iterator
 from inspect import signature
@@ -11,6 +11,7 @@ from sklearn import config_context
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.problem import Problem
 from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
@@ -18,35 +19,35 @@ from drsvm.solvers.radius_max import radius_max
 CV_TOL = 1e-4
 """Proven gap of the solutions in the folds: far below the resolution of a score."""
 
-SMALLEST = 1e-2
-"""The smallest radius of a default grid, as a fraction of the largest."""
+LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9
+"""The default radii, as multiples of the automatic one, and the largest as a fraction of `radius_max`."""
 
 
 class Setting(NamedTuple):
-    """All parameters but the radius, the radii in decreasing order, and two properties of all rows.
-
-    These are their weights and the size of chance effects in them (see `radius_rule`).
-    """
+    """All parameters but the radius, the radii in decreasing order, and the weights of the rows."""
 
     class_weight: Any
     ball: dict[str, Any]
     radii: np.ndarray
+    auto_radius: float
     weights: np.ndarray | None
-    chance_radius: float
-    equal_sides: bool  # more than two classes, all with the same total weight
 
     def params(self, radius) -> dict[str, Any]:
-        """Return the parameters of `WassersteinSVC` for one of the radii."""
-        return {
-            "radius": float(radius),
-            "flip_cost": self.ball["flip_cost"],
-            "norm": self.ball["norm"],
-            "class_weight": self.class_weight,
-        }
+        """Return the parameters of `WassersteinSVC` for one of the radii; flip costs by row are not among them."""
+        names = ("flip_cost", "norm", "intercept_cost")
+        chosen = {name: self.ball[name] for name in names if not isinstance(self.ball[name], np.ndarray)}
+        return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
+
+    def ball_of(self, rows) -> dict[str, Any]:
+        """Return the parameters of a problem with some of the rows."""
+        flip_cost = self.ball["flip_cost"]
+        return {**self.ball, "flip_cost": flip_cost[rows] if isinstance(flip_cost, np.ndarray) else flip_cost}
 
     def __str__(self) -> str:
-        weights = "" if self.class_weight is None else f", class weights {self.class_weight}"
-        return f"norm {self.ball['norm']:g}, flip cost {self.ball['flip_cost']:g}{weights}"
+        named = {"norm": self.ball["norm"], "flip cost": self.ball["flip_cost"]}
+        named |= {"intercept cost": self.ball["intercept_cost"], "class weights": self.class_weight}
+        words = {name: "by row" if isinstance(value, np.ndarray) else value for name, value in named.items()}
+        return ", ".join(f"{name} {value}" for name, value in words.items() if value is not None)
 
 
 class Fold(NamedTuple):
@@ -58,25 +59,37 @@ class Fold(NamedTuple):
 
 
 class PathScores(NamedTuple):
-    """The outcome of one path, one entry per radius: scores, seconds and proven gaps."""
+    """The outcome of one path, one entry per radius: scores, seconds and proven gaps; and the score of a constant."""
 
     scores: np.ndarray
     times: np.ndarray
     gaps: np.ndarray
+    constant: float
     complete: bool = True  # there was time for a step at every radius
 
 
-def default_radii(problems: list[Problem], n_radii: int, n_threads: int | None, time: TimeLimit) -> np.ndarray:
-    """Return log-spaced radii from the largest `radius_max` of the problems down to a hundredth of it.
+def default_radii(problems: list[Problem], n_radii: int, auto: float, time: TimeLimit) -> np.ndarray:
+    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`.
 
-    They are rounded to three digits, for readability and to hide the rounding errors of `radius_max`.
+    A classifier trained on all rows is then not constant. Labels count as trusted and the intercept as priced here, so
+    `radius_max` costs nothing; where it is smaller otherwise, the largest radii are of no use but do no harm.
     """
-    largest = max(
-        radius_max(problem, max_time=time.share(len(problems) - index), n_threads=n_threads)
-        for index, problem in enumerate(problems)
-    )
-    largest = largest or max(problem.typical_row_norm() for problem in problems)  # w = 0 is optimal for every radius
-    return np.array([float(f"{radius:.3g}") for radius in largest * np.logspace(0.0, np.log10(SMALLEST), n_radii)])
+    largest = MARGIN * min(radius_max(problem, max_time=time) for problem in problems)
+    if auto == 0.0 or largest == 0.0:  # rows that do not differ
+        auto = largest = largest or max(problem.typical_row_norm() for problem in problems)
+    # Rounded to three digits, for readability and to hide rounding errors.
+    radii = np.geomspace(min(LARGEST * auto, largest), SMALLEST * auto, n_radii)
+    radii = np.array([float(f"{radius:.3g}") for radius in radii])
+    radii[np.argmin(np.abs(np.log(radii / auto)))] = auto
+    return radii
+
+
+def scale_of_radii(problems: list[Problem], counts, n_threads, time: TimeLimit) -> float:
+    """Return the automatic radius that a fit with these problems would use."""
+    return min(one_vs_rest.for_each(problems, auto_radius, time, counts=counts, n_threads=n_threads))
+
+
+# --- one path in one fold -----------------------------------------------------------------------------------------
 
 
 def score_path(
@@ -86,30 +99,25 @@ def score_path(
     time = time.share(1)
     if time.spent:
         unknown = np.full(len(setting.radii), np.nan)
-        return PathScores(unknown, np.zeros(len(unknown)), unknown, complete=False)
+        return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
-    rows = X[fold.train]
-    centre = prices.centre_of(rows, weights, setting.ball)
-    rows = prices.shifted(rows, centre)
-    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **setting.ball)
+    rows, centre, ball = prices.at_centre(X[fold.train], weights, setting.ball_of(fold.train))
+    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
     paths = list(_paths(problems, setting.radii, limits, time))
     coefs, intercepts = (
         np.stack(values, axis=1) for values in zip(*((p.weights, p.intercepts) for p in paths), strict=True)
     )
+    nothing = np.zeros_like(coefs[:1]), np.zeros_like(intercepts[:1])  # the majority is predicted
+    coefs, intercepts = np.concatenate([coefs, nothing[0]]), np.concatenate([intercepts, nothing[1]])
+    intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     if centre is not None:
         intercepts = intercepts - coefs @ centre
-    extra = {}
-    if sample_weight is not None and _takes_weights(scorer):
-        extra["sample_weight"] = sample_weight[fold.test]
-    rows, labels = X[fold.test], y[fold.test]
-    scores = [
-        scorer(_classifier(classes, coef, intercept), rows, labels, **extra)
-        for coef, intercept in zip(coefs, intercepts, strict=True)
-    ]
+    weights = None if sample_weight is None else sample_weight[fold.test]
+    scores = _scores(scorer, classes, coefs, intercepts, X[fold.test], y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
     gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
     idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)
-    return PathScores(np.array(scores, dtype=np.float64), times, gaps, complete=not idle)
+    return PathScores(scores[:-1], times, gaps, scores[-1], complete=not idle)
 
 
 def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[RadiusPath]:
@@ -118,6 +126,21 @@ def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[
         if path.interrupted:
             raise KeyboardInterrupt
         yield path
+
+
+def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
+    """Return the score of every classifier; without a scorer, the accuracy of all of them at once."""
+    if scorer is None:
+        return _accuracies(classes, coefs, intercepts, rows, labels, weights)
+    extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
+    models = [_classifier(classes, coef, intercept) for coef, intercept in zip(coefs, intercepts, strict=True)]
+    return np.array([scorer(model, rows, labels, **extra) for model in models], dtype=np.float64)
+
+
+def _accuracies(classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
+    decisions = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T).reshape(-1, *intercepts.shape) + intercepts
+    found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
+    return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
 
 
 def _takes_weights(scorer) -> bool:
@@ -142,7 +165,7 @@ def _classifier(classes, coef, intercept) -> WassersteinSVC:
     return model
 
 
-# --- all scores and the selection --------------------------------------------------------------------------------
+# --- the table ----------------------------------------------------------------------------------------------------
 
 
 def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> dict[str, Any]:
@@ -153,12 +176,10 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
     params = [setting.params(radius) for setting in settings for radius in setting.radii]
     columns: dict[str, Any] = {}
     for name in params[0]:
-        columns[f"param_{name}"] = np.array(
-            [one[name] for one in params], dtype=None if name != "class_weight" else object
-        )
+        mixed = name in ("class_weight", "intercept_cost")  # words, numbers and None
+        columns[f"param_{name}"] = np.array([one[name] for one in params], dtype=object if mixed else None)
     columns["params"] = params
-    for name in ("chance_radius", "equal_sides"):
-        columns[name] = np.repeat([getattr(one, name) for one in settings], [len(one.radii) for one in settings])
+    columns["auto_radius"] = np.repeat([one.auto_radius for one in settings], [len(one.radii) for one in settings])
     scores = np.concatenate([np.stack([path.scores for path in paths]) for paths in outcomes], axis=1)
     complete = np.all([[path.complete for path in paths] for paths in outcomes], axis=0)
     scores[~complete] = np.nan
@@ -169,56 +190,8 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
         raise ValueError("Every candidate has a NaN score in some fold: check scoring and cv.")
     ranked = np.nan_to_num(columns["mean_test_score"], nan=-np.inf)
     columns["rank_test_score"] = rankdata(-ranked, method="min").astype(np.int32)
+    constant = np.mean([[path.constant for path in paths] for paths in outcomes], axis=1)
+    columns["constant_score"] = np.full(len(params), constant[0])
     columns["mean_fit_time"] = np.concatenate([np.mean([path.times for path in paths], axis=0) for paths in outcomes])
     columns["largest_gap"] = np.concatenate([np.max([path.gaps for path in paths], axis=0) for paths in outcomes])
     return columns
-
-
-def _best_mean(results: dict[str, Any]) -> int:
-    """Return the candidate with the best mean score; in a tie the first one, which has the larger radius."""
-    means = np.nan_to_num(results["mean_test_score"], nan=-np.inf)
-    return int(np.flatnonzero(means >= means.max() - 1e-12)[0])
-
-
-def _within_one_standard_error(results: dict[str, Any], free: tuple[str, ...]) -> np.ndarray:
-    """Return a mask of the candidates within one standard error of the best mean that share its other parameters."""
-    best = _best_mean(results)
-    n_splits = sum(name.startswith("split") for name in results)
-    scores = np.array([results[f"split{fold}_test_score"][best] for fold in range(n_splits)])
-    scores = scores[~np.isnan(scores)]  # only the folds that were completed in time
-    error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
-    held = [name for name in results["params"][best] if name not in free]
-    alike = [all(one[name] == results["params"][best][name] for name in held) for one in results["params"]]
-    return np.array(alike) & (results["mean_test_score"] >= results["mean_test_score"][best] - error - 1e-12)
-
-
-def _largest_good_radius(results: dict[str, Any]) -> int:
-    good = _within_one_standard_error(results, free=("radius",))
-    return int(np.argmax(np.where(good, results["param_radius"], -1.0)))
-
-
-def _good_radius_nearest_to_chance(results: dict[str, Any]) -> int:
-    # One-vs-rest: a class that is rarer, perhaps by chance, is rarely predicted unless both sides have equal weight.
-    good = _within_one_standard_error(results, free=("radius", "class_weight")) & results["equal_sides"]
-    if not good.any():
-        good = _within_one_standard_error(results, free=("radius",))
-    return _nearest_to_chance(results, good)
-
-
-def _nearest_to_chance(results: dict[str, Any], among: np.ndarray) -> int:
-    tiny = np.finfo(np.float64).tiny
-    radii, chance = (np.log(np.maximum(results[name], tiny)) for name in ("param_radius", "chance_radius"))
-    return int(np.argmin(np.where(among, np.abs(radii - chance), np.inf)))
-
-
-def nearest_to_chance(results: dict[str, Any]) -> int:
-    """Return the candidate of the first setting whose radius is nearest to the size of chance effects."""
-    first = [all(one[k] == results["params"][0][k] for k in one if k != "radius") for one in results["params"]]
-    return _nearest_to_chance(results, np.array(first))
-
-
-SELECTION_RULES = {
-    "auto": _good_radius_nearest_to_chance,
-    "one-standard-error": _largest_good_radius,
-    "best": _best_mean,
-}

@@ -7,7 +7,6 @@ With more than two classes, each class is trained against the rest, with its own
 """
 
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -25,7 +24,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.radius_rule import auto_radius
+from drsvm.learn.radius_rule import automatic
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
 from drsvm.notices import listening
@@ -44,29 +43,32 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
-    data. Standardise the features first: shifts are measured in their units. The defaults are chosen for standardised
-    features and need no tuning there; `WassersteinSVCCV` tunes them by cross-validation.
+    data. Standardise the features first: shifts are measured in their units. The defaults need no tuning;
+    `WassersteinSVCCV` tunes them by cross-validation.
 
     Parameters
     ----------
-    radius : float or "auto", default=0.05
+    radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
         from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
-    flip_cost : float or dict, default=5.0
+    flip_cost : float or dict, default=inf
         Cost of flipping a label, in units of a shift: with its whole budget the adversary can flip a share
-        ``radius / flip_cost`` of all labels (1 % by default). With ``inf`` the labels are trusted. A dict has one cost
-        for every class; `fit` also takes one per row.
+        ``radius / flip_cost`` of all labels. With ``inf`` it can only shift features; the classifier that withstands
+        this also withstands wrong training labels, and did so better than with a finite cost. A dict has one cost for
+        every class; `fit` also takes one per row.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float, default=0.0
         Coefficient of a ridge term ``l2 / 2 * ||w||²``.
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
-    intercept_cost : float, default=inf
+    intercept_cost : float or "auto", default="auto"
         Price of the intercept, which regularises it as if it were the weight of a constant column of this size; the
-        ridge term does not include it. It refers to the centre of the data (the weighted means of the columns, for
-        which the rows are copied), so that a shift of the columns changes nothing. Sparse rows cannot be centred: there
-        it refers to the origin. With ``inf`` the intercept is not regularised.
+        ridge term does not include it. A free intercept (``inf``) follows the class shares of wrong labels. The price
+        refers to the centre of the data (the weighted means of the columns; unless they are 0, the rows are copied), so
+        that a shift of the columns changes nothing. Sparse rows cannot be centred: there it refers to the origin. With
+        "auto" it is the deviation of a typical column, 1 for standardised features (for norm=1 times √n_features); for
+        sparse data it is the norm of a typical row.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1, or a dict with the costs of some features by name. By default 1. With
         ``inf`` the feature cannot shift, and its weight is not regularised (except by `l2`).
@@ -107,8 +109,8 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
         The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
         difference, and the price of one unit of radius. With more than two classes, one entry per class.
-    radius_ : float
-        The radius that was used.
+    radius_, intercept_cost_ : float
+        The radius and the price of the intercept that were used.
     n_iter_ : int
         Number of iterations (the maximum over the classes).
     result_ : Result, or list of them
@@ -137,12 +139,12 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
 
     def __init__(
         self,
-        radius: float | Literal["auto"] = 0.05,
-        flip_cost: float | Mapping[Any, float] = 5.0,
+        radius: float | Literal["auto"] = "auto",
+        flip_cost: float | Mapping[Any, float] = math.inf,
         norm: Any = 2,
         l2: float = 0.0,
         fit_intercept: bool = True,
-        intercept_cost: float = math.inf,
+        intercept_cost: float | Literal["auto"] = "auto",
         feature_cost: Any = None,
         monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -224,17 +226,20 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        ball = self._ball(y, flip_cost)
-        centre = prices.centre_of(X, weights, ball)
-        problems = self._problems(prices.shifted(X, centre), y, weights, sample_weight, ball, time)
+        rows, centre, ball = prices.at_centre(X, weights, self._ball(y, flip_cost))
+        self.intercept_cost_ = ball["intercept_cost"]
+        problems, starts = self._problems(rows, y, weights, sample_weight, ball, time)
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
-        starts = self._starts(earlier, len(problems))
+        starts = [
+            start if given is None else Centred(problem, centre).there(given)
+            for problem, start, given in zip(problems, starts, self._starts(earlier, len(problems)), strict=True)
+        ]
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         results = self._solve_all([Centred(problem, centre) for problem in problems], starts, context, time)
-        self._store(results)
+        self._store(problems, results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        self._report_outcome(problems, results)
+        self._report_outcome(problems, results, centre)
         return self
 
     def _ball(self, y, flip_cost) -> dict[str, Any]:
@@ -242,19 +247,22 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         self._flip_cost_by_row = flip_cost is not None
         costs = prices.flip_costs_of_rows(self.flip_cost if flip_cost is None else flip_cost, y, self.classes_)
         ball = {"flip_cost": costs, "norm": self.norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+        ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)
 
-    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> list[Problem]:
-        """Return one problem per class, or one for two classes."""
-        automatic = self._radius_is_automatic()
+    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> tuple[list[Problem], list[Result | None]]:
+        """Return one problem per class, or one for two classes, and what is known about their solutions."""
+        is_automatic = self._radius_is_automatic()
         problems = one_vs_rest.binary_problems(
-            X, y, self.classes_, weights, radius=0.0 if automatic else self.radius, **ball
+            X, y, self.classes_, weights, radius=0.0 if is_automatic else self.radius, **ball
         )
-        if not automatic:
+        if not is_automatic:
             self.radius_ = problems[0].radius
-            return problems
-        self.radius_ = one_vs_rest.mean_over_problems(problems, auto_radius, time.share(PILOT_PARTS), counts=counts)
-        return [problem.replace(radius=self.radius_) for problem in problems]
+            return problems, [None] * len(problems)
+        found = one_vs_rest.for_each(problems, automatic, time.share(PILOT_PARTS), counts=counts)
+        self.radius_ = min(one.radius for one in found)
+        solutions = [one.solution for one in found] + [None] * (len(problems) - len(found))
+        return [problem.replace(radius=self.radius_) for problem in problems], solutions
 
     def _radius_is_automatic(self) -> bool:
         if isinstance(self.radius, str) and self.radius != "auto":
@@ -311,7 +319,7 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=time,
-            start=centred.there(start),
+            start=start,
             callback=self._reporter(index, task),
             random_state=self.random_state,
             n_threads=None if len(self.classes_) == 2 else 1,
@@ -343,16 +351,17 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
 
     # --- fitted attributes ------------------------------------------------------------------------------------------
 
-    def _store(self, results: list[Result]) -> None:
+    def _store(self, problems: list[Problem], results: list[Result]) -> None:
         self.coef_ = np.stack([result.weights for result in results])
-        self.intercept_ = np.array([result.intercept for result in results])
+        intercepts = np.array([result.intercept for result in results])
+        self.intercept_ = one_vs_rest.towards_majority(problems, self.coef_, intercepts)
         self.n_iter_ = max(result.n_iter for result in results)
         for name in ("objective", "lower_bound", "gap", "radius_price"):
             values = np.array([getattr(result, name) for result in results])
             setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
         self.result_ = results[0] if len(results) == 1 else results
 
-    def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
+    def _report_outcome(self, problems: list[Problem], results: list[Result], centre) -> None:
         for index, result in enumerate(results):
             if self.verbose:
                 name = one_vs_rest.name_of(index, self.classes_)
@@ -360,12 +369,4 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
-        constant = one_vs_rest.constant_ones(problems, results, self.classes_)
-        if constant:
-            warnings.warn(
-                f"The fitted classifier is constant ({one_vs_rest.listed(constant)}): radius={self.radius_:.3g} "
-                "is too large for these data. Choose a smaller radius (drsvm.radius_max gives the scale) "
-                "or standardise the features.",
-                UserWarning,
-                stacklevel=5,
-            )
+        one_vs_rest.warn_of_constant_ones(problems, results, centre, self.classes_, stacklevel=5)

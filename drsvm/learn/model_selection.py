@@ -1,4 +1,4 @@
-"""`WassersteinSVCCV`: choose radius, flip cost, norm and class weights by cross-validation along warm-started paths.
+"""`WassersteinSVCCV`: choose the parameters of the ball and class weights by cross-validation along warm-started paths.
 
     X, y → settings × folds → one radius path each → scores → the chosen parameters → one fit on all rows
 
@@ -28,23 +28,22 @@ from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.cross_validation import (
     CV_TOL,
-    SELECTION_RULES,
     Fold,
     PathScores,
     Setting,
     default_radii,
-    nearest_to_chance,
     results_table,
+    scale_of_radii,
     score_path,
 )
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.radius_rule import chance_radius
+from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_number
 from drsvm.notices import listening
 from drsvm.solvers.base import Solver
 
-N_RADII, N_FOLDS = 15, 5
+N_RADII, N_FOLDS = 12, 5
 
 SETTING_PARTS, PATH_PARTS = 4, 1.25
 """The search for the radii may take a quarter of the time, and the paths four fifths of the rest."""
@@ -53,49 +52,51 @@ FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "
 
 
 class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
-    """`WassersteinSVC` with radius, flip cost, norm and class weights chosen by cross-validation.
+    """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
     the features first.
 
     Parameters
     ----------
-    radii : int or array, default=15
-        The radii, or their number (None: 15). Given a number, they are log-spaced from the smallest radius at which no
-        classifier beats a constant one (`drsvm.radius_max` of all rows, for every norm and flip cost) down to a
-        hundredth of it.
-    flip_costs : float or sequence, default=(5.0, inf)
+    radii : int or array, default=12
+        The radii, or their number (None: 12). Given a number, they are log-spaced around the automatic radius of
+        `WassersteinSVC`, which is among them: from four times as much (at most nine tenths of `drsvm.radius_max`, so
+        that the classifier of all rows is not constant) down to a 25th, separately for every norm and class weight.
+    flip_costs : float or sequence, default=inf
         Costs of flipping a label.
-    norms : {1, 2, inf} or sequence, default=(2,)
+    norms : {1, 2, inf} or sequence, default=2
         Norms in which shifts are measured.
     l2 : float, default=0.0
         Coefficient of the ridge term.
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
-    intercept_cost, feature_cost, monotonic_cst
+    intercept_costs : float, "auto" or sequence, default=("auto", inf)
+        Prices of the intercept, see `WassersteinSVC`.
+    feature_cost, monotonic_cst
         As in `WassersteinSVC`.
     class_weight : "cv", None, "balanced" or dict, default="cv"
-        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones. With classes of
-        unequal size and wrong labels, this is what corrects the intercept.
+        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones.
     cv : int, splitter or iterable, optional
         As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
-        The selection rule. "best" takes the best mean score. The other two consider the candidates that differ from
-        the best one only in the radius and score within one standard error of it: "one-standard-error" takes the
-        largest radius, "auto" the one nearest to the size of chance effects, twice `drsvm.auto_radius`; with more than
-        two classes it prefers balanced class weights if these are within one standard error too. A callable receives
-        `cv_results_` and returns an index.
+        The selection rule. "auto" prefers the automatic radius with the first of the other parameters, as
+        `WassersteinSVC` would use it (with balanced class weights if the score is ``"balanced_accuracy"`` or a macro
+        average). It selects something else only if the best mean score exceeds that of the automatic radius and that of
+        a constant classifier by more than one standard error; it then takes the radius nearest to the automatic one
+        among those within one standard error of the best. "one-standard-error" takes the largest of these, "best" the
+        best mean. A callable receives `cv_results_` and returns an index.
     refit : bool, default=True
         Whether to refit on all rows with the chosen parameters.
     solver, max_iter, random_state
         As in `WassersteinSVC`; max_iter limits each solve.
     max_time : float, optional
         Time limit for `fit` in seconds. If it is too short for all folds, only the completed ones are used: the others
-        have no scores (NaN). If none was completed, the radius is the one nearest to the size of chance effects (see
-        `selection`), with the first flip cost and norm. A ConvergenceWarning is issued in both cases. A fifth of the
-        time is reserved for the refit, which always takes a step.
+        have no scores (NaN). If none was completed, the automatic radius is used, with the first of the other
+        parameters. A ConvergenceWarning is issued in both cases. A fifth of the time is reserved for the refit, which
+        always takes a step.
     tol : float, optional
         Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger.
     n_jobs : int, optional
@@ -107,14 +108,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_class_weight``,
-        ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
-        ``mean_fit_time``, ``largest_gap``, ``chance_radius``, ``equal_sides``. It can be converted to a pandas
-        DataFrame.
+        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_intercept_cost``,
+        ``param_class_weight``, ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
+        ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its setting) and
+        ``constant_score`` (of always predicting the majority). It can be converted to a pandas DataFrame.
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
-    radius_, flip_cost_, norm_, class_weight_
-        The chosen parameters.
+    radius_, flip_cost_, norm_, intercept_cost_, class_weight_
+        The chosen parameters; `intercept_cost_` as a number.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
@@ -125,7 +126,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     Notes
     -----
     With wrong labels the validation folds contain wrong ones too, and every score has a large error: the best mean
-    often belongs to a small radius that was lucky. ``benchmarks/results/defaults.md`` compares the rules.
+    often belongs to a candidate that was lucky. :doc:`/choosing` compares the rules.
 
     Examples
     --------
@@ -134,7 +135,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     >>> from sklearn.preprocessing import StandardScaler
     >>> from drsvm import WassersteinSVCCV
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), WassersteinSVCCV(radii=5, flip_costs=5.0)).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), WassersteinSVCCV(radii=5)).fit(X, y)
     >>> bool(model[-1].best_score_ > 0.95)
     True
     """
@@ -142,11 +143,11 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     def __init__(
         self,
         radii: int | Sequence[float] | np.ndarray | None = N_RADII,
-        flip_costs: float | Sequence[float] | np.ndarray = (5.0, np.inf),
-        norms: Any = (2,),
+        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
+        norms: Any = 2,
         l2: float = 0.0,
         fit_intercept: bool = True,
-        intercept_cost: float = math.inf,
+        intercept_costs: Any = ("auto", math.inf),
         feature_cost: Any = None,
         monotonic_cst: Any = None,
         class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
@@ -167,7 +168,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         self.norms = norms
         self.l2 = l2
         self.fit_intercept = fit_intercept
-        self.intercept_cost = intercept_cost
+        self.intercept_costs = intercept_costs
         self.feature_cost = feature_cost
         self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
@@ -209,7 +210,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     # --- fit --------------------------------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X, y, sample_weight=None, groups=None, flip_cost=None):
         """Choose the parameters by cross-validation and fit the classifier.
 
         Parameters
@@ -222,6 +223,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             Weights of the samples, used in the fits and in scores that accept weights.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
+        flip_cost : array of shape (n_samples,), optional
+            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces `flip_costs`.
 
         Returns
         -------
@@ -229,9 +232,9 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             Ctrl-C raises KeyboardInterrupt; during the refit, the best classifier so far is stored first.
         """
         with listening(print) if self.verbose else nullcontext():
-            return self._fit(X, y, sample_weight, groups, TimeLimit.of(self.max_time))
+            return self._fit(X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time))
 
-    def _fit(self, X, y, sample_weight, groups, time: TimeLimit):
+    def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
         choose = self._selection_rule()
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
@@ -243,7 +246,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, sample_weight)
         folds = self._folds(X, y, sample_weight, groups)
-        settings = self._settings(X, y, sample_weight, time.share(SETTING_PARTS))
+        settings = self._settings(X, y, sample_weight, flip_cost, time.share(SETTING_PARTS))
         context = self._init_callback_context(max_subtasks=len(folds) * len(settings) + bool(self.refit))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         try:
@@ -253,10 +256,10 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             raise
         self.cv_results_ = results_table(settings, outcomes)
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
-        self.best_index_ = int((choose if scored else nearest_to_chance)(self.cv_results_))
+        self.best_index_ = int((choose if scored else automatic)(self.cv_results_))
         self._store_choice()
         if self.refit:
-            self._refit(X, y, sample_weight, context, TimeLimit(time.left()))
+            self._refit(X, y, sample_weight, flip_cost, context, TimeLimit(time.left()))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
 
@@ -283,38 +286,48 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
                     )
         return folds
 
-    def _settings(self, X, y, sample_weight, time: TimeLimit) -> list[Setting]:
-        """Return the grid of settings, each with its radii."""
+    def _settings(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> list[Setting]:
+        """Return the grid of settings, each with its radii; the first one is what the selection starts from."""
         norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
-        tried = isinstance(self.class_weight, str) and self.class_weight == "cv"
-        common = {"l2": self.l2, "fit_intercept": bool(self.fit_intercept), **prices.feature_prices(self)}
-        grid = list(product((None, "balanced") if tried else (self.class_weight,), norms, flip_costs))
+        if flip_cost is not None:
+            flip_costs = [np.asarray(flip_cost)]
+        intercept_costs = [
+            prices.intercept_cost_or_auto(cost) for cost in _listed(self.intercept_costs, "intercept_costs")
+        ]
         settings = []
-        for done, (class_weight, norm, flip_cost) in enumerate(grid):
+        groups = list(product(self._class_weights(), norms))
+        for done, (class_weight, norm) in enumerate(groups):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-            ball = {"norm": norm, "flip_cost": flip_cost, **common}
-            settings.append(
-                self._setting(X, y, class_weight, weights, ball, sample_weight, time.share(len(grid) - done))
-            )
+            common = {"norm": norm, **self._common_parameters()}
+            auto, radii = self._radii(X, y, weights, common, sample_weight, time.share(len(groups) - done))
+            for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
+                ball = {**common, "flip_cost": cost, "intercept_cost": price}
+                settings.append(Setting(class_weight, ball, radii, auto, weights))
         return settings
 
-    def _setting(self, X, y, class_weight, weights, ball, counts, time: TimeLimit) -> Setting:
-        rows = prices.shifted(X, prices.centre_of(X, weights, ball))
-        problems = one_vs_rest.binary_problems(rows, y, self.classes_, weights, **ball)
-        options = {"counts": counts, "n_threads": self._n_threads()}
-        chance = one_vs_rest.mean_over_problems(problems, chance_radius, time.share(2), **options)
-        equal_sides = len(problems) > 1 and isinstance(class_weight, str)  # "balanced"
-        return Setting(class_weight, ball, self._radii(problems, time), weights, chance, equal_sides)
+    def _class_weights(self) -> tuple[Any, ...]:
+        if not (isinstance(self.class_weight, str) and self.class_weight == "cv"):
+            return (self.class_weight,)
+        return ("balanced", None) if weighs_classes_equally(self.scoring) else (None, "balanced")
 
-    def _radii(self, problems, time: TimeLimit) -> np.ndarray:
+    def _common_parameters(self) -> dict[str, Any]:
+        common = {"l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+        return common | prices.feature_prices(self)
+
+    def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, np.ndarray]:
+        """Return the automatic radius and all radii, for trusted labels and an automatic price of the intercept."""
+        rows, _, ball = prices.at_centre(X, weights, {**common, "flip_cost": math.inf, "intercept_cost": "auto"})
+        problems = one_vs_rest.binary_problems(rows, y, self.classes_, weights, **ball)
+        auto = scale_of_radii(problems, counts, self._n_threads(), time.share(2))
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
                 raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
-            return default_radii(problems, int(radii), self._n_threads(), time)
-        return np.array(sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True))
+            return auto, default_radii(problems, int(radii), auto, time)
+        given = sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True)
+        return auto, np.array(given)
 
     def _n_threads(self) -> int | None:
         return 1 if effective_n_jobs(self.n_jobs) > 1 else None
@@ -323,7 +336,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def _score_all_paths(self, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
         """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
-        scorer = check_scoring(WassersteinSVC(), scoring=self.scoring)
+        accuracy = self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy")
+        scorer = None if accuracy else check_scoring(WassersteinSVC(), scoring=self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
@@ -353,22 +367,20 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
 
-    def _refit(self, X, y, sample_weight, context, time: TimeLimit) -> None:
+    def _refit(self, X, y, sample_weight, flip_cost, context, time: TimeLimit) -> None:
+        """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
-        given = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
-        model = WassersteinSVC(**self.best_params_, max_time=time, **given)
-        try:
-            with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
-                # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
-                warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
-                model.fit(X, y, sample_weight)
-        finally:  # an interrupted fit has stored its best result so far
-            fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
-            self.__dict__.update(fitted)
-        decisions = X @ self.coef_.T  # X lacks the feature names that decision_function expects
-        if float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT:
+        results, chosen = self.cv_results_, self.best_index_
+        smaller = in_setting_of(results, chosen) & (results["param_radius"] < results["param_radius"][chosen])
+        smaller &= results["mean_test_score"] != results["constant_score"]
+        following = iter(np.flatnonzero(smaller).tolist())
+        while constant := self._fit_chosen(X, y, sample_weight, flip_cost, time):
+            self.best_index_ = next(following, chosen)
+            self._store_choice()
+            if self.best_index_ == chosen:
+                break
+        if constant:
             warnings.warn(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
                 "features may help; selection='best' takes the best mean score, however small the difference.",
@@ -377,6 +389,22 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             )
         task.call_on_fit_task_end(estimator=self)
 
+    def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> bool:
+        """Fit with the chosen parameters and return whether the classifier is constant."""
+        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        given = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
+        model = WassersteinSVC(**given | self.best_params_, max_time=time)
+        try:
+            with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
+                # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
+                warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+                model.fit(X, y, sample_weight, flip_cost)
+        finally:  # an interrupted fit has stored its best result so far
+            fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
+            self.__dict__.update(fitted)
+        decisions = X @ self.coef_.T  # X lacks the feature names that decision_function expects
+        return float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT
+
 
 def _short(norm: float) -> float:
     return norm if np.isinf(norm) else int(norm)
@@ -384,7 +412,7 @@ def _short(norm: float) -> float:
 
 def _listed(values, name: str) -> list[Any]:
     """Return one value or several as a list."""
-    several = isinstance(values, list | tuple) or np.ndim(values) > 0
+    several = isinstance(values, list | tuple) or (not isinstance(values, str) and np.ndim(values) > 0)
     listed = list(values) if several else [values]
     if not listed:
         raise ValueError(f"{name} must contain at least one value, got {values!r}.")

@@ -14,12 +14,19 @@ from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
+from drsvm.solvers.radius_max import radius_max
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """The form of the rows; rows that already have it are not copied."""
 
 CONSTANT = 1e-5
 """A classifier counts as constant if its decision values differ by no more than this; margins are of order 1."""
+
+TINY = 1e-12
+"""Size of an intercept that only decides between the classes."""
+
+ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
+"""Time for the largest useful radius in a warning, and the smallest one worth naming, in units of a typical row."""
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -97,25 +104,66 @@ def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
     return [first, *(first.relabelled(*side) for side in sides[1:])]
 
 
-def mean_over_problems(problems: list[Problem], measure: Callable[..., float], time: TimeLimit, **extra: Any) -> float:
-    """Return the mean of a measure over the problems, or over as many as the time allows (at least one)."""
-    found: list[float] = []
+def for_each(problems: list[Problem], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
+    """Return the results of a measure for the problems, or for as many as the time allows (at least one)."""
+    found: list[Any] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)
         if found and share.spent:
             break
         found.append(measure(problem, max_time=share, **extra))
-    return float(np.mean(found))
+    return found
 
 
-def constant_ones(problems: list[Problem], results: list[Result], classes) -> list[str]:
-    """Return the names of the problems with a constant classifier, except those that ran out of time."""
-    pairs = enumerate(zip(problems, results, strict=True))
-    return [
-        name_of(index, classes)
-        for index, (problem, result) in pairs
-        if result.status is not Status.TIME_LIMIT and float(np.ptp(problem.decision_values(result.weights))) <= CONSTANT
-    ]
+def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
+    """Return the intercepts; where all weights are 0 and the intercept too, a tiny one for the larger class by weight.
+
+    It is far below the accuracy of any certificate, and larger for classes with more weight.
+    """
+    shares = [float(problem.sample_weight[problem.signs > 0].sum()) for problem in problems]
+    undecided = (intercepts == 0) & ~coefs.any(axis=-1)
+    return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
+
+
+def warn_of_constant_ones(problems: list[Problem], results: list[Result], centre, classes, stacklevel: int) -> None:
+    """Warn of classifiers that decide alike for all training rows, except those that ran out of time.
+
+    One class against the rest may well be predicted nowhere; it is constant if its decision values do not differ. The
+    rows of the problems are relative to `centre`, the results are not.
+    """
+    constant: list[str] = []
+    advice = ""
+    for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
+        if result.status is Status.TIME_LIMIT:
+            continue
+        shift = 0.0 if centre is None else float(centre @ result.weights)
+        values = problem.decision_values(result.weights, result.intercept + shift)
+        useless = float(np.ptp(values)) <= CONSTANT
+        if useless or (len(problems) == 1 and (values.min() > 0 or values.max() <= 0)):
+            constant.append(name_of(index, classes))
+            advice = advice or _advice(problem, useless)
+    if constant:
+        of = f" ({listed(constant)})" if len(problems) > 1 else ""
+        warnings.warn(
+            f"The fitted classifier is constant on the training rows{of}: {advice}", UserWarning, stacklevel + 1
+        )
+
+
+def _advice(problem: Problem, useless: bool) -> str:
+    """Return what helps against a constant classifier, with the largest useful radius as a number."""
+    largest = radius_max(problem, max_time=ADVICE_SECONDS)
+    if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
+        return (
+            "no radius gives a better one, because the features hardly differ between the classes. Use other features, "
+            'or class_weight="balanced" if one class is rare.'
+        )
+    rare = 'class_weight="balanced" if one class is rare, or WassersteinSVCCV, which tries it and several radii.'
+    if useless or problem.radius >= largest:
+        return (
+            f"radius={problem.radius:.3g} is too large for these data. The largest useful radius is {largest:.3g}; use "
+            f'half of it or less, or radius="auto". It may also help to standardise the features, or to use {rare}'
+        )
+    return f"the rows of the smaller class do not outweigh the others at radius={problem.radius:.3g}. Use {rare}"
 
 
 def listed(names: list[str], most: int = 5) -> str:

@@ -18,9 +18,10 @@ class PartialFitMixin:
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None, flip_cost=None):
         """Take one incremental pass over a block of rows; all blocks together act as one training set.
 
-        The first block determines two things. An intercept with a price is priced at the centre of its rows (of sparse
-        rows, at the origin). With ``radius="auto"``, the radius is the one that `fit` would use for this block alone:
-        for all rows together it would be smaller, about in proportion to the root of their number.
+        The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
+        of its rows (of sparse rows, at the origin); with ``intercept_cost="auto"`` the price is that of this block.
+        With ``radius="auto"``, the radius is what `fit` would use for this block alone: for all rows together it
+        would be smaller, about in proportion to the root of their number.
 
         Parameters
         ----------
@@ -75,9 +76,10 @@ class PartialFitMixin:
     def _start_blocks(self: Any, X, y, weights, counts, ball: dict[str, Any], earlier) -> None:
         from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
 
-        centre = prices.centre_of(X, weights, ball)
+        rows, centre, ball = prices.at_centre(X, weights, ball)
+        self.intercept_cost_ = ball["intercept_cost"]
         if self._radius_is_automatic():
-            self.radius_ = self._radius_of_block(prices.shifted(X, centre), y, weights, counts, ball)
+            self.radius_ = self._radius_of_block(rows, y, weights, counts, ball)
         else:
             self.radius_ = check_number(self.radius, "radius")
         parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
@@ -104,7 +106,7 @@ class PartialFitMixin:
             )
         one_vs_rest.check_that_every_class_counts(y, present, weights)
         problems = one_vs_rest.binary_problems(X, y, present, weights, radius=0.0, **ball)
-        return one_vs_rest.mean_over_problems(problems, auto_radius, TimeLimit.of(self.max_time), counts=counts)
+        return min(one_vs_rest.for_each(problems, auto_radius, TimeLimit.of(self.max_time), counts=counts))
 
     def _classifier_of(self: Any, start):
         """Return weights, intercept and λ to start from; without a result, λ is the norm of the weights."""

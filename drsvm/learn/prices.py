@@ -2,22 +2,28 @@
 
 The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm instead of b, so that a shift of the
 columns changes nothing. For that, dense columns are shifted by their weighted means before the problem is built.
+The automatic price of the intercept is the size of a typical column, so that the scale of the features does not matter.
 """
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.norms import norm_for
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_cost,
     check_intercept_cost,
     check_monotonic_signs,
     row_blocks,
+    row_norms,
 )
+
+NEGLIGIBLE = 1e-6
+"""Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""
 
 
 def flip_costs_of_rows(flip_cost, y, classes) -> Any:
@@ -35,12 +41,8 @@ def flip_costs_of_rows(flip_cost, y, classes) -> Any:
 
 
 def feature_prices(estimator) -> dict[str, Any]:
-    """Return the prices of features and intercept, and the signs, as parameters of `Problem`; X has been checked."""
-    return {
-        "intercept_cost": check_intercept_cost(estimator.intercept_cost),
-        "feature_cost": feature_costs(estimator),
-        "monotonic_cst": _signs_for_two_classes(estimator),
-    }
+    """Return the prices of the features and the signs as parameters of `Problem`; X has been checked."""
+    return {"feature_cost": feature_costs(estimator), "monotonic_cst": _signs_for_two_classes(estimator)}
 
 
 def feature_costs(estimator) -> np.ndarray | None:
@@ -87,21 +89,74 @@ def _shown(names, most: int = 5) -> str:
 # --- the centre of the data ---------------------------------------------------------------------------------------
 
 
-def centre_of(X, weights, ball: Mapping[str, Any]) -> np.ndarray | None:
-    """Return the weighted column means if the intercept is priced there; None for sparse rows, which stay sparse."""
-    if sparse.issparse(X) or not ball["fit_intercept"] or math.isinf(ball["intercept_cost"]):
-        return None
-    weights = np.ones(len(X)) if weights is None else weights / weights.max()
-    total = np.zeros(X.shape[1])
+class Centred(NamedTuple):
+    """The rows of a problem and the other parameters, with the intercept priced at the centre of the rows."""
+
+    rows: Any
+    centre: np.ndarray | None
+    ball: dict[str, Any]
+
+
+def intercept_cost_or_auto(value) -> Any:
+    """Return "auto" or the price as a float."""
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"intercept_cost must be a number or 'auto', got intercept_cost={value!r}.")
+        return value
+    return check_intercept_cost(value)
+
+
+def at_centre(X, weights, ball: Mapping[str, Any]) -> Centred:
+    """Return the rows relative to their centre, a copy if that is not 0; sparse rows stay where they are.
+
+    The price of the intercept becomes a number.
+    """
+    cost = ball["intercept_cost"]
+    if not ball["fit_intercept"] or cost == math.inf:
+        return Centred(X, None, {**ball, "intercept_cost": math.inf})
+    weights = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+    if sparse.issparse(X):
+        cost = _typical_row(X, weights, ball) if cost == "auto" else cost
+        return Centred(X, None, {**ball, "intercept_cost": cost})
+    means, deviations = _moments(X, weights)
+    cost = _typical_column(deviations, ball) if cost == "auto" else cost
+    if (np.abs(means) <= NEGLIGIBLE * deviations).all():
+        return Centred(X, None, {**ball, "intercept_cost": cost})
+    # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
+    means = means.astype(X.dtype)
+    return Centred(X - means, means.astype(np.float64), {**ball, "intercept_cost": cost})
+
+
+def _moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted means and deviations of dense columns, computed relative to the first row."""
+    origin = X[0].astype(np.float64)
+    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for block in row_blocks(X):
-        total += weights[block] @ X[block].astype(np.float64, copy=False)
-    # Rounded to the type of the rows, so that subtracting it from them leaves that type and is nearly exact.
-    return (total / weights.sum()).astype(X.dtype).astype(np.float64)
+        rows = X[block] - origin
+        sums += weights[block] @ rows
+        squares += weights[block] @ (rows * rows)
+    return origin + sums, np.sqrt(np.maximum(squares - sums**2, 0.0))
 
 
-def shifted(X, centre: np.ndarray | None):
-    """Return the rows relative to the centre; a copy if there is one."""
-    return X if centre is None else X - centre.astype(X.dtype)
+def _typical_column(deviations: np.ndarray, ball: Mapping[str, Any]) -> float:
+    """Return the root mean square of the deviations, √d times that for norm=1, whose weights are all of equal size."""
+    costs = ball["feature_cost"]
+    sizes = deviations if costs is None else deviations[np.isfinite(costs)] * costs[np.isfinite(costs)]
+    sizes = sizes[sizes > 0]
+    if len(sizes) == 0:
+        return 1.0
+    factor = math.sqrt(len(sizes)) if norm_for(ball["norm"]).p == 1 else 1.0
+    return factor * math.sqrt(float(sizes @ sizes) / len(sizes))
+
+
+def _typical_row(X, weights, ball: Mapping[str, Any]) -> float:
+    """Return the mean norm of the rows: rows that cannot be centred leave their mean to the intercept."""
+    costs, order = ball["feature_cost"], norm_for(ball["norm"]).p
+    total = 0.0
+    for block in row_blocks(X):
+        rows = X[block] if costs is None else X[block] * np.where(np.isinf(costs), 0.0, costs)[None, :]
+        total += float(weights[block] @ row_norms(rows, order))
+    return total or 1.0
 
 
 # --- rows in blocks -----------------------------------------------------------------------------------------------

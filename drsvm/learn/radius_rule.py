@@ -6,10 +6,12 @@ vector of typical norm
 
     F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random,
 
-which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a pull.
+which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a pull. Where
+the labels say little, this may be more than all pulls together: from `radius_max` on, the classifier is constant.
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -17,14 +19,26 @@ from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import Status
+from drsvm.model.result import Result, Status
 from drsvm.model.validation import row_blocks
 from drsvm.solvers import solve
+from drsvm.solvers.radius_max import is_useful, radius_max
 
-SHARE = 0.5
-"""Fraction of F to use if there are no scores to choose by; it did best in ``benchmarks/defaults.py``."""
+SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}
+"""The radius as a fraction of F by norm, for dense data; for norm=inf, F leaves few weights."""
 
-PILOT_TOL = 1e-3
+LEAST_IF_SPARSE = 0.5
+"""Sparse data have a further factor, features per row (at most 1 and at least this). Their columns have different
+scales, and F is that of the frequent ones; with more features than rows, only the radius prevents overfitting."""
+
+SHARE_OF_LARGEST = 0.5
+"""The largest radius as a fraction of `radius_max`."""
+
+LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
+"""The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced."""
+
+PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
+"""Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
 
 _TYPICAL_NORM = {
     1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
@@ -40,9 +54,14 @@ def auto_radius(
     """Return a radius that matches the size of chance effects in the data.
 
     If the labels of the rows were random, their pulls on the weights would still add up to a vector of some typical
-    norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot solution. Half
-    of F, computed over the rows whose margin is below 1 there, is returned. With correct labels there are few such rows
-    and the radius is small; with wrong labels it is larger. It falls as 1/√n and is in the units of the features.
+    norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot solution; F is
+    then computed over the rows whose margin is below 1 there. With correct labels there are few such rows and F is
+    small; with wrong labels it is larger.
+
+    The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
+    up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it
+    does not, down to a ninth. For norm=1 it is half of F, for norm=inf a quarter, and for sparse data with fewer
+    features than rows it is smaller, down to half as much. It falls as 1/√n and is in the units of the features.
 
     Parameters
     ----------
@@ -52,32 +71,83 @@ def auto_radius(
         Number of rows that each given row represents; by default one, regardless of its weight. The estimators use
         `sample_weight` as counts, as is usual in scikit-learn.
     max_time : float, optional
-        Time limit for the pilot solution in seconds. If no time is left for it, half of F over all rows is returned,
-        which is larger.
+        Time limit for all solutions together in seconds. If there is no time for the pilot solution, F is computed over
+        all rows, which makes it larger.
     n_threads : int, optional
-        Threads for the pilot solution.
+        Threads for the solutions.
 
     Returns
     -------
     float
         The radius; 0 if the rows do not differ. Ctrl-C raises KeyboardInterrupt.
     """
-    return SHARE * chance_radius(problem, counts=counts, max_time=max_time, n_threads=n_threads)
+    return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
+
+
+class Automatic(NamedTuple):
+    """The automatic radius, and a solution to low accuracy there (None if there was no time), from which to start."""
+
+    radius: float
+    solution: Result | None
+
+
+def automatic(
+    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> Automatic:
+    """Return `auto_radius` with a solution."""
+    time = TimeLimit.of(max_time)
+    chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads)
+    radius = _share_of_chance(problem) * chance
+    limits = {"max_time": time, "n_threads": n_threads}
+    # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
+    costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
+    if not (costly and is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
+        radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    return _without_giving_up(problem, radius, time, n_threads)
+
+
+def _without_giving_up(problem: Problem, radius: float, time: TimeLimit, n_threads: int | None) -> Automatic:
+    """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
+    rarer = -1.0 if float(problem.sample_weight @ problem.signs) > 0 else 1.0
+    share = float(problem.sample_weight[problem.signs == rarer].sum())
+    tried, results = radius, list[Any]([None])
+    for _ in range(MOST_REDUCTIONS + 1):
+        if time.spent or time.over:
+            break
+        result = _rough_solution(problem.replace(radius=tried), time, n_threads, start=results[-1])
+        results.append(result)
+        decided = rarer * problem.decision_values(result.weights, result.intercept) > 0
+        if float(problem.sample_weight @ decided) >= LEAST_PREDICTED * share:
+            return Automatic(tried, result)
+        tried *= REDUCTION
+    return Automatic(radius, results[1] if len(results) > 1 else None)
+
+
+def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
+    result = solve(problem, tol=PILOT_TOL, max_time=time, n_threads=n_threads, start=start)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return result
+
+
+def _share_of_chance(problem: Problem) -> float:
+    share = SHARE_OF_CHANCE[problem.norm.p]
+    if not sparse.issparse(problem.X):
+        return share
+    return share * min(max(problem.n_features / problem.n_rows, LEAST_IF_SPARSE), 1.0)
 
 
 def chance_radius(
     problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
-    """Return F, computed over the rows that are active in a pilot solution: twice `auto_radius`."""
+    """Return F, computed over the rows that are active in a pilot solution."""
     if counts is not None and problem.kept is not None:
         counts = np.asarray(counts)[problem.kept]
     time = TimeLimit.of(max_time)
     of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
     if time.spent:
         return of_all
-    pilot = solve(problem.replace(radius=SHARE * of_all), tol=PILOT_TOL, max_time=time, n_threads=n_threads)
-    if pilot.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    pilot = _rough_solution(problem.replace(radius=PILOT_SHARE * of_all), time, n_threads)
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
     return chance_pull(problem, active, counts) if active.any() else of_all
 

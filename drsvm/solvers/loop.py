@@ -18,6 +18,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.limits import check_limits
+from drsvm.solvers.tidying import without_rounding
 
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
@@ -72,6 +73,10 @@ class _Best:
         dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
         if dual.lower_bound > self.dual.lower_bound:
             self.dual = dual
+
+    def tidy(self, tol: float) -> None:
+        """Set weights of the size of rounding errors to 0."""
+        self.primal = without_rounding(self.problem, self.primal, self.lower_bound, tol)
 
     def progress(self, iteration: int, seconds: float) -> Progress:
         return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
@@ -169,6 +174,8 @@ class _Run:
         return next((status for status, holds in reasons.items() if holds), None)
 
     def _result(self, status: Status) -> Result:
+        if status is Status.OPTIMAL:
+            self.best.tidy(self.limits.tol)
         primal, dual = self.best.primal, self.best.dual
         return Result(
             weights=primal.weights,

@@ -15,6 +15,9 @@ from drsvm.solvers.registry import choose
 
 MOST_SOLVES = 60
 
+ROUGH = 1e-4
+"""Proven gap of the solution in `is_useful`."""
+
 ENCLOSED, MOST_GROWTH = 1e-4, 10.0
 """Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
 
@@ -54,17 +57,16 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     time = TimeLimit.of(max_time)
     if np.all(problem.flip_cost == 0):
         return 0.0
-    problem = PricedColumns.of(Centred.of(problem).problem).problem
+    problem = Centred.of(problem).problem
+    size = _pull_if_decisive(problem)
+    if size is not None:
+        return size
+    problem = PricedColumns.of(problem).problem
     trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    total = _with_allowed_signs(problem, problem.weighted_sum(problem.sample_weight)[0])
-    size = problem.norm.dual.value(total)
-    if not problem.fit_intercept and len(trusted) == 0:
-        direction = np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
-        if (2.0 * problem.margins(direction) <= problem.flip_cost).all():
-            return size
+    size = problem.norm.dual.value(problem.with_signs(problem.weighted_sum(problem.sample_weight)[0]))
     solved, unit = _Solves(time, n_threads), problem.typical_row_norm()
     try:
         if len(trusted):
@@ -76,6 +78,33 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
+
+
+def is_useful(
+    problem: Problem, radius: float, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> bool:
+    """Return whether one solution to low accuracy proves that w = 0 is not optimal at this radius."""
+    problem = problem.replace(radius=radius)
+    result = solve(problem, tol=ROUGH, max_time=max_time, n_threads=n_threads)
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return _constant_classifiers(problem).distance(radius, result) is not None
+
+
+def _pull_if_decisive(problem: Problem) -> float | None:
+    """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
+    if problem.trusted_features.any() or (problem.fit_intercept and not problem.prices_intercept):
+        return None
+    total, turn = problem.weighted_sum(problem.sample_weight)
+    total = problem.with_signs(total)
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    if problem.prices_intercept:
+        prices, total = np.append(prices, problem.intercept_cost), np.append(total, turn)
+    total = prices * total
+    direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
+    weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
+    pays = 2.0 * problem.margins(weights, intercept) > problem.flip_cost
+    return None if pays.any() else float(problem.norm.dual.value(total))
 
 
 def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:
@@ -113,12 +142,6 @@ def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved
             if radius <= 1e-12 * unit:
                 return 0.0
     return radius
-
-
-def _with_allowed_signs(problem: Problem, v) -> np.ndarray:
-    """Return the part of v that pulls weights in directions their signs allow."""
-    signs = problem.monotonic_cst
-    return v if signs is None else np.where((signs == 0) | (signs * v > 0), v, 0.0)
 
 
 class _TimeIsUp(Exception):

@@ -1,0 +1,109 @@
+"""The methods of the study: this library without tuning and with its own cross-validation, and rivals tuned as usual.
+
+All of them see the noisy labels only, and the tuned ones use the same five stratified folds. One grid of candidates is
+scored once; the choices by accuracy and by balanced accuracy come from the same fits.
+"""
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import LinearSVC
+
+from drsvm import WassersteinSVC, WassersteinSVCCV
+
+COSTS = np.logspace(-5, 2, 8)
+WEIGHTS = (None, "balanced")
+REFERENCE = "LinearSVC, tuned"
+BALANCED_REFERENCE = "LinearSVC, tuned by balanced accuracy"
+
+
+def folds_of(X, y) -> list:
+    return list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+
+
+class Tuned:
+    """The best of several candidates on the folds, by accuracy (0) or by balanced accuracy (1)."""
+
+    def __init__(self, candidates):
+        self.candidates = candidates
+
+    def fit(self, X, y) -> "Tuned":
+        scores = np.array([self._scores(model, X, y) for model in self.candidates])
+        self.chosen = [clone(self.candidates[index]).fit(X, y) for index in scores.argmax(axis=0)]
+        return self
+
+    @staticmethod
+    def _scores(model, X, y) -> np.ndarray:
+        found = []
+        for train, test in folds_of(X, y):
+            predicted = clone(model).fit(X[train], y[train]).predict(X[test])
+            found.append(quality(predicted, y[test]))
+        return np.mean(found, axis=0)
+
+
+def quality(predicted, y) -> list[float]:
+    """Return accuracy and balanced accuracy in percent."""
+    return [100.0 * float((predicted == y).mean()), 100.0 * float(balanced_accuracy_score(y, predicted))]
+
+
+def tuned_linear_svc(X, y) -> dict:
+    grid = [LinearSVC(C=c, class_weight=w, dual=False) for c, w in product(COSTS, WEIGHTS)]
+    by_accuracy, balanced = Tuned(grid).fit(X, y).chosen
+    return {REFERENCE: by_accuracy, BALANCED_REFERENCE: balanced}
+
+
+def tuned_logistic(X, y) -> dict:
+    grid = [LogisticRegression(C=c, class_weight=w, max_iter=1000) for c, w in product(COSTS, WEIGHTS)]
+    chosen = Tuned(grid).fit(X, y).chosen[0]
+    models = {"LogisticRegression, tuned": chosen}
+    if find_spec("cleanlab") is not None:
+        from cleanlab.classification import CleanLearning
+
+        models["cleanlab around it"] = CleanLearning(clone(chosen)).fit(X, y)
+    return models
+
+
+def tuned_hinge(X, y) -> dict:
+    grid = [LinearSVC(C=c, loss="hinge", random_state=0) for c in COSTS]
+    return {"LinearSVC with hinge loss, tuned": Tuned(grid).fit(X, y).chosen[0]}
+
+
+def untuned(X, y) -> dict:
+    models = {
+        "WassersteinSVC()": WassersteinSVC(),
+        'WassersteinSVC(class_weight="balanced")': WassersteinSVC(class_weight="balanced"),
+        "WassersteinSVC(intercept_cost=inf)": WassersteinSVC(intercept_cost=np.inf),
+    }
+    return {name: model.fit(X, y) for name, model in models.items()}
+
+
+def untuned_rivals(X, y) -> dict:
+    models = {"LinearSVC()": LinearSVC(dual=False), "LogisticRegression()": LogisticRegression(max_iter=1000)}
+    return {name: model.fit(X, y) for name, model in models.items()}
+
+
+def searched(X, y) -> dict:
+    folds = folds_of(X, y)
+    return {
+        "WassersteinSVCCV()": WassersteinSVCCV(cv=folds).fit(X, y),
+        'WassersteinSVCCV(scoring="balanced_accuracy")': WassersteinSVCCV(cv=folds, scoring="balanced_accuracy").fit(
+            X, y
+        ),
+    }
+
+
+CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched)
+RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_logistic, tuned_hinge)
+
+
+def outcomes(case, families) -> dict[str, list[float]]:
+    """Return accuracy and balanced accuracy of every method in a case."""
+    X, y, X_test, y_test = case.split()
+    models = {name: model for family in families for name, model in family(X, y).items()}
+    return {name: quality(model.predict(X_test), y_test) for name, model in models.items()}

@@ -1,0 +1,40 @@
+"""Weights of the size of rounding errors become 0, as far as the proven gap allows it.
+
+Interior solutions have no weight that is exactly 0. With q = 1 most optimal weights are, so there larger ones are tried
+too. The objective is computed anew, so the certificate stays strict.
+"""
+
+import numpy as np
+
+from drsvm.model.certificate import PrimalPoint, primal_point
+from drsvm.model.problem import Problem
+
+ROUNDING = 1e-9
+"""Weights below this fraction of the largest one are rounding errors, and so are differences between objectives."""
+
+SPARSE_SHARES = (1e-2, 1e-3, 1e-4, 1e-6)
+"""Fractions that are tried first if the optimal weights are sparse."""
+
+SLIGHT = 10.0
+"""If all weights cost no more than this multiple of the tolerance, w = 0 is tried."""
+
+
+def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, tol: float) -> PrimalPoint:
+    """Return the classifier without the weights that do not matter; its gap is at most tol, or hardly larger."""
+    sizes = np.abs(point.weights)
+    largest = float(sizes.max(initial=0.0))
+    if largest == 0.0:
+        return point
+    if problem.radius * point.radius_price <= SLIGHT * max(tol, ROUNDING):
+        for intercept in (0.0, point.intercept):
+            zero = primal_point(problem, np.zeros_like(point.weights), intercept)
+            if zero.objective <= point.objective + ROUNDING:
+                return zero
+    allowed = max(lower_bound + tol, point.objective + ROUNDING)
+    for share in (*SPARSE_SHARES, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
+        small = (sizes > 0) & (sizes <= share * largest)
+        if small.any():
+            tidy = primal_point(problem, np.where(small, 0.0, point.weights), point.intercept)
+            if tidy.objective <= allowed:
+                return tidy
+    return point
