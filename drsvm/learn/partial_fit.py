@@ -29,7 +29,7 @@ class PartialFitMixin:
             As in `fit`, for one block. A weight of 1 is that of a typical row in any block.
         classes : array, optional
             All labels; required in the first call, unless `fit` was called before. After `fit`, training continues from
-            its classifier.
+            its classifier, with its radius and price of the intercept where these are automatic.
 
         Returns
         -------
@@ -76,12 +76,14 @@ class PartialFitMixin:
     def _start_blocks(self: Any, X, y, weights, counts, ball: dict[str, Any], earlier) -> None:
         from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
 
+        if earlier is not None and ball["intercept_cost"] == "auto":
+            ball = {**ball, "intercept_cost": self.intercept_cost_}
         rows, centre, ball = prices.at_centre(X, weights, ball)
         self.intercept_cost_ = ball["intercept_cost"]
-        if self._radius_is_automatic():
-            self.radius_ = self._radius_of_block(rows, y, weights, counts, ball)
-        else:
+        if not self._radius_is_automatic():
             self.radius_ = check_number(self.radius, "radius")
+        elif earlier is None:
+            self.radius_ = self._radius_of_block(rows, y, weights, counts, ball)
         parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
         starts = self._starts(earlier, len(one_vs_rest.positive_labels(self.classes_)))
         self._block_fits = [

@@ -268,8 +268,8 @@ def test_a_warm_start_is_short(two_classes):
 def test_blocks_lead_near_the_classifier_of_all_rows(container):
     X, y = make_classification(2000, 10, n_informative=5, flip_y=0.1, class_sep=1.5, random_state=3)
     X = StandardScaler().fit_transform(X)
-    whole = WassersteinSVC().fit(X, y)
-    model = WassersteinSVC(random_state=0)
+    whole = WassersteinSVC(0.05, 5.0).fit(X, y)
+    model = WassersteinSVC(0.05, 5.0, random_state=0)
     for epoch in range(10):
         for rows in np.array_split(np.random.default_rng(epoch).permutation(len(y)), 10):
             model.partial_fit(container(X[rows]), y[rows], classes=[0, 1])
@@ -281,8 +281,9 @@ def test_blocks_lead_near_the_classifier_of_all_rows(container):
 def test_blocks_continue_from_a_fit(three_classes):
     X, y = three_classes
     model = WassersteinSVC().fit(X, y)
-    before = model.coef_.copy()
-    model.partial_fit(X[:50], y[:50])
+    before, automatic = model.coef_.copy(), (model.radius_, model.intercept_cost_)
+    model.partial_fit(X[:50], y[:50])  # of one class
+    assert (model.radius_, model.intercept_cost_) == automatic
     assert np.isnan(model.gap_).all() and model.coef_.shape == before.shape
     assert 0 < np.abs(model.coef_ - before).max() < 1.0
 
