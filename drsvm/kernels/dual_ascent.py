@@ -30,12 +30,20 @@ class Edge(NamedTuple):
     high: float
 
 
+class Flips(NamedTuple):
+    """What flips cost: numbers, or arrays with one entry per row."""
+
+    kappa: Any  # 0 where the label cannot be flipped
+    possible: Any  # False where it cannot
+
+
 class Intercept(NamedTuple):
     """The intercept b = a₀ w₀: w₀ is a weight outside the norm or, if it has a price, inside; without ridge."""
 
     unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
     damping: float  # θ₀ of the term around its centre
-    priced: bool
+    inverse: float  # 1/θ₀, 0 without an intercept
+    priced: Any  # True, or None if it is free: the compiler then removes the other branch
 
 
 class Multipliers(NamedTuple):

@@ -13,7 +13,7 @@ price is part of the norm: with A = λ₀/τ + Σκβ − ε, if the constraint 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
@@ -26,8 +26,6 @@ MOST_STEPS, ENOUGH = 20, 1e-5
 class RoundTerms(NamedTuple):
     """Parameters of the problem and of the terms around the centre."""
 
-    kappa: Any  # one number, or one per row; 0 where the label cannot be flipped
-    flips: Any  # False where it cannot
     radius: float
     centre: float  # λ₀
     stiffness: float  # 1/τ
@@ -42,7 +40,8 @@ class Answer(NamedTuple):
     scale: float  # w = scale · u
     level: float
     touching: bool  # whether the norm is λ
-    intercept_scale: float  # w₀ = intercept_scale · u₀
+    bias: float  # b
+    freedom: float  # derivative of b with respect to Σ (α_i − β_i) y_i, with λ fixed
 
 
 class RoundPlace(NamedTuple):
@@ -58,18 +57,23 @@ class RoundPlace(NamedTuple):
     answer: Answer  # the classifier
 
 
-@kernel(inner=True)
+@kernel(inner=True, forceinline=True)
 def _answer(square, cost, pull, terms, guess):
     """Return the best classifier for given sums, from a guess of λ."""
-    if terms.intercept.priced:
+    return _answer_for(terms.intercept.priced, square, cost, pull, terms, guess)
+
+
+@kernel(inner=True, forceinline=True)
+def _answer_for(priced, square, cost, pull, terms, guess):
+    if priced is not None:
         return _answer_inside(square, cost, pull, terms, guess)
-    length, free = math.sqrt(square), 1.0 / terms.intercept.damping
+    length, freedom = math.sqrt(square), terms.intercept.inverse
     budget = cost - terms.radius
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
-        return Answer(1.0 / terms.ridge, apart, False, free)
+        return Answer(1.0 / terms.ridge, apart, False, freedom * pull, freedom)
     level = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
-    return Answer(level / length if length > 0.0 else 0.0, level, True, free)
+    return Answer(level / length if length > 0.0 else 0.0, level, True, freedom * pull, freedom)
 
 
 @kernel(inner=True, fastmath=SCALAR)
@@ -78,12 +82,12 @@ def _answer_inside(square, cost, pull, terms, level):
 
     Newton's method is applied to a concave function that is nearly linear: with a good guess one step is enough.
     """
-    stiffness, ridge, damping = terms.stiffness, terms.ridge, terms.intercept.damping
+    stiffness, ridge, unit, damping = terms.stiffness, terms.ridge, terms.intercept.unit, terms.intercept.damping
     total, pull_square = terms.centre * stiffness + cost - terms.radius, pull * pull
     if total > 0.0 and square / (ridge * ridge) + (pull / damping) ** 2 <= (total / stiffness) ** 2:
-        return Answer(1.0 / ridge, total / stiffness, False, 1.0 / damping)
+        return Answer(1.0 / ridge, total / stiffness, False, unit / damping * pull, unit / damping * unit)
     if total <= 0.0 and square + pull_square <= total * total:
-        return Answer(0.0, 0.0, True, 0.0)
+        return Answer(0.0, 0.0, True, 0.0, 0.0)
     ridge += stiffness
     damping += stiffness
     one = two = 0.0
@@ -98,10 +102,10 @@ def _answer_inside(square, cost, pull, terms, level):
         one, two = one * (1.0 - step * ridge * one), two * (1.0 - step * damping * two)
         if abs(step) <= ENOUGH * level:
             break
-    return Answer(level * one, level, True, level * two)
+    return Answer(level * one, level, True, unit * level * two * pull, unit * level * two * unit)
 
 
-@kernel(inner=True)
+@kernel(inner=True, forceinline=True)
 def _shifted(place, edge, t, terms):
     """Return the place after a move, still with the old answer."""
     sign, along, row_square, square, cost, pull, kappa, answer = place
@@ -126,12 +130,11 @@ def _slope(start, edge, t, terms):
     answer = start.answer
     if t != 0.0:
         answer = _answer(place.square, place.cost, place.pull, terms, answer.level)
-    scale, level, touching, intercept_scale = answer
-    unit = terms.intercept.unit
-    margin = scale * place.along + place.sign * unit * intercept_scale * place.pull
+    scale, level, touching, bias, freedom = answer
+    margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * level)
     turn, cost = edge.hinge - edge.flip, place.kappa * edge.flip
-    curvature = unit * unit * intercept_scale * turn * turn
+    curvature = freedom * turn * turn
     if not touching:
         curvature += scale * place.row_square * turn * turn + cost * cost / terms.stiffness
     elif level > 0.0:
@@ -146,7 +149,7 @@ PLACES[RoundPlace] = _slope, _moved
 
 
 @kernel()
-def round_epoch(rows, squares, order, active, firm, multipliers, terms):
+def round_epoch(rows, squares, order, active, firm, multipliers, flips, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
     A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
@@ -164,11 +167,11 @@ def round_epoch(rows, squares, order, active, firm, multipliers, terms):
         i = order[position]
         first, last = bounds(indptr, width, i)
         weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
         along = signs[i] * dot(data, indices, first, last, u)
         place = RoundPlace(signs[i], along, squares[i], square, cost, pull, kappa, answer)
-        margins[i] = answer.scale * along + signs[i] * terms.intercept.unit * answer.intercept_scale * pull
-        missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, flips)
+        margins[i] = answer.scale * along + signs[i] * answer.bias
+        missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, can_flip)
         gap += missing
         near += weight * kappa * kappa if is_near else 0.0
         if firmness > firm:
@@ -176,7 +179,7 @@ def round_epoch(rows, squares, order, active, firm, multipliers, terms):
             order[position], order[active] = order[active], i
             continue
         if missing != 0.0:
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, flips, terms)
+            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
             square, cost, pull, answer = place.square, place.cost, place.pull, place.answer
             change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
             violation = max(violation, missing / weight)

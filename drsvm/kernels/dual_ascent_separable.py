@@ -27,8 +27,6 @@ class SeparableTerms(NamedTuple):
     inside: bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
     limit: float  # h
     ridge: float  # r
-    kappa: Any  # one number, or one per row; 0 where the label cannot be flipped
-    flips: Any  # False where it cannot
     stiffness: float  # 1/τ
     intercept: Intercept
     good_enough: float = 0.05  # a line search ends when the slope has fallen to this fraction
@@ -60,17 +58,21 @@ def _line(row, entries, shift, limit, inside):
     return (clipped, inner_square) if inside else (outside, square - inner_square)
 
 
-@kernel(inner=True)
+@kernel(inner=True, forceinline=True)
 def _intercept(pull, terms):
     """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i."""
-    unit, damping, priced = terms.intercept
+    return _intercept_for(terms.intercept.priced, pull, terms)
+
+
+@kernel(inner=True, forceinline=True)
+def _intercept_for(priced, pull, terms):
+    unit, damping, inverse, _ = terms.intercept
+    if priced is None:
+        return inverse * pull, inverse
     limit = terms.limit * damping / terms.ridge if terms.inside else terms.limit
     clipped = min(max(pull, -limit), limit)
-    value, moves = pull, True
-    if priced:
-        value = clipped if terms.inside else pull - clipped
-        moves = (pull == clipped) == terms.inside
-    return unit * value / damping, unit * unit / damping if moves else 0.0
+    value = clipped if terms.inside else pull - clipped
+    return unit * inverse * value, unit * inverse * unit if (pull == clipped) == terms.inside else 0.0
 
 
 @kernel(inner=True)
@@ -96,7 +98,7 @@ PLACES[SeparablePlace] = _slope, _moved
 
 
 @kernel(inner=True)
-def _epoch(rows, order, active, firm, multipliers, terms, row):
+def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
     data, indices, indptr, width, signs, weights = rows
     u, sums, hinge, flip, margins = multipliers
     level, pull = sums[0], sums[1]
@@ -107,10 +109,10 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
         i = order[position]
         first, last = bounds(indptr, width, i)
         sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
-        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
         clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
         margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, flips)
+        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, can_flip)
         gap += missing
         near += weight * kappa * kappa if is_near else 0.0
         if firmness > firm:
@@ -121,7 +123,7 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
             for k in range(first, last):
                 row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
             place = SeparablePlace(row, np.int64(last - first), 0.0, sign * pull, level, kappa)
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, flips, terms)
+            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
             change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
             violation = max(violation, missing / weight)
             if change != 0.0:
@@ -136,7 +138,7 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
 
 
 @kernel()
-def separable_epoch(rows, order, active, firm, multipliers, terms):
+def separable_epoch(rows, order, active, firm, multipliers, flips, terms):
     """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    return _epoch(rows, order, active, firm, multipliers, terms, row)
+    return _epoch(rows, order, active, firm, multipliers, flips, terms, row)

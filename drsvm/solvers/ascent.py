@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import NEAR, Intercept
+from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
@@ -58,7 +58,7 @@ class Ascent(ABC):
         self.columns = PricedColumns.of(problem, intercept=False)
         problem, start = self.columns.problem, None if start is None else self.columns.there(start)
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
-        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
+        self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
         self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
         self.rows = self.samples.rows._replace(importance=self.samples.weights)
         self.square = self.samples.mean_square
@@ -131,7 +131,7 @@ class Ascent(ABC):
     @property
     def flipped_cost(self) -> float:
         """Part of the radius spent on flips, Σκβ."""
-        return float(np.sum(self.kappa * self.flip))
+        return float(np.sum(self.flips.kappa * self.flip))
 
     @property
     def mass(self) -> float:
@@ -145,17 +145,18 @@ class Ascent(ABC):
     def _intercept(self, ridge: float) -> Intercept:
         """Return the terms of the intercept in an epoch."""
         freedom = max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
-        return Intercept(self.unit, self.unit**2 / freedom or 1.0, self.problem.prices_intercept)
+        damping = self.unit**2 / freedom or 1.0
+        inverse = 1.0 / damping if self.unit > 0.0 else 0.0
+        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
 
     def _pull_on_intercept(self, intercept: Intercept) -> float:
         """Return u₀ of the current multipliers and centre."""
         return self.unit * self.turn + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
 
-    def _settle_intercept(self, intercept: Intercept, pull: float, weight: float) -> None:
-        """Set b and Σ (α − β) y from u₀ and w₀ after an epoch."""
+    def _settle_intercept(self, intercept: Intercept, pull: float, b: float) -> None:
+        """Set b, and Σ (α − β) y from u₀, after an epoch."""
         if self.unit > 0.0:
-            self.turn = (pull - intercept.damping * self.b / self.unit) / self.unit
-            self.b = self.unit * weight
+            self.turn, self.b = (pull - intercept.damping * self.b / self.unit) / self.unit, b
 
     def _stiffness(self, natural: float) -> float:
         if self.level >= UNLIMITED:
@@ -172,7 +173,8 @@ class Ascent(ABC):
         problem, margins = self.problem, self.margins
         level, ridge = self._own_level, problem.l2 * euclidean(self.w) ** 2
         pulls = problem.sample_weight * margins
-        costs = np.where(self.flips, self.kappa * level, np.abs(margins) + 10.0)  # so that no scale makes them pay
+        kappa, possible = self.flips
+        costs = np.where(possible, kappa * level, np.abs(margins) + 10.0)  # so that no scale makes the others pay
         flips = (margins - costs, pulls - problem.sample_weight * costs)
 
         def slope_and_losses(scale):

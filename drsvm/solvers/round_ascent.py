@@ -18,13 +18,13 @@ class RoundAscent(Ascent):
         proximity = self._proximity(problem.l2 + natural, self.mass)
         intercept = self._intercept(problem.l2 + natural + proximity)
         scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
-        terms = RoundTerms(self.kappa, self.flips, *scalars, intercept)
+        terms = RoundTerms(*scalars, intercept)
         u = self.v + proximity * self.w
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
         answer, gap, violation = self._visit_rows(u, sums, terms)
         self.v = u - proximity * self.w
         self.w, self.level = answer.scale * u, answer.level
-        self._settle_intercept(intercept, float(sums[1]), answer.intercept_scale * float(sums[1]))
+        self._settle_intercept(intercept, float(sums[1]), answer.bias)
         return gap, violation
 
     def _visit_rows(self, u, sums, terms) -> tuple[Answer, float, float]:
@@ -36,6 +36,7 @@ class RoundAscent(Ascent):
             self.active,
             self.firm,
             Multipliers(u, sums, self.hinge, self.flip, self.margins),
+            self.flips,
             terms,
         )
         return answer, gap, violation

@@ -33,17 +33,18 @@ class SeparableAscent(Ascent):
         ridge = problem.l2 + proximity
         intercept, stiffness = self._intercept(ridge), self._stiffness(0.0)
         excess = max(self.flipped_cost - problem.radius, 0.0)
-        limit, flips = float(self._limit(ridge)), (self.kappa, self.flips)
-        terms = SeparableTerms(self.inside, limit, float(ridge), *flips, float(stiffness), intercept)
+        limit = float(self._limit(ridge))
+        terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
         u = self.v + proximity * self.w
         sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
         gap, violation = self._visit_rows(u, sums, terms)
         self.v = u - proximity * self.w
         pull = float(sums[1])
-        limit = self._new_limit(Pulls(np.abs(u), ridge, abs(pull) * intercept.priced, intercept.damping), stiffness)
+        pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
+        limit = self._new_limit(pulls, stiffness)
         self.w = self._weights(u, ridge, limit)
-        weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull / intercept.damping
-        self._settle_intercept(intercept, pull, float(weight))
+        weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull * intercept.inverse
+        self._settle_intercept(intercept, pull, self.unit * float(weight))
         self._settle_level(limit, stiffness)
         return gap, violation
 
@@ -57,7 +58,7 @@ class SeparableAscent(Ascent):
         """Update u, the sums and the multipliers; return the gap and the largest violation."""
         multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
         self.active, gap, self.near, violation = separable_epoch(
-            self.rows, self.order, self.active, self.firm, multipliers, terms
+            self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms
         )
         return gap, violation
 
