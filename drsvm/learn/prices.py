@@ -164,13 +164,6 @@ def _typical_row(X, weights, ball: Mapping[str, Any]) -> float:
 
 def refusal_of_blocks(estimator) -> str | None:
     """Return why `partial_fit` cannot use the prices of an estimator, with the remedy, or None if it can."""
-    if isinstance(estimator.flip_cost, Mapping):
-        return f"partial_fit supports one flip cost only, got flip_cost={estimator.flip_cost!r}: use a number, or fit."
-    if estimator.fit_intercept and intercept_cost_or_auto(estimator.intercept_cost) != math.inf:
-        return (
-            f"intercept_cost={estimator.intercept_cost!r} is the price of the intercept at the centre of all rows, "
-            "which partial_fit does not know: use intercept_cost=inf, or fit."
-        )
     if feature_costs(estimator) is not None:
         return (
             "partial_fit does not support feature_cost: multiply the columns by their prices instead, which is the "
