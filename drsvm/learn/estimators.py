@@ -256,7 +256,9 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         if not automatic:
             self.radius_ = problems[0].radius
             return problems
-        self.radius_ = one_vs_rest.least_over_problems(problems, auto_radius, time.share(PILOT_PARTS), counts=counts)
+        # No share of the time, because the fit may then take its first step even if no time is left.
+        pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
+        self.radius_ = one_vs_rest.least_over_problems(problems, auto_radius, pilot, counts=counts)
         return [problem.replace(radius=self.radius_) for problem in problems]
 
     def _radius_is_automatic(self) -> bool:

@@ -36,6 +36,9 @@ SHARE_OF_LARGEST = 0.5
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and its proven gap."""
 
+ROUNDING = 1e-13
+"""A variance below this fraction of the mean square is a rounding error."""
+
 _TYPICAL_NORM = {
     1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
     2: lambda deviations: math.sqrt(deviations @ deviations),
@@ -65,7 +68,7 @@ def auto_radius(
         `sample_weight` as counts, as is usual in scikit-learn.
     max_time : float, optional
         Time limit for all solutions together in seconds. If there is no time for the pilot solution, F is computed over
-        all rows, which makes it larger.
+        all rows, which makes it larger; if there is none for `radius_max`, the radius is not limited by it.
     n_threads : int, optional
         Threads for the solutions.
 
@@ -80,9 +83,10 @@ def auto_radius(
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
-    if costly and is_useful(problem, radius / SHARE_OF_LARGEST, **limits):
+    if costly and (time.over or is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
         return radius
-    return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    largest = radius_max(problem, **limits)
+    return radius if costly and time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
 def _share_of_chance(problem: Problem) -> float:
@@ -106,7 +110,8 @@ def chance_radius(
     if pilot.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
-    return chance_pull(problem, active, counts) if active.any() else of_all
+    of_active = chance_pull(problem, active, counts) if active.any() else 0.0
+    return of_active or of_all  # 0 also if only one row is active, or equal ones
 
 
 def chance_pull(problem: Problem, active, counts=None) -> float:
@@ -123,7 +128,8 @@ def chance_pull(problem: Problem, active, counts=None) -> float:
         squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances_of_labels[block]
     variances = squares
     if problem.fit_intercept:
-        variances = np.maximum(squares - sums**2 / variances_of_labels.sum(), 0.0)
+        variances = squares - sums**2 / variances_of_labels.sum()
+        variances[variances <= ROUNDING * squares] = 0.0
     deviations = np.sqrt(variances)
     if problem.feature_cost is not None:
         finite = np.isfinite(problem.feature_cost)
