@@ -127,7 +127,9 @@ def test_a_constant_classifier_is_a_warning(two_classes):
     with pytest.warns(UserWarning, match="fitted classifier is constant") as caught:
         model = WassersteinSVC(radius=50.0).fit(X, y)
     assert not model.coef_.any()
-    advice = re.search(r"radius=50 is too large .* largest useful radius is ([0-9.]+); use half", str(caught[0].message))
+    advice = re.search(
+        r"radius=50 is too large .* largest useful radius is ([0-9.]+); use half", str(caught[0].message)
+    )
     problem = Problem(X, y, flip_cost=np.inf, fit_intercept=True, intercept_cost=model.intercept_cost_)
     assert advice is not None and float(advice[1]) == pytest.approx(radius_max(problem), rel=5e-3)
 
