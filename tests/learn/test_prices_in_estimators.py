@@ -17,11 +17,11 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from strategies import powers_of_ten
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.learn import prices
 from drsvm.persistence import load_model, save_model
-from strategies import powers_of_ten
 
 FILES = Path(__file__).parents[1] / "persistence" / "files"
 
