@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -15,8 +17,10 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from strategies import powers_of_ten
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
+from drsvm.learn import prices
 from drsvm.persistence import load_model, save_model
 
 FILES = Path(__file__).parents[1] / "persistence" / "files"
@@ -37,7 +41,8 @@ def frame(data):
 
 
 def model(**parameters):
-    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, **parameters})
+    """Return a classifier that has no prices but the given ones."""
+    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters})
 
 
 def same_classifier(one, other, atol=1e-5):
@@ -125,9 +130,9 @@ def test_flip_costs_are_routed_to_every_fold(data):
 
 def test_feature_costs(data, frame):
     X, y = data
-    prices = [1.0, 3.0, math.inf]
-    fitted = model(feature_cost=prices).fit(X, y)
-    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=prices))
+    costs = [1.0, 3.0, math.inf]
+    fitted = model(feature_cost=costs).fit(X, y)
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=costs))
     assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
     by_name = model(feature_cost={"height": 3.0, "income": math.inf}).fit(frame, y)
     same_classifier(by_name, fitted, atol=0)
@@ -179,6 +184,83 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
 
 
 # The intercept
+
+
+def at_centre(X, weights=None, **ball):
+    free = {"norm": 2, "fit_intercept": True, "feature_cost": None, "flip_cost": math.inf}
+    return prices.at_centre(X, weights, {**free, "intercept_cost": "auto", **ball})
+
+
+def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
+    X, y = data
+    assert WassersteinSVC().fit(X, y).intercept_cost_ == pytest.approx(1.0)  # standardised
+    assert at_centre(X).ball["intercept_cost"] == pytest.approx(1.0)
+    assert at_centre(X, norm=1).ball["intercept_cost"] == pytest.approx(math.sqrt(3.0))
+    assert at_centre(X, norm=math.inf).ball["intercept_cost"] == pytest.approx(1.0)
+    deviations = np.array([1.0, 2.0, 5.0])
+    assert at_centre(X * deviations).ball["intercept_cost"] == pytest.approx(math.sqrt(30.0 / 3.0))
+    priced = at_centre(X, feature_cost=deviations).ball["intercept_cost"]
+    assert priced == pytest.approx(math.sqrt(30.0 / 3.0))
+    trusted = at_centre(X, feature_cost=np.array([1.0, 2.0, math.inf])).ball["intercept_cost"]
+    assert trusted == pytest.approx(math.sqrt(5.0 / 2.0))
+    constant = np.c_[X, np.full(len(y), 9.0)]  # a column that cannot be of use
+    assert at_centre(constant).ball["intercept_cost"] == pytest.approx(1.0)
+    assert at_centre(constant, norm=1).ball["intercept_cost"] == pytest.approx(math.sqrt(3.0))
+    assert at_centre(np.ones((4, 2))).ball["intercept_cost"] == 1.0
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_the_automatic_price_of_sparse_rows_is_their_mean_norm(data, norm):
+    X, _ = data
+    X = np.where(X > 0.3, X, 0.0)
+    weights = np.linspace(1.0, 2.0, len(X))
+    costs = np.array([1.0, 3.0, math.inf])
+    found = at_centre(sparse.csr_array(X), weights, norm=norm)
+    assert found.centre is None and found.rows.shape == X.shape
+    expected = np.average(np.linalg.norm(X, norm, axis=1), weights=weights)
+    assert found.ball["intercept_cost"] == pytest.approx(expected)
+    found = at_centre(sparse.csr_array(X), weights, norm=norm, feature_cost=costs)
+    expected = np.average(np.linalg.norm(X * [1.0, 3.0, 0.0], norm, axis=1), weights=weights)
+    assert found.ball["intercept_cost"] == pytest.approx(expected)
+    assert at_centre(sparse.csr_array((3, 2)), norm=norm).ball["intercept_cost"] == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
+    X, _ = data
+    weights = np.linspace(1.0, 2.0, len(X))
+    X = np.asarray(X - np.average(X, axis=0, weights=weights), dtype=dtype)
+    for ball in ({"fit_intercept": False}, {"intercept_cost": math.inf}):
+        rows = X + 5.0
+        centred = at_centre(rows, weights, **ball)
+        assert centred.rows is rows and centred.centre is None and centred.ball["intercept_cost"] == math.inf
+    for cost in ("auto", 0.5):
+        if dtype is np.float64:
+            assert at_centre(X, weights, intercept_cost=cost).centre is None
+        centred = at_centre(X + 5.0, weights, intercept_cost=cost)
+        assert centred.rows.dtype == dtype and centred.centre == pytest.approx(5.0, abs=1e-6)
+        np.testing.assert_allclose(centred.rows, X, atol=2e-6)
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+@given(unit=powers_of_ten(), shift=st.floats(-20.0, 20.0))
+@settings(max_examples=15)
+def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
+    X, y = make_classification(60, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2)
+    here = WassersteinSVC(norm=norm, tol=1e-9).fit(X, y)
+    there = WassersteinSVC(norm=norm, tol=1e-9).fit(unit * (X + shift), y)
+    assert there.radius_ == pytest.approx(unit * here.radius_, rel=1e-6)
+    assert there.intercept_cost_ == pytest.approx(unit * here.intercept_cost_, rel=1e-6)
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-8)
+    np.testing.assert_allclose(unit * there.coef_, here.coef_, atol=2e-3)
+    np.testing.assert_array_equal(there.predict(unit * (X + shift)), here.predict(X))
+
+
+def test_words_other_than_auto_are_no_price(data):
+    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+        model(intercept_cost="free").fit(*data)
+    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+        WassersteinSVCCV(intercept_costs=("auto", "free")).fit(*data)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -339,16 +421,16 @@ def test_a_first_block_of_weight_0_is_an_error(data):
 
 
 @pytest.mark.parametrize(
-    ("prices", "message"),
+    ("given_prices", "message"),
     [
         ({"feature_cost": [1.0, 2.0, 1.0]}, "does not support feature_cost: multiply the columns by their prices"),
         ({"monotonic_cst": [1, 0, 0]}, "does not support monotonic_cst: use fit"),
     ],
 )
-def test_partial_fit_refuses_prices(data, prices, message):
+def test_partial_fit_refuses_prices(data, given_prices, message):
     X, y = data
     with pytest.raises(ValueError, match=message):
-        model(**prices).partial_fit(X, y, classes=["no", "yes"])
+        model(**given_prices).partial_fit(X, y, classes=["no", "yes"])
 
 
 def test_partial_fit_takes_prices_that_change_nothing(data):
@@ -362,10 +444,11 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 
 def test_cross_validation_with_prices(data, frame):
     _, y = data
-    prices = {"intercept_cost": 1.0, "feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
+    of_features = {"feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
     fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "class_weight": None, "cv": 3, "selection": "best"}
-    chosen = WassersteinSVCCV(**fixed, **prices).fit(frame + 10.0, y)
-    same = model(**{**prices, "radius": chosen.radius_}).fit(frame + 10.0, y)
+    chosen = WassersteinSVCCV(**fixed, **of_features, intercept_costs=1.0).fit(frame + 10.0, y)
+    assert chosen.intercept_cost_ == 1.0
+    same = model(**of_features, intercept_cost=1.0, radius=chosen.radius_).fit(frame + 10.0, y)
     same_classifier(chosen, same, atol=1e-4)
     with config_context(transform_output="default"):
         folds = cross_validate(same, frame + 10.0, y, cv=3, return_train_score=False)
@@ -386,23 +469,25 @@ def test_default_radii_with_prices(data):
 
 def test_parameters_survive_copies_and_files(data, frame, tmp_path):
     _, y = data
-    prices = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
-    fitted = model(**prices, intercept_cost=2.0).fit(frame, y)
+    costly = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
+    fitted = model(**costly, intercept_cost=2.0).fit(frame, y)
     assert clone(fitted).get_params() == fitted.get_params()
     save_model(fitted, tmp_path / "model.drsvm")
     for copy in (pickle.loads(pickle.dumps(fitted)), load_model(tmp_path / "model.drsvm")):
         assert copy.get_params() == fitted.get_params()
         np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
     changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
-    same_classifier(changed.fit(frame, y), WassersteinSVC(0.1, 10.0).fit(frame, y), atol=0)
+    same_classifier(changed.fit(frame, y), model().fit(frame, y), atol=0)
 
 
-@pytest.mark.parametrize("name", ["pipeline", "cross-validated"])
-def test_parameters_that_an_old_file_lacks_have_their_defaults(name):
+@pytest.mark.parametrize(
+    ("name", "intercept"), [("pipeline", "intercept_cost"), ("cross-validated", "intercept_costs")]
+)
+def test_parameters_that_an_old_file_lacks_are_those_it_was_trained_with(name, intercept):
     loaded = load_model(FILES / f"{name}-0.1.0.drsvm")
     last = loaded[-1] if hasattr(loaded, "steps") else loaded
     parameters = last.get_params()
-    assert parameters["intercept_cost"] == math.inf
+    assert parameters[intercept] == math.inf
     assert parameters["feature_cost"] is None and parameters["monotonic_cst"] is None
     assert clone(last).get_params() == parameters
 
