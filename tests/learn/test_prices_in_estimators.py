@@ -186,27 +186,28 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
 # The intercept
 
 
-def at_centre(X, weights=None, **ball):
-    free = {"norm": 2, "fit_intercept": True, "feature_cost": None, "flip_cost": math.inf}
-    return prices.at_centre(X, weights, {**free, "intercept_cost": "auto", **ball})
+def price_of_intercept(X, weights=None, **ball):
+    free = {"fit_intercept": True, "norm": 2, "feature_cost": None, "intercept_cost": "auto"}
+    return prices.with_intercept_cost({**free, **ball}, X, weights)["intercept_cost"]
 
 
 def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
     X, y = data
     assert WassersteinSVC().fit(X, y).intercept_cost_ == pytest.approx(1.0)  # standardised
-    assert at_centre(X).ball["intercept_cost"] == pytest.approx(1.0)
-    assert at_centre(X, norm=1).ball["intercept_cost"] == pytest.approx(math.sqrt(3.0))
-    assert at_centre(X, norm=math.inf).ball["intercept_cost"] == pytest.approx(1.0)
+    assert price_of_intercept(X) == pytest.approx(1.0)
+    assert price_of_intercept(X, norm=1) == pytest.approx(math.sqrt(3.0))
+    assert price_of_intercept(X, norm=math.inf) == pytest.approx(1.0)
     deviations = np.array([1.0, 2.0, 5.0])
-    assert at_centre(X * deviations).ball["intercept_cost"] == pytest.approx(math.sqrt(30.0 / 3.0))
-    priced = at_centre(X, feature_cost=deviations).ball["intercept_cost"]
-    assert priced == pytest.approx(math.sqrt(30.0 / 3.0))
-    trusted = at_centre(X, feature_cost=np.array([1.0, 2.0, math.inf])).ball["intercept_cost"]
+    assert price_of_intercept(X * deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
+    assert price_of_intercept(X, feature_cost=deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
+    trusted = price_of_intercept(X, feature_cost=np.array([1.0, 2.0, math.inf]))
     assert trusted == pytest.approx(math.sqrt(5.0 / 2.0))
     constant = np.c_[X, np.full(len(y), 9.0)]  # a column that cannot be of use
-    assert at_centre(constant).ball["intercept_cost"] == pytest.approx(1.0)
-    assert at_centre(constant, norm=1).ball["intercept_cost"] == pytest.approx(math.sqrt(3.0))
-    assert at_centre(np.ones((4, 2))).ball["intercept_cost"] == 1.0
+    assert price_of_intercept(constant) == pytest.approx(1.0)
+    assert price_of_intercept(constant, norm=1) == pytest.approx(math.sqrt(3.0))
+    assert price_of_intercept(np.ones((4, 2))) == 1.0
+    assert price_of_intercept(X, fit_intercept=False) == math.inf
+    assert price_of_intercept(X, intercept_cost=0.5) == 0.5
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
@@ -215,31 +216,34 @@ def test_the_automatic_price_of_sparse_rows_is_their_mean_norm(data, norm):
     X = np.where(X > 0.3, X, 0.0)
     weights = np.linspace(1.0, 2.0, len(X))
     costs = np.array([1.0, 3.0, math.inf])
-    found = at_centre(sparse.csr_array(X), weights, norm=norm)
-    assert found.centre is None and found.rows.shape == X.shape
     expected = np.average(np.linalg.norm(X, norm, axis=1), weights=weights)
-    assert found.ball["intercept_cost"] == pytest.approx(expected)
-    found = at_centre(sparse.csr_array(X), weights, norm=norm, feature_cost=costs)
+    assert price_of_intercept(sparse.csr_array(X), weights, norm=norm) == pytest.approx(expected)
     expected = np.average(np.linalg.norm(X * [1.0, 3.0, 0.0], norm, axis=1), weights=weights)
-    assert found.ball["intercept_cost"] == pytest.approx(expected)
-    assert at_centre(sparse.csr_array((3, 2)), norm=norm).ball["intercept_cost"] == 1.0
+    found = price_of_intercept(sparse.csr_array(X), weights, norm=norm, feature_cost=costs)
+    assert found == pytest.approx(expected)
+    assert price_of_intercept(sparse.csr_array((3, 2)), norm=norm) == 1.0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
-    X, _ = data
+    X, y = data
     weights = np.linspace(1.0, 2.0, len(X))
     X = np.asarray(X - np.average(X, axis=0, weights=weights), dtype=dtype)
-    for ball in ({"fit_intercept": False}, {"intercept_cost": math.inf}):
-        rows = X + 5.0
-        centred = at_centre(rows, weights, **ball)
-        assert centred.rows is rows and centred.centre is None and centred.ball["intercept_cost"] == math.inf
-    for cost in ("auto", 0.5):
-        if dtype is np.float64:
-            assert at_centre(X, weights, intercept_cost=cost).centre is None
-        centred = at_centre(X + 5.0, weights, intercept_cost=cost)
-        assert centred.rows.dtype == dtype and centred.centre == pytest.approx(5.0, abs=1e-6)
-        np.testing.assert_allclose(centred.rows, X, atol=2e-6)
+
+    def centred(rows, **parameters):
+        problem = Problem(rows, y, sample_weight=weights, **{"fit_intercept": True, **parameters})
+        return problem, prices.at_centre(problem)
+
+    for parameters in ({"fit_intercept": False, "intercept_cost": 1.0}, {"intercept_cost": math.inf}):
+        problem, found = centred(X + 5.0, **parameters)
+        assert found.problem is problem and found.offset is None
+    if dtype is np.float64:
+        assert centred(X, intercept_cost=0.5)[1].offset is None
+    _, found = centred(X + 5.0, intercept_cost=0.5)
+    assert found.problem.X.dtype == dtype and found.offset == pytest.approx(5.0, abs=1e-6)
+    np.testing.assert_allclose(found.problem.X, X, atol=2e-6)
+    _, found = centred(sparse.csr_array(X + 5.0), intercept_cost=0.5)
+    assert found.offset is None
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
@@ -301,8 +305,15 @@ def test_a_priced_intercept_of_sparse_rows_refers_to_the_origin(data):
     assert fitted.objective_ == pytest.approx(expected.objective, abs=2e-6)
 
 
-def test_more_classes_share_one_centre(three_classes):
+def test_every_class_has_its_own_centre(three_classes):
     X, y = three_classes
+    sides = np.where(y == y[0], 2.0, 1.0)
+    centre = np.average(X, axis=0, weights=sides)
+    problem = Problem(X - centre, y == y[0], sample_weight=sides, fit_intercept=True, intercept_cost=1.0)
+    fitted = model(intercept_cost=1.0).fit(X, y)
+    ball = {"radius": fitted.radius_, "flip_cost": fitted.flip_cost}
+    expected = solve(problem.replace(**ball)).objective
+    assert fitted.objective_[fitted.classes_ == y[0]] == pytest.approx(expected, abs=2e-6)
     here, moved = (model(intercept_cost=1.0).fit(rows, y) for rows in (X, X + 10.0))
     np.testing.assert_allclose(moved.objective_, here.objective_, atol=2e-6)
     np.testing.assert_array_equal(moved.predict(X + 10.0), here.predict(X))
