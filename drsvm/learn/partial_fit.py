@@ -1,5 +1,6 @@
 """`partial_fit`: a classifier from rows that arrive in blocks."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -78,14 +79,17 @@ class PartialFitMixin:
 
         if earlier is not None and ball["intercept_cost"] == "auto":
             ball = {**ball, "intercept_cost": self.intercept_cost_}
-        rows, centre, ball = prices.at_centre(X, weights, ball)
+        ball = prices.with_intercept_cost(ball, X, weights)
         self.intercept_cost_ = ball["intercept_cost"]
         if not self._radius_is_automatic():
             self.radius_ = check_number(self.radius, "radius")
         elif earlier is None:
-            self.radius_ = self._radius_of_block(rows, y, weights, counts, ball)
+            self.radius_ = self._radius_of_block(X, y, weights, counts, ball)
         parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
-        starts = self._starts(earlier, len(one_vs_rest.positive_labels(self.classes_)))
+        labels = one_vs_rest.positive_labels(self.classes_)
+        sides = [one_vs_rest.side_weights(y, label, self.classes_, weights) for label in labels]
+        centres = [None if ball["intercept_cost"] == math.inf else prices.centre_of(X, side) for side in sides]
+        starts = self._starts(earlier, [None] * len(labels))
         self._block_fits = [
             BlockFit(
                 self.n_features_in_,
@@ -95,7 +99,7 @@ class PartialFitMixin:
                 start=self._classifier_of(start),
                 centre=centre,
             )
-            for start in starts
+            for start, centre in zip(starts, centres, strict=True)
         ]
 
     def _radius_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> float:
@@ -107,7 +111,8 @@ class PartialFitMixin:
                 "only: start with a block that has rows of other classes too, or use a number."
             )
         one_vs_rest.check_that_every_class_counts(y, present, weights)
-        problems = one_vs_rest.binary_problems(X, y, present, weights, radius=0.0, **ball)
+        problems = one_vs_rest.binary_problems(X, y, present, weights, **ball)
+        problems = [prices.at_centre(problem).problem for problem in problems]
         return min(one_vs_rest.for_each(problems, auto_radius, TimeLimit.of(self.max_time), counts=counts))
 
     def _classifier_of(self: Any, start):

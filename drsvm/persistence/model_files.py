@@ -12,6 +12,7 @@ Format 1, written by version 0.1.0, names the modules that defined the classes t
 
 import copy
 import hashlib
+import math
 import os
 import tempfile
 import zlib
@@ -40,6 +41,10 @@ NO_ARCHIVE = (
     *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
 )
 """Exceptions that zipfile, json and skops raise for malformed files."""
+
+
+BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
+"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
 
 class ModelFileError(ValueError):
@@ -274,9 +279,9 @@ def _checked_content(path: Path, content) -> SavedModel:
 
 
 def _add_missing_parameters(classifier) -> None:
-    """Give parameters their defaults if they were added after the version that wrote the file."""
+    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
     for name, parameter in signature(type(classifier)).parameters.items():
-        vars(classifier).setdefault(name, parameter.default)
+        vars(classifier).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
 
 
 def _is_complete(result) -> bool:

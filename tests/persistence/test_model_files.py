@@ -125,7 +125,7 @@ def test_sparse_weights_and_models_of_partial_fit(file):
     model = WassersteinSVC().fit(X, y).sparsify()
     save_model(model, file)
     np.testing.assert_array_equal(load_model(file).decision_function(X), model.decision_function(X))
-    model = WassersteinSVC(radius=0.1).partial_fit(X, y, classes=np.unique(y))
+    model = WassersteinSVC(radius=0.1, intercept_cost=np.inf).partial_fit(X, y, classes=np.unique(y))
     save_model(model, file)
     loaded = load_model(file)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
@@ -167,21 +167,27 @@ def iris(n_classes):
     return X[kept], y[kept]
 
 
+def trained_with(model):
+    """Return the parameters of the final fit of an estimator of version 0.1.0."""
+    if isinstance(model, WassersteinSVC):
+        return model.get_params()
+    assert model.intercept_costs == np.inf
+    return {**model.best_params_, "intercept_cost": model.intercept_costs, "tol": model.tol}
+
+
 @pytest.mark.parametrize(
-    ("name", "n_classes", "note", "model"),
-    [
-        ("pipeline", 3, "three classes", make_pipeline(StandardScaler(), WassersteinSVC(radius=0.05))),
-        ("cross-validated", 2, "two classes", WassersteinSVCCV(radii=[0.1, 0.01])),
-    ],
+    ("name", "n_classes", "note", "steps"),
+    [("pipeline", 3, "three classes", [StandardScaler()]), ("cross-validated", 2, "two classes", [])],
 )
-def test_models_of_version_0_1_0(file, name, n_classes, note, model):
+def test_models_of_version_0_1_0(file, name, n_classes, note, steps):
     X, y = iris(n_classes)
-    fitted = model.fit(X, y)
     content = (FILES / f"{name}-0.1.0.drsvm").read_bytes()
     assert content.startswith(MAGIC + b"1 ") and '"drsvm.result"' in schema_in(content)
     file.write_bytes(content)
     loaded = load_model(file)
     assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
+    parameters = trained_with(loaded[-1] if steps else loaded)
+    fitted = make_pipeline(*steps, WassersteinSVC(**parameters)).fit(X, y)
     np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
     save_model(loaded, file)  # in the current format
