@@ -1,9 +1,11 @@
 """The CPU engine: every thread has its share of the rows, and makes one compiled call per pass."""
 
 import math
+import operator
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
@@ -72,18 +74,21 @@ class _Rates:
         self.bins[:] = 0.0
         return self
 
-    def add(self, other: "_Rates") -> None:
-        np.minimum(self.smallest_change, other.smallest_change, out=self.smallest_change)
-        self.bins += other.bins
+    def __add__(self, other: "_Rates") -> "_Rates":
+        both = _Rates()
+        np.minimum(self.smallest_change, other.smallest_change, out=both.smallest_change)
+        np.add(self.bins, other.bins, out=both.bins)
+        return both
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        rates = -self.smallest_change
-        for k, behind in enumerate(np.cumsum(self.bins, axis=1)):
-            steps = np.searchsorted(behind, share, side="right")  # the first bin that must not be left behind
-            if steps > 0:
-                rates[k] = min(rates[k], BINS / steps)
-        return float(rates[0]), float(rates[1])
+        rates = (-self.smallest_change).tolist()
+        for k, rate in enumerate(rates):
+            if rate > 1.0:
+                behind = self.bins[k].cumsum()
+                steps = behind.searchsorted(share, side="right")  # the first bin that must not be left behind
+                rates[k] = min(rate, BINS / steps) if steps > 0 else rate
+        return rates[0], rates[1]
 
 
 @dataclass
@@ -103,6 +108,19 @@ class _Thread:
         return self.totals[:n_sums]
 
 
+def _added(parts: list[Any]) -> Any:
+    """Add the results of the threads, in the order of the rows."""
+    return reduce(operator.add, parts)
+
+
+def _sums(parts: list[tuple[float, ...]]) -> list[float]:
+    """Add several numbers of each thread, in the order of the rows."""
+    return [sum(values) for values in zip(*parts, strict=True)]
+
+
+_NO_CORRECTION = np.empty((0, 3, TILE))
+
+
 class CpuEngine(Engine):
     """Threads over shares of the rows; the cut depends on their number only, so that results can be repeated."""
 
@@ -118,7 +136,7 @@ class CpuEngine(Engine):
         flips, kappa = _flips(problem)
         self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
         self._state = np.empty((math.ceil(n / TILE), 6, TILE))
-        self._corrections: list[Any] = [np.empty((len(self._state), 3, TILE)), None]  # the one in use and a spare
+        self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare
         self._spare_step: Any = None
         cuts = self._cut()
@@ -172,9 +190,9 @@ class CpuEngine(Engine):
 
         numpy's warnings are set per thread; they are off here, and the caller handles overflow in the sums.
         """
-        work = np.errstate(all="ignore")(work)
         if self._pool is None:
             return [work(0)]
+        work = np.errstate(all="ignore")(work)
         waiting = [self._pool.submit(work, k) for k in range(1, self.n_threads)]
         return [work(0), *(future.result() for future in waiting)]
 
@@ -201,13 +219,10 @@ class CpuEngine(Engine):
         return lambda k: self._threads[k].cleared(n_sums)
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
-        return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
+        return _added([thread.totals[:n_sums] for thread in self._threads]).copy()
 
     def _tolerated_rates(self, left_behind: float) -> tuple[float, float]:
-        total = _Rates()
-        for thread in self._threads:
-            total.add(thread.rates)
-        return total.tolerating(left_behind)
+        return _added([thread.rates for thread in self._threads]).tolerating(left_behind)
 
     def center(self, point, level: float, mu: float) -> None:
         self._over_rows(passes.center, point, level, mu)
@@ -231,7 +246,7 @@ class CpuEngine(Engine):
             self._matrices.end(k, thread.share)
             return sums
 
-        square, linear, products = np.sum(self._in_threads(work), axis=0).tolist()
+        square, linear, products = _sums(self._in_threads(work))
         totals = self._sum_of_totals(n_sums)
         formed = self._matrices.result(self._in_threads)
         gram, of_rows = (formed, None) if self.wide is None else (None, formed)
@@ -239,6 +254,7 @@ class CpuEngine(Engine):
         return products, Curvature(gram, totals[0], square, totals[1], linear, border, of_rows)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+        self._keep_corrections(0)
         rates = [thread.rates.clear() for thread in self._threads]
         found = self._over_rows(
             passes.predict,
@@ -249,7 +265,7 @@ class CpuEngine(Engine):
             lambda k: rates[k].smallest_change,
             lambda k: rates[k].bins,
         )
-        slack, multiplier, both, corrected, targeted = np.sum(found, axis=0).tolist()
+        slack, multiplier, both, corrected, targeted = _sums(found)
         correction, target = self._sum_of_totals(2)
         return Prediction(
             *self._tolerated_rates(left_behind), slack, multiplier, both, correction, corrected, target, targeted
@@ -270,8 +286,7 @@ class CpuEngine(Engine):
         return self._tolerated_rates(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        if self._corrections[1] is None:
-            self._corrections[1] = np.empty_like(self._corrections[0])
+        self._keep_corrections(1)
         old, new = (self._of_rows(correction) for correction in self._corrections)
         step = self._step._replace(primal=primal, dual=dual)
         levels = self._over_rows(passes.recorrect, old, step, new, self._totals(2))
@@ -296,9 +311,9 @@ class CpuEngine(Engine):
     def _dual_sums(self, step: Step | None) -> tuple[float, DualSums]:
         correction = self._of_rows(self._corrections[0])
         found = self._over_rows(passes.dual_sums, correction, step, self._totals(2))
-        sums = np.sum(found, axis=0)
+        *sums, products = _sums(found)
         rows = self._sum_of_totals(2)[:, : self.n_features].T
-        return float(sums[4]), DualSums(rows, sums[:2], sums[2:4])
+        return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
         rates = self._over_rows(passes.restoring_rate, direction, level_change)
@@ -308,8 +323,16 @@ class CpuEngine(Engine):
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         return self._fetch(lambda thread, *out: passes.multipliers(thread[0], *out))
 
+    def _keep_corrections(self, which: int) -> None:
+        if len(self._corrections[which]) == 0:
+            self._corrections[which] = np.empty((len(self._state), 3, TILE))
+
     def _fetch(self, write: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β, which a function writes for the rows of a thread."""
+        """Return α and β, which a function writes for the rows of a thread.
+
+        They are wanted between two iterations, for a certificate that needs memory of its own.
+        """
+        self._corrections = [_NO_CORRECTION] * 2
         alpha, beta = np.empty((2, self.rows.X.shape[0]))
 
         def work(k):

@@ -218,6 +218,9 @@ def check_labels(y, n: int):
         raise TypeError("y must not be complex.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
+    two = _two_numbers(labels)
+    if two is not None:
+        return two
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
@@ -233,6 +236,17 @@ def check_labels(y, n: int):
         )
         raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
     return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
+
+
+def _two_numbers(labels):
+    """Return what `check_labels` returns if the labels are two numbers, without sorting them; None otherwise."""
+    if labels.dtype.kind not in "fiub" or len(labels) == 0:
+        return None
+    low, high = labels.min(), labels.max()
+    positive = labels == high
+    if low == high or not (positive | (labels == low)).all():
+        return None
+    return np.array([low, high]), np.where(positive, 1.0, -1.0)
 
 
 def check_weights(sample_weight, n: int):
