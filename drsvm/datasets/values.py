@@ -119,17 +119,22 @@ def parser_of(style: str) -> Callable[[str], float | None]:
 
 def level_of(value: Any, missing: frozenset[str] = MISSING) -> str | None:
     """Return the category of a cell as text, or None if it is empty: 1, 1.0 and "1" are the same category."""
-    if value is None or value != value:  # NaN and NaT
-        return None
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    text = str(value).strip()
+    text = "" if is_empty(value) else str(value).strip()
     if text in missing:
         return None
     number = as_number(text)
     if number is None or not abs(number) < EXACT:
         return text.lower() if text.lower() in TRUTH_WORDS[0] else text
-    return str(int(number)) if number.is_integer() else repr(number)
+    text = str(int(number)) if number.is_integer() else repr(number)
+    return None if text in missing else text
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether a cell of a data frame is None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # comparisons with pandas.NA are neither true nor false
+        return True
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
@@ -160,8 +165,7 @@ def coded(column: Any) -> Coded:
         return Coded(encoded.dictionary.to_pylist(), codes.astype(np.intp))
     places: dict[Any, int] = {}
     cells = np.asarray(column, dtype=object)
-    empty = cells != cells  # NaN and NaT, each of which would count as another value
-    known = [-1 if none or cell is None else places.setdefault(cell, len(places)) for cell, none in zip(cells, empty)]  # noqa: B905
+    known = [-1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells]
     return Coded(list(places), np.array(known, dtype=np.intp))
 
 
@@ -197,10 +201,12 @@ def _typed(column: Any) -> np.ndarray | None:
 
 def _number(value: Any, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
     """Return the number of a cell, NaN if it is empty, None if it is something else."""
+    if is_empty(value):
+        return np.nan
     if isinstance(value, date):
         return _days(value)
     text = str(value).strip()
-    return np.nan if value is None or text in missing else parse(text)
+    return np.nan if text in missing or level_of(text, missing) is None else parse(text)
 
 
 def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:

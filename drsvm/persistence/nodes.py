@@ -20,6 +20,9 @@ from drsvm.persistence.names import FUNCTION_HOMES, PLAIN_TYPES, PUBLIC_HOMES, n
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
 
+RESERVED = ("__class__", "__module__", "__loader__")
+"""The keys that make a dict in the archive a node."""
+
 CONSTRUCTED = {"BSpline": ("t", "c", "k", "extrapolate", "axis")}
 """Classes that are built by calling them, with these attributes as arguments: their other attributes are functions."""
 
@@ -102,7 +105,7 @@ class Writer:
     def _dict(self, value: dict) -> Any:
         if type(value) is not dict:
             return self._foreign(type(value))
-        if all(type(key) is str for key in value):
+        if all(type(key) is str and key not in RESERVED for key in value):
             return _node("builtins", "dict", "DictNode", {key: self.node(each) for key, each in value.items()})
         pairs = [[self.node(key), self.node(each)] for key, each in value.items()]
         return _node("builtins", "dict", "PairsNode", pairs)

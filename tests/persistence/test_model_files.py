@@ -294,6 +294,73 @@ def test_an_allowed_type_built_in_another_way_is_rejected(refusal):
     assert "builtins.str (FunctionNode)" in refusal(with_checksum(archive))
 
 
+def node(name, loader, content=None, home="builtins"):
+    return {"__module__": home, "__class__": name, "__loader__": loader, "content": content}
+
+
+HOSTILE = {
+    "a function as an object": node("f_classif", "ObjectNode", {}, "sklearn.feature_selection"),
+    "an estimator as a function": node("Pipeline", "FunctionNode", None, "sklearn.pipeline"),
+    "an estimator as a type": node("FunctionTransformer", "TypeNode", None, "sklearn.preprocessing"),
+    "a function outside the list": node("system", "FunctionNode", None, "os"),
+    "an attribute of a module in the list": node("savetxt", "FunctionNode", None, "numpy"),
+    "a dotted name": node("lib.format.os.system", "FunctionNode", None, "numpy"),
+    "an unknown kind of node": node("dict", "CallNode", {}),
+    "a subclass by its defining module": node(
+        "ColumnTransformer", "ObjectNode", {}, "sklearn.compose._column_transformer"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_a_node_may_not_name(refusal, kind):
+    model = {"model": HOSTILE[kind], "metadata": node("dict", "DictNode", {})}
+    message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
+    assert "rejected" in message and HOSTILE[kind]["__class__"] in message
+
+
+MALFORMED = {
+    "attributes that are no dict": node(
+        "StandardScaler", "ObjectNode", node("list", "ListNode", []), "sklearn.preprocessing"
+    ),
+    "a cache folder": node("Pipeline", "ObjectNode", node("dict", "DictNode", {"memory": "/tmp"}), "sklearn.pipeline"),
+    "a slice of objects": node("slice", "SliceNode", [node("list", "ListNode", []), None, None]),
+    "keys of another type": {
+        **node("dict", "DictNode", {"a": 1}),
+        "key_types": node("list", "ListNode", [node("list", "TypeNode")]),
+    },
+    "a list in a text": node("str", "JsonNode", "[1, 2]"),
+    "a bare list": [1, 2],
+    "an array that is not there": {
+        **node("ndarray", "NdArrayNode", None, "numpy"),
+        "type": "numpy",
+        "file": "7.npy",
+        "__id__": 7,
+    },
+    "a huge array of nothing": {**node("ndarray", "ObjectArrayNode", [], "numpy"), "shape": [1 << 40]},
+    "a type of objects": node("dtype", "DTypeNode", "no such type", "numpy"),
+    "a spline without parts": node("BSpline", "ObjectNode", node("dict", "DictNode", {"t": 1}), "scipy.interpolate"),
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_malformed_nodes(refusal, kind):
+    model = {"model": MALFORMED[kind], "metadata": node("dict", "DictNode", {})}
+    message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
+    assert "not that of a drsvm model" in message
+
+
+def test_metadata_may_have_any_names(file):
+    metadata = {
+        "file": "people.csv",
+        "__class__": "x",
+        "content": {"type": "numpy"},
+        "numbers": {1: 0.5, 2: float("inf")},
+    }
+    save_model(WassersteinSVC().fit(*data()), file, metadata)
+    assert load_metadata(file) == {**metadata, "drsvm": drsvm.__version__}
+
+
 def test_no_code_of_a_rejected_file_runs(refusal, tmp_path):
     """A node that would call a function of a module whose import leaves a trace."""
     (tmp_path / "trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w')\ndef go(*args): pass\n")
