@@ -1,7 +1,7 @@
 """How long a user of the command line waits, in fresh processes.
 
-``drsvm fit`` and ``predict`` on a9a, on a table of a million rows and on one of 10,000 × 50; help, and an input error. The
-baseline is ``import sklearn, numba`` in a fresh process, which is unavoidable. Byte code and kernels are cached.
+``drsvm fit`` and ``predict`` on a9a, on a table of a million rows and on one of 10,000 × 50; help, and an input error.
+The baseline is ``import sklearn, numba`` in a fresh process, which is unavoidable. Byte code and kernels are cached.
 """
 
 import argparse
@@ -124,12 +124,12 @@ def write_report(options, times: dict[str, list[float]], compiled: int) -> None:
     limits = {name: (seconds, " above the imports") for name, seconds in LIMITS.items()}
     limits |= {name: (seconds, "") for name, seconds in TOTAL_LIMITS.items()}
     verdicts = [
-        f"- {name}: {short(spent[name])} s{what}; the limit is {limit} s: {'kept' if spent[name] <= limit else 'missed'}."
+        f"- {name}: {short(spent[name])} s{what}, limit {limit} s: {'kept' if spent[name] <= limit else 'missed'}."
         for name, (limit, what) in limits.items()
     ]
     sections = [
-        "a9a is 32,561 × 123, from xz-compressed svmlight text; the tables are CSV. A fit reads, standardises, solves to "
-        "a proven gap, scores and saves; the input error is a misspelt label column. Whole processes, medians of "
+        "a9a is 32,561 × 123, from xz-compressed svmlight text; the tables are CSV. A fit reads, standardises, solves "
+        "to a proven gap, scores and saves; the input error is a misspelt label column. Whole processes, medians of "
         f"{options.repeats} of each kind, taking turns.",
         table(["process", "seconds", "ratio", "above the imports", "processor seconds", "above the imports"], rows),
         "\n".join(verdicts),

@@ -38,6 +38,24 @@ def well_conditioned_instance(seed, n, d, **parameters):
     return Problem(X, y, **{"radius": 0.1, "flip_cost": 1.0, **parameters})
 
 
+def sparse_rows(seed, n=300, d=2000, nonzeros=15):
+    """Return unit rows with few nonzeros, more features than rows, and labels of a linear rule with some noise."""
+    rng = np.random.default_rng(seed)
+    columns = np.concatenate([np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)])
+    data = np.abs(rng.normal(size=n * nonzeros)) / math.sqrt(nonzeros)
+    X = sparse.csr_array((data, columns, np.arange(0, n * nonzeros + 1, nonzeros)), shape=(n, d))
+    y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1, -1)
+    return X, y
+
+
+def sparse_problem(n, d, nonzeros=1, **parameters):
+    """Return a problem of any size on rows of a few ones, made in no time."""
+    columns = (np.arange(n)[:, None] + np.arange(nonzeros) * (d // nonzeros)) % d
+    indptr = np.arange(0, n * nonzeros + 1, nonzeros)
+    X = sparse.csr_array((np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d))
+    return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
+
+
 def log_uniform_integer(rng, largest):
     return int(math.exp(rng.uniform(0.0, math.log(largest + 0.99))))
 

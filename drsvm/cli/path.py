@@ -51,7 +51,7 @@ def path(
     from drsvm.cli.plots import check_plot
     from drsvm.cli.prices import feature_prices, flip_cost_by_row
     from drsvm.cli.tables import save_outputs, show_table
-    from drsvm.learn.prices import at_centre
+    from drsvm.learn.prices import at_centre, with_intercept_cost
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
@@ -66,9 +66,10 @@ def path(
     prepared = work.prepared(parts, standardise=ball.standardise)
     settings |= feature_prices(parts, prepared)
     settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
-    X, centre, settings = at_centre(prepared.X, None, settings)
-    X_test = prepared.X_test if prepared.X_test is None or centre is None else prepared.X_test - centre
-    found = _solve(Problem(X, y, radius=0.0, **settings), grid, limits, screen)
+    X, X_test = prepared.X, prepared.X_test
+    centred = at_centre(Problem(X, y, radius=0.0, **with_intercept_cost(settings, X, None)))
+    found = _solve(centred.problem, grid, limits, screen)
+    found = replace(found, results=[centred.back(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:

@@ -1,8 +1,12 @@
-"""The per-sample part of an ADMM iteration, in one pass without temporaries."""
+"""The per-sample part of an ADMM iteration, in one pass without temporaries.
+
+The flip cost κ and `flip_level` = κλ (inf where a label cannot be flipped) are numbers or arrays over the rows.
+"""
 
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.entries import at
 
 
 @kernel(fastmath=FAST)
@@ -28,51 +32,53 @@ def _shares(slope, flip_level):
 
 
 @kernel(fastmath=FAST)
-def update_samples(decision, intercept, signs, weights, flip_level, rho, relaxation, split, slopes, coefficients):
+def update_samples(
+    decision, intercept, signs, weights, kappa, flip_level, rho, relaxation, split, slopes, coefficients
+):
     """Update the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
 
-    `decision` contains w·x_i. Returns an array: the loss at the margins m; Σ (α + β) and Σ β of the multipliers for g;
+    `decision` contains w·x_i. Returns an array: the loss at the margins m; Σ (α + β) and Σ κβ of the multipliers for g;
     the squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
     """
-    loss = mass = flipped = 0.0
+    loss = mass = cost = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
     for i in range(decision.size):
-        margin = signs[i] * (decision[i] + intercept)
+        margin, flip = signs[i] * (decision[i] + intercept), at(flip_level, i)
         old = split[i]
         v = relaxation * margin + (1.0 - relaxation) * old + slopes[i] / rho
-        new = nearest_split(v, 1.0 / rho, flip_level)
+        new = nearest_split(v, 1.0 / rho, flip)
         slope = min(max(rho * (v - new), -1.0), 1.0)
         split[i], slopes[i] = new, slope
         pi = weights[i]
         coefficients[0, i] = pi * signs[i] * new
         coefficients[1, i] = -pi * signs[i] * slope
-        loss += pi * max(1.0 - margin, 1.0 + margin - flip_level, 0.0)
-        alpha, beta = _shares(slope, flip_level)
+        loss += pi * max(1.0 - margin, 1.0 + margin - flip, 0.0)
+        alpha, beta = _shares(slope, flip)
         mass += pi * (alpha + beta)
-        flipped += pi * beta
+        cost += at(kappa, i) * pi * beta
         apart += pi * (margin - new) ** 2
         moved += pi * (new - old) ** 2
         margin_size += pi * margin**2
         split_size += pi * new**2
         slope_size += pi * slope**2
-    return np.array([loss, mass, flipped, apart, moved, margin_size, split_size, slope_size])
+    return np.array([loss, mass, cost, apart, moved, margin_size, split_size, slope_size])
 
 
 @kernel(fastmath=FAST)
-def masses(slopes, weights, flip_level):
-    """Return Σ (α + β) and Σ β of the multipliers for the slopes g."""
-    mass = flipped = 0.0
+def masses(slopes, weights, kappa, flip_level):
+    """Return Σ (α + β) and Σ κβ of the multipliers for the slopes g."""
+    mass = cost = 0.0
     for i in range(slopes.size):
-        alpha, beta = _shares(slopes[i], flip_level)
+        alpha, beta = _shares(slopes[i], at(flip_level, i))
         mass += weights[i] * (alpha + beta)
-        flipped += weights[i] * beta
-    return mass, flipped
+        cost += at(kappa, i) * weights[i] * beta
+    return mass, cost
 
 
 @kernel()
 def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
     """Add share · (α, β), the multipliers for the slopes g at the given κλ."""
     for i in range(slopes.size):
-        alpha, beta = _shares(slopes[i], flip_level)
+        alpha, beta = _shares(slopes[i], at(flip_level, i))
         hinge_dual[i] += share * weights[i] * alpha
         flip_dual[i] += share * weights[i] * beta

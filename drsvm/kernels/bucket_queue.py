@@ -324,6 +324,16 @@ def add_to_queue(data, indices, first, last, factor, queue):
 
 
 @kernel(inner=True)
+def stretch(queue, first, factor):
+    """Multiply the weights from `first` on by a factor of at least 1; growing weights may stay in their buckets."""
+    w, numbers = queue.w, queue.numbers
+    for j in range(first, w.size):
+        more = (factor - 1.0) * max(abs(w[j]) - numbers[OFFSET], 0.0)
+        w[j] = math.copysign(abs(w[j]) + more, w[j])
+        numbers[TOTAL] += numbers[SCALE] * more
+
+
+@kernel(inner=True)
 def measure_pending(queue):
     """Write the magnitudes of the pending weights; drop those that have become zero."""
     w, slot, _, _, pending, sizes, numbers, counts = queue

@@ -30,11 +30,19 @@ class Edge(NamedTuple):
     high: float
 
 
+class Intercept(NamedTuple):
+    """The intercept b = a₀ w₀: w₀ is a weight outside the norm or, if it has a price, inside; without ridge."""
+
+    unit: float  # a₀: the price, 1 if it is free, 0 without an intercept
+    damping: float  # θ₀ of the term around its centre
+    priced: bool
+
+
 class Multipliers(NamedTuple):
     """Sums and multipliers of a run; epochs update all of them."""
 
     u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
-    sums: np.ndarray  # two scalars, see the epochs
+    sums: np.ndarray  # two scalars: see the epochs, and the pull on the intercept u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
     hinge: np.ndarray
     flip: np.ndarray
     margins: np.ndarray  # at the last visit
@@ -92,13 +100,13 @@ def _landed(value, t, edge, most):
 
 
 @kernel(inner=True)
-def ascend(place, hinge, flip, weight, terms):
+def ascend(place, hinge, flip, weight, flips, terms):
     """Improve (α_i, β_i) along the edges of the triangle; return both and the new place."""
     edge = Edge(1.0, 0.0, -hinge, weight - hinge - flip)
     t = _climb(place, edge, terms)
     if t != 0.0:
         hinge, place = _landed(hinge, t, edge, weight - flip), moved(place, edge, t, terms)
-    if terms.kappa > 0.0:
+    if flips:
         edge = Edge(0.0, 1.0, -flip, weight - hinge - flip)
         t = _climb(place, edge, terms)
         if t != 0.0:
@@ -114,10 +122,10 @@ def ascend(place, hinge, flip, weight, terms):
 
 
 @kernel(inner=True)
-def judged(margin, level, weight, hinge, flip, kappa):
+def judged(margin, level, weight, hinge, flip, kappa, flips):
     """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
     loss = 1.0 - margin
-    flipped = 1.0 + margin - kappa * level if kappa > 0.0 else -math.inf
+    flipped = 1.0 + margin - kappa * level if flips else -math.inf
     best = max(loss, flipped, 0.0)
     missing = weight * best - hinge * loss
     if flip > 0.0:

@@ -1,31 +1,48 @@
 """Epochs of dual coordinate ascent for q = 2: one row's multipliers at a time, at the cost of its nonzeros.
 
-The objective includes the terms (θ/2)‖w − w₀‖² + (1/2τ)(λ − λ₀)² + (1/2f)(b − b₀)² around a centre (w₀, λ₀, b₀). For
-given multipliers, a few sums determine the best classifier: with u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ,
+The objective includes terms around a centre: θ/2 times the squared change of w, 1/2τ times that of λ, and θ₀/2 times
+that of the weight w₀ of the intercept. For given multipliers, a few sums determine the best classifier: with
+u = Σ (α_i − β_i) y_i x_i + θ (centre of w) and r = c + θ,
 
-    maximise over ‖w‖ ≤ λ    u·w − (r/2)‖w‖² + (κ Σβ − ε) λ − (1/2τ)(λ − λ₀)²
+    maximise over ‖w‖ ≤ λ    u·w − (r/2)‖w‖² + (Σκβ − ε) λ − (1/2τ)(λ − λ₀)²
 
-has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σβ, and b = b₀ + f Σ (α_i − β_i) y_i.
+has the solution w = s·u, where (s, λ) depends only on ‖u‖ and Σκβ; a free intercept has w₀ = u₀/θ₀. An intercept with a
+price is part of the norm: with A = λ₀/τ + Σκβ − ε, if the constraint is active, λ is the largest root of
+
+    ‖u‖²/((r + 1/τ) λ − A)² + u₀²/((θ₀ + 1/τ) λ − A)² = 1.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from drsvm.kernels.compiling import kernel
-from drsvm.kernels.dual_ascent import PLACES, ascend, judged
-from drsvm.kernels.entries import add_row, bounds, dot, square_of
+from drsvm.kernels.compiling import SCALAR, kernel
+from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
+from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
+
+MOST_STEPS, ENOUGH = 20, 1e-5
+"""Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
 
 
 class RoundTerms(NamedTuple):
     """Parameters of the problem and of the terms around the centre."""
 
-    kappa: float  # 0 if labels cannot be flipped
+    kappa: Any  # one number, or one per row; 0 where the label cannot be flipped
+    flips: Any  # False where it cannot
     radius: float
     centre: float  # λ₀
     stiffness: float  # 1/τ
     ridge: float  # r = c + θ
-    freedom: float  # f, 0 without intercept
+    intercept: Intercept
     good_enough: float = 0.01  # a line search ends when the slope has fallen to this fraction
+
+
+class Answer(NamedTuple):
+    """The best classifier for given sums."""
+
+    scale: float  # w = scale · u
+    level: float
+    touching: bool  # whether the norm is λ
+    intercept_scale: float  # w₀ = intercept_scale · u₀
 
 
 class RoundPlace(NamedTuple):
@@ -35,43 +52,90 @@ class RoundPlace(NamedTuple):
     along: float  # z·u
     row_square: float  # z·z
     square: float  # ‖u‖²
-    flipped: float  # Σ β
-    bias: float  # b
+    cost: float  # Σ κβ
+    pull: float  # u₀
+    kappa: float  # of the row
+    answer: Answer  # the classifier
 
 
 @kernel(inner=True)
-def _answer(square, flipped, terms):
-    """Return s, λ and whether ‖w‖ = λ."""
-    length = math.sqrt(square)
-    budget = terms.kappa * flipped - terms.radius
+def _answer(square, cost, pull, terms, guess):
+    """Return the best classifier for given sums, from a guess of λ."""
+    if terms.intercept.priced:
+        return _answer_inside(square, cost, pull, terms, guess)
+    length, free = math.sqrt(square), 1.0 / terms.intercept.damping
+    budget = cost - terms.radius
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
-        return 1.0 / terms.ridge, apart, False
+        return Answer(1.0 / terms.ridge, apart, False, free)
     level = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
-    return (level / length if length > 0.0 else 0.0), level, True
+    return Answer(level / length if length > 0.0 else 0.0, level, True, free)
+
+
+@kernel(inner=True, fastmath=SCALAR)
+def _answer_inside(square, cost, pull, terms, level):
+    """Return the answer with the intercept inside the norm, from a guess of λ.
+
+    Newton's method is applied to a concave function that is nearly linear: with a good guess one step is enough.
+    """
+    stiffness, ridge, damping = terms.stiffness, terms.ridge, terms.intercept.damping
+    total, pull_square = terms.centre * stiffness + cost - terms.radius, pull * pull
+    if total > 0.0 and square / (ridge * ridge) + (pull / damping) ** 2 <= (total / stiffness) ** 2:
+        return Answer(1.0 / ridge, total / stiffness, False, 1.0 / damping)
+    if total <= 0.0 and square + pull_square <= total * total:
+        return Answer(0.0, 0.0, True, 0.0)
+    ridge += stiffness
+    damping += stiffness
+    one = two = 0.0
+    for _ in range(MOST_STEPS):
+        if not (ridge * level > total and damping * level > total and level > 0.0):
+            level = max((total + math.sqrt(square)) / ridge, (total + abs(pull)) / damping)  # at most the root
+        one, two = 1.0 / (ridge * level - total), 1.0 / (damping * level - total)
+        first, second = square * one * one, pull_square * two * two
+        size = math.sqrt(first + second)
+        step = size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
+        level += step
+        one, two = one * (1.0 - step * ridge * one), two * (1.0 - step * damping * two)
+        if abs(step) <= ENOUGH * level:
+            break
+    return Answer(level * one, level, True, level * two)
 
 
 @kernel(inner=True)
-def _moved(place, edge, t, terms):
-    sign, along, row_square, square, flipped, bias = place
+def _shifted(place, edge, t, terms):
+    """Return the place after a move, still with the old answer."""
+    sign, along, row_square, square, cost, pull, kappa, answer = place
     change = t * (edge.hinge - edge.flip)
     square = max(square + change * (2.0 * along + change * row_square), 0.0)
-    bias += terms.freedom * sign * change
-    return RoundPlace(sign, along + change * row_square, row_square, square, flipped + edge.flip * t, bias)
+    pull += terms.intercept.unit * sign * change
+    cost += kappa * edge.flip * t
+    return RoundPlace(sign, along + change * row_square, row_square, square, cost, pull, kappa, answer)
+
+
+@kernel(inner=True)
+def _moved(start, edge, t, terms):
+    place = _shifted(start, edge, t, terms)
+    sign, along, row_square, square, cost, pull, kappa, before = place
+    answer = _answer(square, cost, pull, terms, before.level)
+    return RoundPlace(sign, along, row_square, square, cost, pull, kappa, answer)
 
 
 @kernel(inner=True)
 def _slope(start, edge, t, terms):
-    place = _moved(start, edge, t, terms)
-    scale, level, touching = _answer(place.square, place.flipped, terms)
-    margin = scale * place.along + place.sign * place.bias
-    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - terms.kappa * level)
-    turn, cost = edge.hinge - edge.flip, terms.kappa * edge.flip
-    curvature = terms.freedom * turn * turn
+    place = _shifted(start, edge, t, terms)
+    answer = start.answer
+    if t != 0.0:
+        answer = _answer(place.square, place.cost, place.pull, terms, answer.level)
+    scale, level, touching, intercept_scale = answer
+    unit = terms.intercept.unit
+    margin = scale * place.along + place.sign * unit * intercept_scale * place.pull
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * level)
+    turn, cost = edge.hinge - edge.flip, place.kappa * edge.flip
+    curvature = unit * unit * intercept_scale * turn * turn
     if not touching:
         curvature += scale * place.row_square * turn * turn + cost * cost / terms.stiffness
     elif level > 0.0:
-        towards = place.along / math.sqrt(place.square)
+        towards = place.along / math.sqrt(place.square) if place.square > 0.0 else 0.0
         across = max(place.row_square - towards * towards, 0.0)
         pull = towards * turn + cost
         curvature += scale * across * turn * turn + pull * pull / (terms.stiffness + terms.ridge)
@@ -86,38 +150,38 @@ def round_epoch(rows, squares, order, active, firm, multipliers, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
     A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
-    ones. `order` and the multipliers, with sums = [Σβ, b], are updated in place. Returns the number of active rows; s
-    and λ of the classifier w = s·u; and over the visited rows, each at its visit, the gap between losses and
-    multipliers, the weight near the flipping kink, and the largest violation.
+    ones. `order` and the multipliers, with sums = [Σκβ, u₀], are updated in place. Returns the number of active rows;
+    the answer for the final sums; and over the visited rows, each at its visit, the gap between losses and multipliers,
+    Σ πκ² of those near the flipping kink, and the largest violation.
     """
     data, indices, indptr, width, signs, weights = rows
     u, sums, hinge, flip, margins = multipliers
-    square, flipped, bias = square_of(u), sums[0], sums[1]
-    scale, level, _ = _answer(square, flipped, terms)
+    square, cost, pull = square_of(u), sums[0], sums[1]
+    answer = _answer(square, cost, pull, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         first, last = bounds(indptr, width, i)
         weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
-        place = RoundPlace(signs[i], signs[i] * dot(data, indices, first, last, u), squares[i], square, flipped, bias)
-        margins[i] = scale * place.along + place.sign * bias
-        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, terms.kappa)
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
+        along = signs[i] * dot(data, indices, first, last, u)
+        place = RoundPlace(signs[i], along, squares[i], square, cost, pull, kappa, answer)
+        margins[i] = answer.scale * along + signs[i] * terms.intercept.unit * answer.intercept_scale * pull
+        missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, flips)
         gap += missing
-        near += weight if is_near else 0.0
+        near += weight * kappa * kappa if is_near else 0.0
         if firmness > firm:
             active -= 1
             order[position], order[active] = order[active], i
             continue
         if missing != 0.0:
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, terms)
-            square, flipped, bias = place.square, place.flipped, place.bias
+            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, flips, terms)
+            square, cost, pull, answer = place.square, place.cost, place.pull, place.answer
             change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
             violation = max(violation, missing / weight)
             if change != 0.0:
                 add_row(data, indices, first, last, change * place.sign, u)
-            if change != 0.0 or flip[i] != old_flip:
-                scale, level, _ = _answer(square, flipped, terms)
         position += 1
-    sums[0], sums[1] = flipped, bias
-    return active, scale, level, gap, near, violation
+    sums[0], sums[1] = cost, pull
+    return active, answer, gap, near, violation

@@ -1,12 +1,13 @@
 """Epochs of dual coordinate ascent for q = 1 and q = ∞, where sums determine the weights feature by feature.
 
-As in `dual_ascent_round.py`, the objective includes terms around a centre: (θ/2)‖w − w₀‖² and (1/2f)(b − b₀)². With
-u = Σ (α_i − β_i) y_i x_i + θ w₀ and r = c + θ, and with h fixed during an epoch,
+As in `dual_ascent_round.py`, the objective includes terms around a centre, with the factor θ for the weights and θ₀ for
+that of the intercept. With u = Σ (α_i − β_i) y_i x_i + θ (centre of w) and r = c + θ, and with h fixed during an epoch,
 
     q = 1    w = (u − clip(u, ±h)) / r    h: the price of a unit of ‖w‖₁
     q = ∞    w = clip(u, ±h) / r          h/r: the limit λ of every weight
 
-λ changes with the flips of the epoch: λ = λ₀ + κ (Σβ − Σβ₀) τ.
+An intercept with a price has w₀ = (u₀ − clip(u₀, ±h)) / θ₀ or w₀ = clip(u₀/θ₀, ±h/r), a free one w₀ = u₀/θ₀.
+λ changes with the flips of the epoch: λ = λ₀ + τ Σ κ (β − β₀).
 """
 
 from typing import Any, NamedTuple
@@ -14,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.dual_ascent import PLACES, ascend, judged
-from drsvm.kernels.entries import bounds, clipped_dots, column, longest_row
+from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
+from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
 
 NO_OFFSET = np.uint64(0)
 
@@ -26,9 +27,10 @@ class SeparableTerms(NamedTuple):
     inside: bool  # whether w is the part of u inside the limits (q = ∞) or outside (q = 1)
     limit: float  # h
     ridge: float  # r
-    kappa: float  # 0 if labels cannot be flipped
+    kappa: Any  # one number, or one per row; 0 where the label cannot be flipped
+    flips: Any  # False where it cannot
     stiffness: float  # 1/τ
-    freedom: float  # f, 0 without intercept
+    intercept: Intercept
     good_enough: float = 0.05  # a line search ends when the slope has fallen to this fraction
 
 
@@ -38,8 +40,9 @@ class SeparablePlace(NamedTuple):
     row: np.ndarray  # u and z at the entries of the row
     entries: Any
     shift: float  # multiple of z that was added to u
-    bias: float  # y_i b
+    pull: float  # y_i u₀
     level: float
+    kappa: float  # of the row
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -58,22 +61,35 @@ def _line(row, entries, shift, limit, inside):
 
 
 @kernel(inner=True)
+def _intercept(pull, terms):
+    """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i."""
+    unit, damping, priced = terms.intercept
+    limit = terms.limit * damping / terms.ridge if terms.inside else terms.limit
+    clipped = min(max(pull, -limit), limit)
+    value, moves = pull, True
+    if priced:
+        value = clipped if terms.inside else pull - clipped
+        moves = (pull == clipped) == terms.inside
+    return unit * value / damping, unit * unit / damping if moves else 0.0
+
+
+@kernel(inner=True)
 def _moved(place, edge, t, terms):
     turn = edge.hinge - edge.flip
-    level = place.level + terms.kappa * edge.flip * t / terms.stiffness
-    return SeparablePlace(
-        place.row, place.entries, place.shift + turn * t, place.bias + terms.freedom * turn * t, level
-    )
+    pull = place.pull + terms.intercept.unit * turn * t
+    level = place.level + place.kappa * edge.flip * t / terms.stiffness
+    return SeparablePlace(place.row, place.entries, place.shift + turn * t, pull, level, place.kappa)
 
 
 @kernel(inner=True)
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
     product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
-    margin = product / terms.ridge + place.bias
-    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - terms.kappa * place.level)
-    turn, cost = edge.hinge - edge.flip, terms.kappa * edge.flip
-    return slope, (square / terms.ridge + terms.freedom) * turn * turn + cost * cost / terms.stiffness
+    b, freedom = _intercept(place.pull, terms)
+    margin = product / terms.ridge + b
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.level)
+    turn, cost = edge.hinge - edge.flip, place.kappa * edge.flip
+    return slope, (square / terms.ridge + freedom) * turn * turn + cost * cost / terms.stiffness
 
 
 PLACES[SeparablePlace] = _slope, _moved
@@ -83,18 +99,20 @@ PLACES[SeparablePlace] = _slope, _moved
 def _epoch(rows, order, active, firm, multipliers, terms, row):
     data, indices, indptr, width, signs, weights = rows
     u, sums, hinge, flip, margins = multipliers
-    level, b = sums[0], sums[1]
+    level, pull = sums[0], sums[1]
+    b, _ = _intercept(pull, terms)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         first, last = bounds(indptr, width, i)
         sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
         margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, terms.kappa)
+        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, flips)
         gap += missing
-        near += weight if is_near else 0.0
+        near += weight * kappa * kappa if is_near else 0.0
         if firmness > firm:
             active -= 1
             order[position], order[active] = order[active], i
@@ -102,22 +120,23 @@ def _epoch(rows, order, active, firm, multipliers, terms, row):
         if missing != 0.0:
             for k in range(first, last):
                 row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
-            place = SeparablePlace(row, np.int64(last - first), 0.0, sign * b, level)
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, terms)
+            place = SeparablePlace(row, np.int64(last - first), 0.0, sign * pull, level, kappa)
+            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, flips, terms)
             change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
             violation = max(violation, missing / weight)
             if change != 0.0:
                 for k in range(first, last):
                     u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
-                b += terms.freedom * sign * change
-            level += terms.kappa * (flip[i] - old_flip) / terms.stiffness
+                pull += terms.intercept.unit * sign * change
+                b, _ = _intercept(pull, terms)
+            level += kappa * (flip[i] - old_flip) / terms.stiffness
         position += 1
-    sums[0], sums[1] = level, b
+    sums[0], sums[1] = level, pull
     return active, gap, near, violation
 
 
 @kernel()
 def separable_epoch(rows, order, active, firm, multipliers, terms):
-    """Do the same as `round_epoch`, with sums = [λ, b]; s and λ are not returned."""
+    """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
     return _epoch(rows, order, active, firm, multipliers, terms, row)

@@ -8,8 +8,10 @@ signed ones would be checked for negative values at every access, which doubles 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
-from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 
 
 class Rows(NamedTuple):
@@ -21,6 +23,18 @@ class Rows(NamedTuple):
     width: Any  # number of columns
     signs: np.ndarray
     importance: np.ndarray  # weights; n times as large in incremental methods
+
+
+def at(value, i) -> Any:
+    """Return entry i of an array, or a number as it is: what all rows have in common costs nothing."""
+    return value[i] if hasattr(value, "__len__") else value
+
+
+@overload(at, jit_options=UNCOUNTED)
+def _at_for(value, i):
+    if isinstance(value, types.Array):
+        return lambda value, i: value[i]
+    return lambda value, i: value
 
 
 @kernel(inner=True, forceinline=True)

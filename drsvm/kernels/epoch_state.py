@@ -8,12 +8,16 @@ from drsvm.kernels.compiling import kernel
 
 
 class Terms(NamedTuple):
-    """Parameters of the objective: the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²; g_i = n π_i."""
+    """Parameters of the objective: the mean of g_i · max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²; g_i = n π_i.
+
+    `kappa` and `flips` are numbers or arrays with one entry per row.
+    """
 
     radius: Any
-    kappa: Any  # 0 if labels are trusted
-    flips: Any  # False if labels are trusted
+    kappa: Any  # 0 where labels are trusted
+    flips: Any  # False where labels are trusted
     l2: Any
+    ridged: Any  # number of columns with a ridge; a constant column, which has none, comes last
     free: Any  # 0 without an intercept, otherwise the square of its unit: b moves by η · free times its gradient
 
 

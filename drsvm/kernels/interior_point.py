@@ -24,12 +24,8 @@ raise (error_model), cases are factors 0 or 1 rather than branches, and rates of
 compiler vectorises sums but not maxima.
 """
 
-from typing import Any
-
-from numba import types
-from numba.extending import overload
-
-from drsvm.kernels.compiling import UNCOUNTED, kernel
+from drsvm.kernels.compiling import kernel
+from drsvm.kernels.entries import at
 
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
 
@@ -38,18 +34,6 @@ MOST_CORRECTION = 2.0
 
 BINS = 512
 """Number of bins for step lengths between 0 and 1."""
-
-
-def at(value, i) -> Any:
-    """Return entry i of an array, or a number as it is."""
-    return value[i] if hasattr(value, "__len__") else value
-
-
-@overload(at, jit_options=UNCOUNTED)
-def _at_for(value, i):
-    if isinstance(value, types.Array):
-        return lambda value, i: value[i]
-    return lambda value, i: value
 
 
 @kernel(fastmath=FAST, inner=True)

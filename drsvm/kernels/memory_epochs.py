@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.kernels.band import BASE, STEPS, make_band, put_in, take_out
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import add_row, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
+from drsvm.kernels.entries import add_row, at, bounds, clipped_dots, column, dot_and_square, longest_row, square_of
 from drsvm.kernels.epoch_state import stiffness
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
@@ -24,13 +24,13 @@ def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
     """Visit the rows in the given order, q = 2; the iterate has the state and the multipliers of the last pulls."""
     data, indices, indptr, width, signs, importance = rows
     a, scalars, hinge, flip = iterate
-    _, kappa, flips, l2, free = terms
-    rho = stiffness(total_step, l2)
+    free, rho = terms.free, stiffness(total_step, terms.l2)
     s, b = scalars[0], scalars[1]
     norm_square = square_of(a)
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
         first, last = bounds(indptr, width, i)
         inner, square = dot_and_square(data, indices, first, last, a)
@@ -54,14 +54,14 @@ def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
 def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, total_step, band, row):
     data, indices, indptr, width, signs, importance = rows
     _, scalars, hinge, flip = iterate
-    _, kappa, flips, l2, free = terms
-    rho = stiffness(total_step, l2)
+    free, rho = terms.free, stiffness(total_step, terms.l2)
     s, b = scalars[0], scalars[1]
-    still = make_step(0.0, rho, kappa, flips, s, scalars[2], 0.0, 0.0, 0.0, 0.0, TOLERANCE)
+    still = make_step(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, TOLERANCE)
     level = point_at(still, make_geometry(None, 0, band), 0.0, 0.0, (0.0, 0.0), -1.0).level
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
         first, last = bounds(indptr, width, i)
         limit = rho * level if boxed else max(level - s, 0.0)

@@ -3,7 +3,7 @@
 For q = 2 a step takes a few scalar operations, and w is stored as scale × vector: the cost is proportional to the
 nonzeros of the row. For q = 1 all weights share the soft threshold, and a queue finds those that it sets to zero
 (`bucket_queue.py`), at a similar cost. For q = ∞ a step makes passes over all weights, which vector instructions make
-fast.
+fast. A step divides all weights by ρ; those without a ridge are multiplied by it before.
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from drsvm.kernels import bucket_queue as queues
 from drsvm.kernels.bucket_queue import ACTIVE, OFFSET, SCALE, TOTAL, WAITING, Pending
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import add_row, bounds, column, dot_and_square, longest_row, outer_dot, square_of
+from drsvm.kernels.entries import add_row, at, bounds, column, dot_and_square, longest_row, outer_dot, square_of
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.geometry import AllWeights, Box, Diamond, Euclidean, threshold
-from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
+from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS
@@ -39,14 +39,15 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     """Take a proximal step on every row in the given order, q = 2; multipliers are averaged (see `note`)."""
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, kappa, flips, l2, free = terms
-    rho = stiffness(eta, l2)
+    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
     level, b = scalars[0], scalars[1]
     scale, norm_square, cleared = 1.0, square_of(w), -1
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         first, last = bounds(indptr, width, i)
+        norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
         along, bias, base = sign * scale * inner, sign * b, level - eta * radius
         across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
@@ -93,13 +94,15 @@ def _clip_all(w, rho, level):
 def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, kappa, flips, l2, free = terms
-    rho = stiffness(eta, l2)
+    radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
     level, b = scalars[0], scalars[1]
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         first, last = bounds(indptr, width, i)
+        for j in range(terms.ridged, w.size):
+            w[j] *= rho
         along, square = draw_from(data, indices, first, last, sign, w, row)
         bias, base = sign * b, level - eta * radius
         step = make_step(length, rho, kappa, flips, base, level, bias, free, square, abs(along), ROUGH)
@@ -170,15 +173,16 @@ def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
 def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
-    radius, kappa, flips, l2, free = terms
-    rho, numbers = stiffness(eta, l2), queue.numbers
+    radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), queue.numbers
     level, b = scalars[0], scalars[1]
     usual = 0.0  # average threshold of steps with a loss
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
+        kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         first, last = bounds(indptr, width, i)
         base, bias = level - eta * radius, sign * b
+        queues.stretch(queue, terms.ridged, rho)
         tau, left = common_threshold(queue, base, rho, 1.0)
         inner = outer_dot(data, indices, first, last, w, numbers[OFFSET] + tau / numbers[SCALE])
         margin = sign * numbers[SCALE] / rho * inner + bias

@@ -18,6 +18,15 @@ def norm_of(w, scale, norm_square, terms_square):
 
 
 @kernel(inner=True, fastmath=FAST)
+def stretched(w, scale, norm_square, first, factor):
+    """Multiply the weights from `first` on by a factor; return the new ‖scale·w‖²."""
+    for j in range(first, w.size):
+        norm_square += (factor * factor - 1.0) * (scale * w[j]) ** 2
+        w[j] *= factor
+    return norm_square
+
+
+@kernel(inner=True, fastmath=FAST)
 def onto_cone(norm, s, rho):
     """Return λ and the factor that projects a vector of the given norm onto the cone."""
     if norm <= s:

@@ -11,11 +11,11 @@ import numpy as np
 from drsvm.kernels import bucket_queue as queues
 from drsvm.kernels.bucket_queue import OFFSET, SCALE, TOTAL
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.entries import bounds, column, dot, outer_dot, square_of
+from drsvm.kernels.entries import at, bounds, column, dot, outer_dot, square_of
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.geometry import MOST_STEPS
 from drsvm.kernels.proximal_epochs import common_threshold
-from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled
+from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -41,20 +41,21 @@ def _product(data, indices, first, last, w, offset):
 
 @kernel(inner=True, fastmath=FAST)
 def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, pulls):
-    """Write the pull of each row of a batch on the weights; return the pulls on b and on λ (divided by κ)."""
+    """Write the pull of each row of a batch on the weights; return the pulls on b and on λ."""
     data, indices, indptr, width, signs, importance = rows
-    turned = flipped = 0.0
+    turned = raised = 0.0
     for k in range(batch.size):
         i = batch[k]
         before = hinge[i], flip[i]
         first, last = bounds(indptr, width, i)
         margin = signs[i] * (scale * _product(data, indices, first, last, w, offset) + b)
-        sigma1, sigma2 = _active_piece(margin, level, terms.kappa, terms.flips)
+        kappa = at(terms.kappa, i)
+        sigma1, sigma2 = _active_piece(margin, level, kappa, at(terms.flips, i))
         pulls[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
         turned += pulls[k]
-        flipped += importance[i] * sigma2 / batch.size
+        raised += kappa * importance[i] * sigma2 / batch.size
         note(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
-    return turned, flipped
+    return turned, raised
 
 
 @kernel(fastmath=FAST)
@@ -68,11 +69,12 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, flipped = _pull_of_batch(
+        turned, raised = _pull_of_batch(
             rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, pulls
         )
         # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
         square = 0.0
+        norm_square = stretched(w, scale, norm_square, terms.ridged, 1.0 / kept)
         scale *= kept
         for position in range(start, end):
             factor = eta * pulls[position - start] / scale
@@ -85,7 +87,7 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
                     w[j] += change
         norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
         b += eta * turned * terms.free
-        level, factor = onto_cone(norm, level - eta * (terms.radius - terms.kappa * flipped), 1.0)
+        level, factor = onto_cone(norm, level - eta * (terms.radius - raised), 1.0)
         scale, norm_square, cleared = settled(
             w, scale * factor, (factor * norm) ** 2, indices, indptr, order, cleared, end
         )
@@ -121,11 +123,11 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, flipped = _pull_of_batch(
+        turned, raised = _pull_of_batch(
             rows, order[start:end], w, None, 1.0, b, level, hinge, flip, terms, share, pulls
         )
         if terms.l2 > 0.0:
-            for j in range(w.size):
+            for j in range(terms.ridged):
                 w[j] /= 1.0 + eta * terms.l2 * metric[0, j]
         for position in range(start, end):
             factor = eta * pulls[position - start]
@@ -135,7 +137,7 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
                     j = column(indices, k, first)
                     w[j] += factor * metric[0, j] * data[k]
         b += eta * turned * terms.free
-        level = _onto_box(w, metric, level - eta * (terms.radius - terms.kappa * flipped), level)
+        level = _onto_box(w, metric, level - eta * (terms.radius - raised), level)
     scalars[0], scalars[1] = level, b
 
 
@@ -151,7 +153,7 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, flipped = _pull_of_batch(
+        turned, raised = _pull_of_batch(
             rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, level, hinge, flip, terms, share, pulls
         )
         for position in range(start, end):
@@ -159,10 +161,11 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
                 queues.add_to_queue(data, indices, first, last, factor, queue)
+        queues.stretch(queue, terms.ridged, rho)
         numbers[SCALE] /= rho
         numbers[TOTAL] /= rho
         b += eta * turned * terms.free
-        base = level - eta * (terms.radius - terms.kappa * flipped)
+        base = level - eta * (terms.radius - raised)
         queues.measure_pending(queue)
         tau, left = common_threshold(queue, base, 1.0, 1.1)
         queues.shrink_all(queue, tau, 1.0)

@@ -1,6 +1,7 @@
 """The parts of `WassersteinSVCCV`: settings and radii, the scores of one path in one fold, the table of scores."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -89,7 +90,7 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
 
 
 def scale_of_radii(problems: list[Problem], counts, n_threads, time: TimeLimit) -> float:
-    """Return the automatic radius that a fit with these problems would use."""
+    """Return the automatic radius that a fit with these problems would use; they are at their centres."""
     return min(one_vs_rest.for_each(problems, auto_radius, time, counts=counts, n_threads=n_threads))
 
 
@@ -106,17 +107,14 @@ def score_path(
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
     rows, test_rows = fold.rows(X)
-    rows, centre, ball = prices.at_centre(rows, weights, setting.ball_of(fold.train))
+    ball = prices.with_intercept_cost(setting.ball_of(fold.train), rows, weights)
     problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
     paths = list(_paths(problems, setting.radii, limits, time))
-    coefs, intercepts = (
-        np.stack(values, axis=1) for values in zip(*((p.weights, p.intercepts) for p in paths), strict=True)
-    )
+    coefs = np.stack([path.weights for path in paths], axis=1)
+    intercepts = np.stack([path.intercepts for path in paths], axis=1)
     nothing = np.zeros_like(coefs[:1]), np.zeros_like(intercepts[:1])  # the majority is predicted
     coefs, intercepts = np.concatenate([coefs, nothing[0]]), np.concatenate([intercepts, nothing[1]])
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
-    if centre is not None:
-        intercepts = intercepts - coefs @ centre
     weights = None if sample_weight is None else sample_weight[fold.test]
     scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
@@ -127,10 +125,11 @@ def score_path(
 
 def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[RadiusPath]:
     for index, problem in enumerate(problems):
-        path = radius_path(problem, radii, max_time=time.share(len(problems) - index), **limits)
+        centred = prices.at_centre(problem)
+        path = radius_path(centred.problem, radii, max_time=time.share(len(problems) - index), **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        yield path
+        yield replace(path, results=[centred.back(result) for result in path.results])
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:

@@ -24,9 +24,10 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.radius_rule import automatic
+from drsvm.learn.radius_rule import Automatic, automatic
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Status
+from drsvm.model.validation import check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -226,20 +227,20 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        rows, centre, ball = prices.at_centre(X, weights, self._ball(y, flip_cost))
+        ball = prices.with_intercept_cost(self._ball(y, flip_cost), X, weights)
         self.intercept_cost_ = ball["intercept_cost"]
-        problems, starts = self._problems(rows, y, weights, sample_weight, ball, time)
+        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
+        solutions = self._choose_radius(problems, at_centre, sample_weight, time)
+        problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
-        starts = [
-            start if given is None else Centred(problem, centre).there(given)
-            for problem, start, given in zip(problems, starts, self._starts(earlier, len(problems)), strict=True)
-        ]
+        starts = self._starts(earlier, solutions)
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        results = self._solve_all([Centred(problem, centre) for problem in problems], starts, context, time)
+        results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        self._report_outcome(problems, results, centre)
+        self._report_outcome(problems, results)
         return self
 
     def _ball(self, y, flip_cost) -> dict[str, Any]:
@@ -250,19 +251,20 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)
 
-    def _problems(self, X, y, weights, counts, ball, time: TimeLimit) -> tuple[list[Problem], list[Result | None]]:
-        """Return one problem per class, or one for two classes, and what is known about their solutions."""
-        is_automatic = self._radius_is_automatic()
-        problems = one_vs_rest.binary_problems(
-            X, y, self.classes_, weights, radius=0.0 if is_automatic else self.radius, **ball
-        )
-        if not is_automatic:
-            self.radius_ = problems[0].radius
-            return problems, [None] * len(problems)
-        found = one_vs_rest.for_each(problems, automatic, time.share(PILOT_PARTS), counts=counts)
+    def _choose_radius(self, problems: list[Problem], at_centre, counts, time: TimeLimit) -> list[Result | None]:
+        """Set `radius_`, and return what is known about the solutions then."""
+        if not self._radius_is_automatic():
+            self.radius_ = check_number(self.radius, "radius")
+            return [None] * len(problems)
+
+        def measure(problem: Problem, **options) -> Automatic:
+            centred = at_centre(problem)
+            found = automatic(centred.problem, **options)
+            return found._replace(solution=found.solution and centred.back(found.solution))
+
+        found = one_vs_rest.for_each(problems, measure, time.share(PILOT_PARTS), counts=counts)
         self.radius_ = min(one.radius for one in found)
-        solutions = [one.solution for one in found] + [None] * (len(problems) - len(found))
-        return [problem.replace(radius=self.radius_) for problem in problems], solutions
+        return [one.solution for one in found] + [None] * (len(problems) - len(found))
 
     def _radius_is_automatic(self) -> bool:
         if isinstance(self.radius, str) and self.radius != "auto":
@@ -279,20 +281,20 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         coef = coef.toarray() if sparse.issparse(coef) else coef  # after `sparsify`
         return self.classes_, list(zip(coef, self.intercept_, strict=True))
 
-    def _starts(self, earlier, n_problems: int) -> list[Any]:
+    def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
         if earlier is not None and np.array_equal(earlier[0], self.classes_):
             weights = [start.weights if isinstance(start, Result) else start[0] for start in earlier[1]]
             if all(len(w) == self.n_features_in_ for w in weights):
                 return earlier[1]
-        return [None] * n_problems
+        return otherwise
 
-    def _solve_all(self, problems: list[Centred], starts: list[Any], context, time: TimeLimit) -> list[Result]:
+    def _solve_all(self, problems: list[Problem], at_centre, starts: list[Any], context, time) -> list[Result]:
         """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
         jobs = min(effective_n_jobs(self.n_jobs), len(problems))
 
         def solve_one(index: int) -> Result:
             share = time.share((len(problems) - index) / jobs)
-            result = self._solve(index, problems[index], starts[index], context, share)
+            result = self._solve(index, at_centre(problems[index]), starts[index], context, share)
             if result.status is Status.INTERRUPTED:
                 time.stop()
             return result
@@ -319,7 +321,7 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=time,
-            start=start,
+            start=centred.there(start),
             callback=self._reporter(index, task),
             random_state=self.random_state,
             n_threads=None if len(self.classes_) == 2 else 1,
@@ -361,7 +363,7 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
         self.result_ = results[0] if len(results) == 1 else results
 
-    def _report_outcome(self, problems: list[Problem], results: list[Result], centre) -> None:
+    def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         for index, result in enumerate(results):
             if self.verbose:
                 name = one_vs_rest.name_of(index, self.classes_)
@@ -369,4 +371,4 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
         one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
-        one_vs_rest.warn_of_constant_ones(problems, results, centre, self.classes_, stacklevel=5)
+        one_vs_rest.warn_of_constant_ones(problems, results, self.classes_, stacklevel=5)

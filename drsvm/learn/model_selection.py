@@ -318,8 +318,9 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
 
     def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, np.ndarray]:
         """Return the automatic radius and all radii, for trusted labels and an automatic price of the intercept."""
-        rows, _, ball = prices.at_centre(X, weights, {**common, "flip_cost": math.inf, "intercept_cost": "auto"})
-        problems = one_vs_rest.binary_problems(rows, y, self.classes_, weights, **ball)
+        ball = prices.with_intercept_cost({**common, "flip_cost": math.inf, "intercept_cost": "auto"}, X, weights)
+        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        problems = [prices.at_centre(problem).problem for problem in problems]
         auto = scale_of_radii(problems, counts, self._n_threads(), time.share(2))
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):

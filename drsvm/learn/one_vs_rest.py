@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
+from drsvm.learn.prices import at_centre
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
@@ -125,19 +126,17 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 
-def warn_of_constant_ones(problems: list[Problem], results: list[Result], centre, classes, stacklevel: int) -> None:
+def warn_of_constant_ones(problems: list[Problem], results: list[Result], classes, stacklevel: int) -> None:
     """Warn of classifiers that decide alike for all training rows, except those that ran out of time.
 
-    One class against the rest may well be predicted nowhere; it is constant if its decision values do not differ. The
-    rows of the problems are relative to `centre`, the results are not.
+    One class against the rest may well be predicted nowhere; it is constant if its decision values do not differ.
     """
     constant: list[str] = []
     advice = ""
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         if result.status is Status.TIME_LIMIT:
             continue
-        shift = 0.0 if centre is None else float(centre @ result.weights)
-        values = problem.decision_values(result.weights, result.intercept + shift)
+        values = problem.decision_values(result.weights, result.intercept)
         useless = float(np.ptp(values)) <= CONSTANT
         if useless or (len(problems) == 1 and (values.min() > 0 or values.max() <= 0)):
             constant.append(name_of(index, classes))
@@ -151,7 +150,7 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], centre
 
 def _advice(problem: Problem, useless: bool) -> str:
     """Return what helps against a constant classifier, with the largest useful radius as a number."""
-    largest = radius_max(problem, max_time=ADVICE_SECONDS)
+    largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
         return (
             "no radius gives a better one, because the features hardly differ between the classes. Use other features, "

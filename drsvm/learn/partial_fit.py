@@ -1,24 +1,32 @@
 """`partial_fit`: a classifier from rows that arrive in blocks."""
 
+import math
 from typing import Any
 
 import numpy as np
 
+from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.norms import norm_for
 from drsvm.model.result import Result
-from drsvm.model.validation import CheckedRows, check_number
+from drsvm.model.validation import CheckedRows, check_number, check_weights
 
 
 class PartialFitMixin:
     """The incremental side of `WassersteinSVC`; one `BlockFit` per binary problem."""
 
-    def partial_fit(self: Any, X, y, classes=None, sample_weight=None):
+    def partial_fit(self: Any, X, y, classes=None, sample_weight=None, flip_cost=None):
         """Take one incremental pass over a block of rows; all blocks together act as one training set.
+
+        The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
+        of its rows (of sparse rows, at the origin); with ``intercept_cost="auto"`` the price is that of this block.
+        With ``radius="auto"``, the radius is what `fit` would use for this block alone: for all rows together it
+        would be smaller, about in proportion to the root of their number.
 
         Parameters
         ----------
-        X, y, sample_weight
+        X, y, sample_weight, flip_cost
             As in `fit`, for one block. A weight of 1 is that of a typical row in any block.
         classes : array, optional
             All labels; required in the first call, unless `fit` was called before. After `fit`, training continues from
@@ -30,24 +38,29 @@ class PartialFitMixin:
             Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
         """
         first = not hasattr(self, "_block_fits")
-        X, y = one_vs_rest.checked_rows(self, X, y, reset=not hasattr(self, "classes_"))
-        if first:
-            self._start_blocks(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        X, y = one_vs_rest.checked_rows(self, X, y, reset=first and not hasattr(self, "coef_"))
+        earlier = self._check_first_block(classes) if first else None
+        if not first and classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes={classes!r} are not those of the first call, {self.classes_!r}.")
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y contains the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        check_weights(weights, len(y))
+        by_row = flip_cost is not None or (not first and self._flip_cost_by_row)
+        ball = self._ball(y, flip_cost)
+        if first:
+            self._start_blocks(X, y, weights, sample_weight, ball, earlier)
+        self._flip_cost_by_row = by_row
         for label, fit in zip(one_vs_rest.positive_labels(self.classes_), self._block_fits, strict=True):
             signs = np.where(y == label, 1.0, -1.0)
-            fit.feed(CheckedRows(X), signs, one_vs_rest.side_weights(y, label, self.classes_, weights))
+            sides = one_vs_rest.side_weights(y, label, self.classes_, weights)
+            fit.feed(CheckedRows(X), signs, sides, ball["flip_cost"])
         self._store_blocks()
         return self
 
-    def _start_blocks(self: Any, classes) -> None:
-        from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
-
+    def _check_first_block(self: Any, classes):
+        """Check the parameters, set `classes_`, and return the classifier of an earlier fit, if any."""
         earlier = self._earlier_classifier()
         if classes is None and earlier is None:
             raise ValueError("classes is required in the first call to partial_fit: a block need not contain them all.")
@@ -55,21 +68,50 @@ class PartialFitMixin:
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows at once: with partial_fit, use a dict of weights."
             )
-        if self._radius_is_automatic():
-            raise ValueError("radius='auto' needs all rows at once: with partial_fit, use a number.")
         refusal = prices.refusal_of_blocks(self)
         if refusal is not None:
             raise ValueError(refusal)
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
-        self._flip_cost_by_row = False
+        return earlier
+
+    def _start_blocks(self: Any, X, y, weights, counts, ball: dict[str, Any], earlier) -> None:
+        from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
+
+        ball = prices.with_intercept_cost(ball, X, weights)
+        self.intercept_cost_ = ball["intercept_cost"]
+        if self._radius_is_automatic():
+            self.radius_ = self._radius_of_block(X, y, weights, counts, ball)
+        else:
+            self.radius_ = check_number(self.radius, "radius")
+        parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
         labels = one_vs_rest.positive_labels(self.classes_)
-        starts = self._starts(earlier, len(labels))
-        self.radius_ = check_number(self.radius, "radius")
-        flip_cost: Any = self.flip_cost  # a number: a dict has been refused
-        ball = self.radius_, flip_cost, self.norm, self.l2, self.fit_intercept
+        sides = [one_vs_rest.side_weights(y, label, self.classes_, weights) for label in labels]
+        centres = [None if ball["intercept_cost"] == math.inf else prices.centre_of(X, side) for side in sides]
+        starts = self._starts(earlier, [None] * len(labels))
         self._block_fits = [
-            BlockFit(self.n_features_in_, *ball, self.random_state, self._classifier_of(start)) for start in starts
+            BlockFit(
+                self.n_features_in_,
+                self.radius_,
+                **parameters,
+                random_state=self.random_state,
+                start=self._classifier_of(start),
+                centre=centre,
+            )
+            for start, centre in zip(starts, centres, strict=True)
         ]
+
+    def _radius_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> float:
+        """Return the radius that `fit` would compute for this block."""
+        present = np.unique(y)
+        if len(present) < 2:
+            raise ValueError(
+                f"radius='auto' is computed from the first block, which has rows of the class {present.tolist()[0]!r} "
+                "only: start with a block that has rows of other classes too, or use a number."
+            )
+        one_vs_rest.check_that_every_class_counts(y, present, weights)
+        problems = one_vs_rest.binary_problems(X, y, present, weights, **ball)
+        problems = [prices.at_centre(problem).problem for problem in problems]
+        return min(one_vs_rest.for_each(problems, auto_radius, TimeLimit.of(self.max_time), counts=counts))
 
     def _classifier_of(self: Any, start):
         """Return weights, intercept and λ to start from; without a result, λ is the norm of the weights."""

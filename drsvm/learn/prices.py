@@ -1,18 +1,20 @@
 """Prices as users state them, by class or by the name of a feature, in the form that `Problem` takes.
 
 The intercept is priced at the centre x̄ of the data: b + w·x̄ is inside the norm instead of b, so that a shift of the
-columns changes nothing. For that, dense columns are shifted by their weighted means before the problem is built.
+columns changes nothing. For that, dense columns are shifted by their weighted means before a problem is solved; with
+several classes, the rows of one class weigh as much as all others, and every class has its own centre.
 The automatic price of the intercept is the size of a typical column, so that the scale of the features does not matter.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.model.norms import norm_for
+from drsvm.model.problem import Problem
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_cost,
@@ -21,6 +23,7 @@ from drsvm.model.validation import (
     row_blocks,
     row_norms,
 )
+from drsvm.solvers.centring import Centred
 
 NEGLIGIBLE = 1e-6
 """Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""
@@ -89,14 +92,6 @@ def _shown(names, most: int = 5) -> str:
 # --- the centre of the data ---------------------------------------------------------------------------------------
 
 
-class Centred(NamedTuple):
-    """The rows of a problem and the other parameters, with the intercept priced at the centre of the rows."""
-
-    rows: Any
-    centre: np.ndarray | None
-    ball: dict[str, Any]
-
-
 def intercept_cost_or_auto(value) -> Any:
     """Return "auto" or the price as a float."""
     if isinstance(value, str):
@@ -106,25 +101,41 @@ def intercept_cost_or_auto(value) -> Any:
     return check_intercept_cost(value)
 
 
-def at_centre(X, weights, ball: Mapping[str, Any]) -> Centred:
-    """Return the rows relative to their centre, a copy if that is not 0; sparse rows stay where they are.
+def with_intercept_cost(ball: Mapping[str, Any], X, weights) -> dict[str, Any]:
+    """Return the parameters of a problem with the price of the intercept as a number."""
+    cost = ball["intercept_cost"] if ball["fit_intercept"] else math.inf
+    if cost == "auto":
+        weights = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
+        cost = (_typical_row if sparse.issparse(X) else _typical_column)(X, weights, ball)
+    return {**ball, "intercept_cost": cost}
 
-    The price of the intercept becomes a number.
+
+def centre_of(X, weights) -> np.ndarray | None:
+    """Return the weighted means of the columns; None for the origin.
+
+    The origin it is for sparse rows, which stay sparse, and if the means are 0 anyway.
     """
-    cost = ball["intercept_cost"]
-    if not ball["fit_intercept"] or cost == math.inf:
-        return Centred(X, None, {**ball, "intercept_cost": math.inf})
-    weights = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / weights.sum()
     if sparse.issparse(X):
-        cost = _typical_row(X, weights, ball) if cost == "auto" else cost
-        return Centred(X, None, {**ball, "intercept_cost": cost})
-    means, deviations = _moments(X, weights)
-    cost = _typical_column(deviations, ball) if cost == "auto" else cost
+        return None
+    means, deviations = _moments(X, np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum())
     if (np.abs(means) <= NEGLIGIBLE * deviations).all():
-        return Centred(X, None, {**ball, "intercept_cost": cost})
+        return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
-    means = means.astype(X.dtype)
-    return Centred(X - means, means.astype(np.float64), {**ball, "intercept_cost": cost})
+    return means.astype(X.dtype).astype(np.float64)
+
+
+def at_centre(problem: Problem) -> Centred:
+    """Return the problem with rows relative to where the intercept is priced, a copy if that is not the origin."""
+    centre = centre_of(problem.X, problem.sample_weight) if problem.prices_intercept else None
+    if centre is None:
+        return Centred(problem)
+    return Centred(problem.on_rows(problem.X - centre.astype(problem.X.dtype)), centre)
+
+
+def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
+    """Return `at_centre` for problems that differ from a given one in the radius only: one copy of the rows for all."""
+    first = at_centre(problem)
+    return lambda other: Centred(first.problem.replace(radius=other.radius), first.offset)
 
 
 def _moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
@@ -138,9 +149,9 @@ def _moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
     return origin + sums, np.sqrt(np.maximum(squares - sums**2, 0.0))
 
 
-def _typical_column(deviations: np.ndarray, ball: Mapping[str, Any]) -> float:
+def _typical_column(X, weights, ball: Mapping[str, Any]) -> float:
     """Return the root mean square of the deviations, √d times that for norm=1, whose weights are all of equal size."""
-    costs = ball["feature_cost"]
+    costs, deviations = ball["feature_cost"], _moments(X, weights)[1]
     sizes = deviations if costs is None else deviations[np.isfinite(costs)] * costs[np.isfinite(costs)]
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
@@ -164,13 +175,6 @@ def _typical_row(X, weights, ball: Mapping[str, Any]) -> float:
 
 def refusal_of_blocks(estimator) -> str | None:
     """Return why `partial_fit` cannot use the prices of an estimator, with the remedy, or None if it can."""
-    if isinstance(estimator.flip_cost, Mapping):
-        return f"partial_fit supports one flip cost only, got flip_cost={estimator.flip_cost!r}: use a number, or fit."
-    if estimator.fit_intercept and intercept_cost_or_auto(estimator.intercept_cost) != math.inf:
-        return (
-            f"intercept_cost={estimator.intercept_cost!r} is the price of the intercept at the centre of all rows, "
-            "which partial_fit does not know: use intercept_cost=inf, or fit."
-        )
     if feature_costs(estimator) is not None:
         return (
             "partial_fit does not support feature_cost: multiply the columns by their prices instead, which is the "

@@ -64,6 +64,10 @@ class Problem:
         its weight is outside the norm.
     monotonic_cst : array of shape (d,) or int, optional
         1 where the weight must be at least 0, −1 where it must be at most 0, 0 (the default) where it is free.
+
+    Notes
+    -----
+    Not every solver takes every price (see `solve`); ``solver="auto"`` picks one that does.
     """
 
     radius: float

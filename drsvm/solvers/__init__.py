@@ -31,7 +31,9 @@ def solve(
     problem : Problem
         Data and parameters.
     solver : str or Solver
-        Name of a solver, or a solver object with settings.
+        Name of a solver, or a solver object with settings. All take a flip cost for each row and a price of the
+        intercept ("admm" without ridge), and all but "interior-point" and "conic" reject signs of weights, features
+        that cannot shift, and prices of features with a ridge; "auto" picks one that takes the problem.
     tol : float, optional
         The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", regardless of the solver it
         picks, and otherwise the named solver's own default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and

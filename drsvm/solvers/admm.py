@@ -22,6 +22,7 @@ from drsvm.solvers.admm_subproblem import Point, Subproblem
 from drsvm.solvers.ball_qp import exact_way
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import ConstantState, answer_to_free_flips
+from drsvm.solvers.priced_columns import AS_COLUMNS, PricedColumns
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 """Share of a bracket that a golden section cuts off."""
@@ -66,6 +67,7 @@ class Admm(Solver):
     name = "admm"
     default_tol = 1e-4
     default_max_iter = 20_000
+    prices = AS_COLUMNS
 
     trim: bool = False
     update: str = "auto"
@@ -81,14 +83,19 @@ class Admm(Solver):
             raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject prices, and exact updates for norms without one."""
-        if self.update != "exact" or exact_way(problem.norm) is not None:
-            return super().refusal(problem)
-        return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
+        """Reject some prices, and exact updates for norms without one."""
+        if self.update == "exact" and exact_way(problem.norm) is None:
+            return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
+        if problem.prices_intercept and problem.l2 > 0.0:
+            return (
+                f"solver 'admm' does not support intercept_cost={problem.intercept_cost:g} with l2={problem.l2:g}: "
+                "use intercept_cost=inf, l2=0 or solver='auto'."
+            )
+        return super().refusal(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        if problem.flip_cost == 0:
+        if np.all(problem.flip_cost == 0):
             return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
             return FreePrice(problem, self, limits)
@@ -99,18 +106,20 @@ class _AdmmState(State):
     """Common part of all ADMM runs."""
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
-        self.problem, self.settings, self.limits = problem, settings, limits
-        self.subproblem = Subproblem(problem, settings.relaxation, settings.update, limits.time_left())
+        self.columns, self.settings, self.limits = PricedColumns.of(problem), settings, limits
+        self.problem = self.columns.problem
+        self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time_left())
 
     def first_point(self, level: float) -> Point:
-        return self.subproblem.first_point(level, self.settings.rho, self.limits.start)
+        start = None if self.limits.start is None else self.columns.there(self.limits.start)
+        return self.subproblem.first_point(level, self.settings.rho, start)
 
     def offer(self, weights, intercept: float, proof: list[tuple[Point, float]]) -> Candidate:
         """Return a classifier with the combined multipliers of the given points."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for point, share in proof:
             self.subproblem.add_multipliers(point.line, share, alpha, beta)
-        return Candidate(weights, intercept, alpha, beta)
+        return self.columns.back(Candidate(weights, intercept, alpha, beta))
 
 
 class FreePrice(_AdmmState):

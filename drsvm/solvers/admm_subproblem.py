@@ -14,6 +14,7 @@ define a line below f everywhere.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.ball_qp import Accelerated, BallQP, exact_way
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.centred_rows import CentredRows
+from drsvm.solvers.epochs import UNLIMITED, affordable_flips
 from drsvm.solvers.selection import MULTIPLICATION
 
 FACTORISED_TO = 1000
@@ -101,6 +103,7 @@ class Subproblem:
     def __init__(self, problem: Problem, relaxation: float, update: str, seconds: float = math.inf):
         self.problem, self.relaxation = problem, relaxation
         self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
+        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
         self.rows = CentredRows(problem)
         self.decision, self.coefficients = np.empty(problem.n_rows), np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
@@ -167,6 +170,7 @@ class Subproblem:
             point.intercept,
             self.signs,
             self.sample_weights,
+            self.kappa,
             self._flip_level(point.level),
             point.rho,
             self.relaxation,
@@ -190,20 +194,23 @@ class Subproblem:
     def _priced(self, level: float) -> float:
         return self.problem.radius * level if self.problem.radius > 0 else 0.0  # λ may be infinite
 
-    def _flip_level(self, level: float) -> float:
-        return self.problem.flip_cost * level if self.problem.flips_possible else math.inf
+    def _flip_level(self, level: float) -> Any:
+        """Return κλ, inf where no flip is possible: a number, or one per row."""
+        with np.errstate(over="ignore"):
+            levels = np.where(self.flips, np.multiply(self.kappa, min(level, UNLIMITED)), math.inf)
+        return float(levels) if levels.ndim == 0 else levels
 
-    def _bound(self, point: Point, loss: float, mass: float, flipped: float) -> None:
+    def _bound(self, point: Point, loss: float, mass: float, cost: float) -> None:
         """Update the interval of f(λ) and the line below f."""
         problem, w = self.problem, point.weights
         point.upper = min(point.upper, self._priced(point.level) + loss + 0.5 * problem.l2 * float(w @ w))
-        height, tilt = self._line(point, point.slope_sum, mass, flipped)
+        height, tilt = self._line(point, point.slope_sum, mass, cost)
         if height > point.line.height:
             point.line = Line(point.level, height, tilt, point.slopes.copy())
 
     def _bound_by_average(self, point: Point) -> None:
         mean = point.average.slopes / point.average.count
-        masses = kernel.masses(mean, self.sample_weights, self._flip_level(point.level))
+        masses = kernel.masses(mean, self.sample_weights, self.kappa, self._flip_level(point.level))
         height, tilt = self._line(point, point.average.slope_sum / point.average.count, *masses)
         if height > point.line.height:
             point.line = Line(point.level, height, tilt, mean)
@@ -214,11 +221,11 @@ class Subproblem:
             return point.level
         return max(2.0 * self.problem.norm.value(point.weights), self.large_weights)
 
-    def _line(self, point: Point, slope_sum, mass: float, flipped: float) -> tuple[float, float]:
+    def _line(self, point: Point, slope_sum, mass: float, cost: float) -> tuple[float, float]:
         """Return the height at λ and the tilt of the line that the given slopes prove."""
         problem, level = self.problem, self._reach(point)
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
-        rate = problem.radius - (problem.flip_cost * flipped if flipped > 0.0 else 0.0)
+        rate = problem.radius - cost
         if problem.l2 > 0.0:
             best = problem.norm.project_ball(v / problem.l2, level)
             gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)

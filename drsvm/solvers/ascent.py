@@ -1,13 +1,15 @@
 """Dual coordinate ascent: epochs that improve the multipliers of one row at a time, with all others fixed.
 
-Around a centre (w₀, λ₀, b₀), which moves to the current point after every epoch, the problem has three additional terms
-(see the kernels). They make its dual smooth, and vanish in the limit:
+Around a centre, which moves to the current point after every epoch, the problem has three additional terms: squared
+changes of w, λ (λ₀ in the centre) and b, times one half of these factors (see the kernels). They make its dual smooth,
+and vanish in the limit:
 
-    (θ/2)‖w − w₀‖²     q = 2: negligible if the ridge c + e/λ₀ is large enough. If flips use up the budget
-                       (e = ε − κΣβ = 0), and for q = 1 and ∞, it is the only ridge besides c
-    (1/2τ)(λ − λ₀)²    q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips, w = u λ₀/e: the
-                       classifier of an SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions require
-    (1/2f)(b − b₀)²    with an intercept, the multipliers satisfy an equality constraint; b is its multiplier
+    θ        q = 2: negligible if the ridge c + e/λ₀ is large enough. If flips use up the budget (e = ε − Σκβ = 0), and
+             for q = 1 and ∞, it is the only ridge besides c
+    1/τ      q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips, w = u λ₀/e: the classifier of an
+             SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions require
+    1/f      with a free intercept, the multipliers satisfy an equality constraint; b is its multiplier. With a price,
+             b = a₀ w₀ and w₀ is one more weight, but it has this factor instead of θ, because all rows pull it
 """
 
 import math
@@ -15,12 +17,13 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import NEAR
+from drsvm.kernels.dual_ascent import NEAR, Intercept
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.constant import answer_to_free_flips
-from drsvm.solvers.epochs import UNLIMITED, Samples
+from drsvm.solvers.epochs import UNLIMITED, Samples, affordable_flips
+from drsvm.solvers.priced_columns import PricedColumns
 
 LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
 """θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_PULL times the change due to a
@@ -52,11 +55,14 @@ class Ascent(ABC):
     """The current multipliers, the corresponding classifier, and epochs that improve them."""
 
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
+        self.columns = PricedColumns.of(problem, intercept=False)
+        problem, start = self.columns.problem, None if start is None else self.columns.there(start)
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
-        self.kappa = problem.flip_cost if problem.flips_possible else 0.0
+        self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
         self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
         self.rows = self.samples.rows._replace(importance=self.samples.weights)
         self.square = self.samples.mean_square
+        self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
         self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
@@ -75,12 +81,12 @@ class Ascent(ABC):
         if start.hinge_dual is not None and start.flip_dual is not None:
             self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
             if problem.flips_possible:
-                self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge)
+                self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge) * problem.can_flip
             self.v, turn = problem.weighted_sum(self.hinge - self.flip)
             self.turn = turn if problem.fit_intercept else 0.0
         if problem.radius == 0.0:
             return UNLIMITED
-        return problem.radius_price(self.w, problem.margins(self.w, self.b))
+        return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
 
     def _first_level(self) -> float:
         """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
@@ -94,11 +100,11 @@ class Ascent(ABC):
             return 1.0
         rows = self.rng.permutation(problem.n_rows)[:ROWS_OF_FIRST_GUESS]
         margins = problem.signs[rows] * (problem.X[rows] @ (direction / size))
-        weights = problem.sample_weight[rows] / problem.sample_weight[rows].sum()
+        weights, costs = problem.sample_weight[rows] / problem.sample_weight[rows].sum(), problem.flip_costs[rows]
         ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
 
         def value(level):
-            losses = np.maximum(np.maximum(1.0 - level * margins, 1.0 + level * (margins - problem.flip_cost)), 0.0)
+            losses = np.maximum(np.maximum(1.0 - level * margins, 1.0 + level * (margins - costs)), 0.0)
             return problem.radius * level + float(weights @ losses) + ridge * level**2
 
         return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
@@ -124,8 +130,8 @@ class Ascent(ABC):
 
     @property
     def flipped_cost(self) -> float:
-        """Part of the radius spent on flips, κ Σβ."""
-        return self.kappa * float(self.flip.sum())
+        """Part of the radius spent on flips, Σκβ."""
+        return float(np.sum(self.kappa * self.flip))
 
     @property
     def mass(self) -> float:
@@ -136,20 +142,27 @@ class Ascent(ABC):
         typical = TYPICAL_PULL * self.square * mass / self.problem.n_rows
         return max(LEAST_PROXIMITY * ridge, typical - ridge, 1e-12)
 
-    def _freedom(self, ridge: float) -> float:
-        return max(FREEDOM * self.square / ridge, LEAST_FREEDOM) if self.problem.fit_intercept else 0.0
+    def _intercept(self, ridge: float) -> Intercept:
+        """Return the terms of the intercept in an epoch."""
+        freedom = max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
+        return Intercept(self.unit, self.unit**2 / freedom or 1.0, self.problem.prices_intercept)
+
+    def _pull_on_intercept(self, intercept: Intercept) -> float:
+        """Return u₀ of the current multipliers and centre."""
+        return self.unit * self.turn + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+
+    def _settle_intercept(self, intercept: Intercept, pull: float, weight: float) -> None:
+        """Set b and Σ (α − β) y from u₀ and w₀ after an epoch."""
+        if self.unit > 0.0:
+            self.turn = (pull - intercept.damping * self.b / self.unit) / self.unit
+            self.b = self.unit * weight
 
     def _stiffness(self, natural: float) -> float:
         if self.level >= UNLIMITED:
             return 1.0
-        # The density of rows along the axis on which κλ moves the kink; in this order overflow never gives NaN.
-        flips = FLIP_STIFFNESS * self.kappa * (self.kappa * self.near / (2.0 * NEAR)) if self.near > 0.0 else 0.0
-        stiffness = natural + flips
+        # The density of rows along the axis on which κλ moves the kink.
+        stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
         return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.level, 1e-6), 1e-12)
-
-    def _settle_intercept(self, freedom: float, b: float) -> None:
-        if self.problem.fit_intercept:
-            self.turn, self.b = (b - self.b) / freedom, b
 
     def _best_scale(self) -> tuple[float, float]:
         """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.
@@ -157,15 +170,15 @@ class Ascent(ABC):
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
         problem, margins = self.problem, self.margins
-        level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
-        ridge = problem.l2 * float(self.w @ self.w)
+        level, ridge = self._own_level, problem.l2 * euclidean(self.w) ** 2
         pulls = problem.sample_weight * margins
-        flips = (margins - self.kappa * level, pulls - problem.sample_weight * (self.kappa * level))
+        costs = np.where(self.flips, self.kappa * level, np.abs(margins) + 10.0)  # so that no scale makes them pay
+        flips = (margins - costs, pulls - problem.sample_weight * costs)
 
         def slope_and_losses(scale):
             losses = np.maximum(1.0 - scale * margins, 0.0)
             slope = problem.radius * level + ridge * scale - float(pulls @ (losses > 0.0))
-            if self.kappa > 0.0:
+            if problem.flips_possible:
                 flipped = 1.0 + scale * flips[0]
                 above = flipped > losses
                 slope += float(flips[1] @ above) + float(pulls @ (above & (losses > 0.0)))
@@ -186,21 +199,30 @@ class Ascent(ABC):
 
     def _estimated_gap(self, gap: float) -> float:
         """Return the gap as if no row had changed since it was visited."""
-        problem, flipped_cost = self.problem, self.flipped_cost
+        problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
-        level = problem.norm.value(self.w) if self.level >= UNLIMITED else self.level
-        norm_part = level * left - float(self.v @ self.w) + 0.5 * problem.l2 * float(self.w @ self.w)
-        needed = flipped_cost
+        norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * problem.l2 * euclidean(self.w) ** 2
+        fixed, unbalanced = 0.0, abs(self.turn)
+        if problem.prices_intercept:
+            norm_part -= self.turn * self.b
+            fixed, unbalanced = problem.intercept_cost * abs(self.turn), 0.0
         if problem.l2 > 0.0:
-            outside = self.v - problem.norm.dual.project_ball(self.v, left)
+            outside = self.v - ball.project_ball(self.v, ball.remainder(left, min(fixed, left))[0] if fixed else left)
             norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
+            needed = flipped_cost + fixed
         else:
-            needed += problem.norm.dual.value(self.v)
+            needed = flipped_cost + ball.value(np.append(self.v, fixed) if fixed else self.v)
         repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
-        return max(gap + norm_part, 0.0) + repair + abs(self.turn)
+        return max(gap + norm_part, 0.0) + repair + unbalanced
+
+    @property
+    def _own_level(self) -> float:
+        """λ or, if nothing limits it, the norm of the classifier."""
+        return self.problem.norm_of(self.w, self.b) if self.level >= UNLIMITED else self.level
 
     def candidate(self) -> Candidate:
         """Return the classifier and the multipliers."""
-        if self.problem.flip_cost == 0:
-            return answer_to_free_flips(self.problem)
-        return Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
+        candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
+        if np.all(self.problem.flip_cost == 0):
+            candidate = answer_to_free_flips(self.problem)
+        return self.columns.back(candidate)

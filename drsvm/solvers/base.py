@@ -6,6 +6,7 @@ A solver is a frozen dataclass of settings. Its `start` creates a State; the loo
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import Any
 
 import numpy as np
@@ -133,15 +134,31 @@ class Relay(State):
         return self.current.step_seconds
 
 
-def prices_of(problem: Problem) -> list[str]:
-    """Return the prices of a problem in words."""
+class Price(Flag):
+    """The kinds of prices that a problem may have and a solver may take."""
+
+    FLIPS = auto()  # a flip cost for each row
+    INTERCEPT = auto()  # a finite price of the intercept
+    COLUMNS = auto()  # finite prices of features without ridge: factors of the columns (see `priced_columns.py`)
+    FEATURES = auto()  # other prices of features
+    SIGNS = auto()  # prescribed signs of weights
+
+
+EVERY_PRICE = ~Price(0)
+
+
+def prices_of(problem: Problem) -> dict[Price, str]:
+    """Return the prices of a problem, in words."""
+    given, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
+    ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
-        "a flip_cost for each row": isinstance(problem.flip_cost, np.ndarray),
-        "feature_cost": problem.feature_cost is not None,
-        f"intercept_cost={problem.intercept_cost:g}": problem.prices_intercept,
-        "monotonic_cst": problem.monotonic_cst is not None,
+        Price.FLIPS: ("a flip_cost for each row", isinstance(problem.flip_cost, np.ndarray)),
+        Price.COLUMNS: ("feature_cost", given and not trusted and not ridge),
+        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", given and (trusted or bool(ridge))),
+        Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
+        Price.SIGNS: ("monotonic_cst", problem.monotonic_cst is not None),
     }
-    return [name for name, given in found.items() if given]
+    return {price: words for price, (words, holds) in found.items() if holds}
 
 
 class Solver(ABC):
@@ -151,18 +168,19 @@ class Solver(ABC):
     default_tol: float
     default_max_iter: int
 
-    takes_prices: bool = False
-    """Whether rows, features and the intercept may have prices of their own, and weights a prescribed sign."""
+    prices: Price = Price(0)
+    """The prices that the method takes."""
 
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
 
         It is called before anything starts, so it checks parameters only.
         """
-        if self.takes_prices or not problem.has_prices:
+        if not problem.has_prices:
             return None
-        prices = ", ".join(prices_of(problem))
-        return f"solver {self.name!r} does not support {prices}: use solver='interior-point' or solver='auto'."
+        refused = ", ".join(words for price, words in prices_of(problem).items() if price not in self.prices)
+        remedy = "use solver='interior-point' or solver='auto'"
+        return f"solver {self.name!r} does not support {refused}: {remedy}." if refused else None
 
     @abstractmethod
     def start(self, problem: Problem, limits: Limits) -> State:

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.conic_backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
 
 LARGE = 200_000
@@ -46,7 +46,7 @@ class Conic(Solver):
     name = "conic"
     default_tol = 1e-7
     default_max_iter = 1
-    takes_prices = True
+    prices = EVERY_PRICE
 
     backend: str = "clarabel"
     accuracy: float = 1e-11

@@ -7,7 +7,8 @@ With a large radius the best weights are 0, and multipliers spread evenly over t
     2. With an intercept and classes of unequal weight: α + β = π on the heavier class, α = π on the lighter one. The
        objective is 1; it costs the adversary κ Σβ to balance the classes.
 
-They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ. Problems with prices are left to the solvers.
+They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ. An intercept with a price is part of v, as in the first case
+without an intercept. Other prices, and flip costs of rows with a free intercept, are left to the solvers.
 """
 
 from collections.abc import Iterator
@@ -36,17 +37,26 @@ class ConstantState(State):
 
 def constant_optimum(problem: Problem) -> ConstantState | None:
     """Return a run whose answer is a constant classifier if that is optimal, else None."""
-    if problem.has_prices or problem.radius == 0.0 or problem.flip_cost == 0.0:
+    if problem.radius == 0.0 or _is_for_solvers(problem):
         return None
     for answer in _constant_classifiers(problem):
         assert answer.hinge_dual is not None and answer.flip_dual is not None
-        cost = problem.flip_cost * float(answer.flip_dual.sum()) if problem.flips_possible else 0.0
+        cost = problem.cost_of_flips(answer.flip_dual)
         if cost > problem.radius:
             continue
-        v, _ = problem.weighted_sum(answer.hinge_dual - answer.flip_dual)
+        v, v0 = problem.weighted_sum(answer.hinge_dual - answer.flip_dual)
+        v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
         if problem.norm.dual.value(v) + cost <= problem.radius:
             return ConstantState(answer)
     return None
+
+
+def _is_for_solvers(problem: Problem) -> bool:
+    if problem.feature_cost is not None or problem.monotonic_cst is not None:
+        return True
+    if isinstance(problem.flip_cost, np.ndarray):
+        return problem.fit_intercept and not problem.prices_intercept
+    return problem.flip_cost == 0.0
 
 
 def answer_to_free_flips(problem: Problem) -> Candidate:
@@ -61,7 +71,7 @@ def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
     positive = problem.signs > 0
     share = float(weights[positive].sum())
     lighter, sign = min(share, 1.0 - share), (1.0 if share > 0.5 else -1.0)
-    if not problem.fit_intercept or lighter == 0.5:
+    if not problem.fit_intercept or problem.prices_intercept or lighter == 0.5:
         yield Candidate(origin, 0.0, weights, nothing)
         return
     ratio = lighter / (1.0 - lighter)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Limits, Solver, State
+from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 
 SNAPSHOT = 8.0
@@ -25,7 +25,7 @@ class Continuation(Solver):
     Each radius, largest first, is solved by a call of `solve`; `close` ends the last run.
     """
 
-    takes_prices = True
+    prices = EVERY_PRICE
 
     def __init__(self, solver: InteriorPoint, radii: Iterable[float]):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter

@@ -14,6 +14,7 @@ from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
+from drsvm.solvers.priced_columns import AS_COLUMNS
 from drsvm.solvers.proofs import Proofs
 from drsvm.solvers.round_ascent import RoundAscent
 from drsvm.solvers.separable_ascent import BoxAscent, SparseAscent
@@ -37,12 +38,13 @@ class DualCoordinate(Solver):
     name = "dual-coordinate"
     default_tol = 1e-6
     default_max_iter = 2000
+    prices = AS_COLUMNS
 
     shrinking: bool = True
     hand_over: bool = True
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject prices, and norms without an ascent."""
+        """Reject some prices, and norms without an ascent."""
         if type(problem.norm) in ASCENTS:
             return super().refusal(problem)
         return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
@@ -91,5 +93,6 @@ class DualCoordinateState(State):
 
 def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:
     """Return the ascent for the norm; with one feature all norms are equal."""
-    kind = RoundAscent if problem.n_features == 1 else ASCENTS[type(problem.norm)]
+    single = problem.n_features + problem.prices_intercept == 1
+    kind = RoundAscent if single else ASCENTS[type(problem.norm)]
     return kind(problem, limits.start, limits.generator(), limits.tol, shrinking)

@@ -29,6 +29,14 @@ kernel call starts with a pass over them. Slices depend only on the data, so the
 result."""
 
 
+def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
+    """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
+    costs = np.asarray(flip_cost, dtype=np.float64)
+    flips = (costs == 0.0) | (np.isfinite(costs) & (radius > 0.0))
+    kappa = np.where(flips, costs, 0.0)
+    return (float(kappa), bool(flips)) if costs.ndim == 0 else (kappa, flips)
+
+
 class Kind(NamedTuple):
     """A kernel, and the approximate nanoseconds of a step per entry of its rows and, at worst, per feature."""
 
@@ -60,17 +68,17 @@ class Cone:
 
     norm: Norm
     radius: float
-    kappa: float  # 0 if flips are impossible
-    flips: bool
+    kappa: Any  # a number, or one per row; 0 where a flip is impossible
+    flips: Any  # whether it is possible
     l2: float
     with_intercept: bool
+    constant_column: bool = False  # whether the last column is an intercept, which has no ridge
 
     @classmethod
-    def of(cls, problem: Problem) -> "Cone":
+    def of(cls, problem: Problem, constant_column: bool = False) -> "Cone":
         """Return the parameters of a problem."""
-        flips = bool(problem.flips_possible)
-        kappa = float(problem.flip_cost) if flips else 0.0
-        return cls(problem.norm, problem.radius, kappa, flips, problem.l2, problem.fit_intercept)
+        flips = affordable_flips(problem.flip_cost, problem.radius)
+        return cls(problem.norm, problem.radius, *flips, problem.l2, problem.fit_intercept, constant_column)
 
     @property
     def limits_weights(self) -> bool:
@@ -142,8 +150,14 @@ class Epochs:
         self.started = False
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if cone.with_intercept else 0.0
-        self.natural_step = 1.0 / (self.square + cone.kappa * min(cone.kappa, cone.radius))
+        self.ridged = samples.d - int(cone.constant_column and cone.l2 > 0.0)
+        self.natural_step = 1.0 / (self.square + self._square_of_flips())
         self._metric: np.ndarray | None = None
+
+    def _square_of_flips(self) -> float:
+        """Return a bound on the mean square of the pulls on λ, of which the radius limits the number."""
+        pulls = self.cone.kappa * np.minimum(self.cone.kappa, self.cone.radius)
+        return float(pulls if np.ndim(pulls) == 0 else np.average(pulls, weights=self.samples.weights))
 
     def origin(self) -> Point:
         """Return the point 0, with all hinges active."""
@@ -177,7 +191,7 @@ class Epochs:
 
     def _terms(self) -> Terms:
         cone = self.cone
-        return Terms(cone.radius, cone.kappa, cone.flips, cone.l2, self.free)
+        return Terms(cone.radius, cone.kappa, cone.flips, cone.l2, self.ridged, self.free)
 
     def proximal(self, point: Point, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
@@ -198,9 +212,11 @@ class Epochs:
         total = step * samples.n
         weights = samples.weights
         pull, turn = problem.weighted_sum(weights * (point.hinge - point.flip))
-        level = point.scalars[0] - total * cone.radius + total * cone.kappa * float(weights @ point.flip)
+        flipped_cost = float(np.sum(cone.kappa * (weights * point.flip)))
+        level = point.scalars[0] - total * cone.radius + total * flipped_cost
         scalars = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
         state = Point(point.w + total * pull, scalars, point.hinge, point.flip)
+        state.w[self.ridged :] += total * cone.l2 * point.w[self.ridged :]
         self._visit(MEMORY[cone.norm.q], state, step, total)
         stiffness = 1.0 + total * cone.l2
         w, level = cone.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)

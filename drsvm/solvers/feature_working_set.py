@@ -23,6 +23,7 @@ from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.hand_over import HandOver, Trend
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.loop import run
+from drsvm.solvers.priced_columns import AS_COLUMNS
 from drsvm.solvers.proofs import Proofs
 from drsvm.solvers.separable_ascent import SparseAscent
 
@@ -51,11 +52,12 @@ class FeatureWorkingSet(Solver):
     name = "feature-working-set"
     default_tol = 1e-6
     default_max_iter = 2000
+    prices = AS_COLUMNS
 
     most_features: int = 1000
 
     def refusal(self, problem: Problem) -> str | None:
-        """Reject prices, and norms that do not give sparse weights."""
+        """Reject some prices, and norms that do not give sparse weights."""
         if isinstance(problem.norm, L1):
             return super().refusal(problem)
         return (
@@ -178,10 +180,11 @@ class Rounds(State):
         """Add features that are too cheap, and remove those that are far too expensive."""
         problem = self.problem
         price = np.abs(problem.weighted_sum(hinge - flip)[0])
-        cost = problem.flip_cost * float(flip.sum()) if problem.flips_possible else 0.0
+        if problem.feature_cost is not None:
+            price *= problem.feature_cost
         known = np.zeros(problem.n_features, dtype=bool)
         known[features] = True
-        left = max(problem.radius - cost, 0.0)
+        left = max(problem.radius - problem.cost_of_flips(flip), 0.0)
         wanted = known & ((price >= COLD * left) | (self.count >= FREE_ROUNDS))
         new = np.flatnonzero(~known & (price > left))
         most = max(FEW, len(features))

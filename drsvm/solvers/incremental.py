@@ -21,6 +21,7 @@ from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import ORDERS, Cone, Epochs, Samples
 from drsvm.solvers.hand_over import HandOver, can_take_over
 from drsvm.solvers.phases import Phase, Track
+from drsvm.solvers.priced_columns import AS_COLUMNS, PricedColumns
 from drsvm.solvers.steps import StepRule, check_steps
 
 PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
@@ -55,6 +56,7 @@ class Incremental(Solver):
 
     default_tol = 1e-4
     default_max_iter = 500
+    prices = AS_COLUMNS
 
     steps: str = "auto"
     first_step: float | None = None
@@ -96,11 +98,13 @@ class IncrementalState(State):
     """One run: the phases in turn, and whether they still pay off."""
 
     def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
-        self.problem, self.limits = problem, limits
-        samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
-        epochs = Epochs(samples, Cone.of(problem), settings.order, limits.generator(), time=limits.time)
+        self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
+        inner = self.columns.problem
+        samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
+        cone = Cone.of(inner, constant_column=self.columns.intercept_cost is not None)
+        epochs = Epochs(samples, cone, settings.order, limits.generator(), time=limits.time)
         rule = StepRule(settings.steps, settings.first_step, settings.decay)
-        self.track = Track(problem, epochs, limits, rule, settings.polish)
+        self.track = Track(problem, self.columns, epochs, limits, rule, settings.polish)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
         self.gaps: dict[int, float] = {}
@@ -119,11 +123,11 @@ class IncrementalState(State):
     def candidate(self) -> Candidate:
         """Return the best available point, with multipliers."""
         self.next_certificate = self.epoch + max(1, self.epoch // 10)
-        if self.problem.flip_cost == 0:
+        if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
         point, multipliers = self.phase.point(), self.phase.multipliers()
         hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
-        return Candidate(point.w, float(point.scalars[1]), hinge, flip)
+        return self.columns.back(Candidate(point.w, float(point.scalars[1]), hinge, flip))
 
     def certificate_due(self) -> bool:
         """Return whether a certificate is due: after every epoch at first, then less and less often."""

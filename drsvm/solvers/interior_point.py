@@ -19,7 +19,7 @@ from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
 from drsvm.solvers.newton import NewtonSystem, newton_system
 from drsvm.solvers.priced_cones import cone_at
@@ -81,7 +81,7 @@ class InteriorPoint(Solver):
     name = "interior-point"
     default_tol = 1e-8
     default_max_iter = 200
-    takes_prices = True
+    prices = EVERY_PRICE
 
     step_fraction: float = 0.98
     correctors: int = 1

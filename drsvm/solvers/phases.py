@@ -21,6 +21,7 @@ from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.epochs import UNLIMITED, Epochs, Point
+from drsvm.solvers.priced_columns import PricedColumns
 from drsvm.solvers.steps import LARGEST, Cycles, Schedule, StepRule, sensible
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
@@ -46,31 +47,41 @@ this ratio, for at most this many epochs."""
 class Track:
     """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
-    def __init__(self, problem: Problem, epochs: Epochs, limits: Limits, rule: StepRule, polish: bool):
-        self.problem, self.epochs, self.limits, self.rule, self.polish = problem, epochs, limits, rule, polish
+    def __init__(
+        self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, rule: StepRule, polish: bool
+    ):
+        self.problem, self.columns, self.epochs = problem, columns, epochs
+        self.limits, self.rule, self.polish = limits, rule, polish
         self.point = epochs.origin()
         if limits.start is not None:
             self.go_to(limits.start)
 
     def go_to(self, start: Candidate) -> None:
         """Move the point to a given classifier, with its multipliers if it has any."""
-        point, weights = self.point, self.problem.sample_weight
-        point.w[:] = start.weights
-        price = self.problem.radius_price(point.w, self.problem.margins(point.w, start.intercept))
+        point, problem, inner = self.point, self.problem, self.columns.there(start)
+        margins = problem.margins(start.weights, start.intercept)
+        price = problem.radius_price(start.weights, margins, start.intercept)
         level = price if self.epochs.cone.limits_weights else UNLIMITED
-        point.scalars[:] = level, start.intercept, level
+        point.w[:] = inner.weights
+        point.scalars[:] = level, inner.intercept, level
         if start.hinge_dual is not None and start.flip_dual is not None:
-            point.hinge[:] = np.clip(start.hinge_dual / weights, 0.0, 1.0)
-            point.flip[:] = np.clip(start.flip_dual / weights, 0.0, 1.0 - point.hinge)
+            point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
+            point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
+
+    def classifier(self, point: Point) -> tuple[np.ndarray, float]:
+        """Return the weights and the intercept of a point."""
+        classifier = self.columns.back(Candidate(point.w, float(point.scalars[1])))
+        return classifier.weights, classifier.intercept
 
     def value(self, point: Point) -> float:
         """Return the objective of a point with its own λ."""
+        w, b = self.classifier(point)
         with np.errstate(over="ignore", invalid="ignore"):
-            margins = self.problem.margins(point.w, point.scalars[1])
-            level = self.problem.norm.value(point.w)
+            margins = self.problem.margins(w, b)
+            level = self.problem.norm_of(w, b)
             if self.problem.flips_possible and self.epochs.cone.limits_weights:
                 level = max(point.scalars[0], level)
-            value = self.problem.objective_at(point.w, margins, level)
+            value = self.problem.objective_at(w, margins, level)
         return value if math.isfinite(value) else math.inf
 
 
@@ -114,7 +125,7 @@ class Memory(Phase):
     def epoch(self) -> None:
         """Do one epoch."""
         point = self.own
-        self.track.epochs.memory(self.track.problem, point, self.step)
+        self.track.epochs.memory(self.track.columns.problem, point, self.step)
         self.count += 1
         share = max(SHARE_OF_MULTIPLIERS, 1.0 / self.count)
         self.hinge += share * (point.hinge - self.hinge)
@@ -123,13 +134,13 @@ class Memory(Phase):
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
         choices = (self.own.hinge, self.own.flip), (self.hinge, self.flip)
-        return max(choices, key=lambda pair: _bound(self.track.problem, self.own, *pair))
+        reference = self.track.classifier(self.own)[0]
+        return max(choices, key=lambda pair: _bound(self.track.problem, reference, *pair))
 
 
-def _bound(problem: Problem, point: Point, hinge, flip) -> float:
-    return dual_point(
-        problem, problem.sample_weight * hinge, problem.sample_weight * flip, reference=point.w
-    ).lower_bound
+def _bound(problem: Problem, reference, hinge, flip) -> float:
+    weights = problem.sample_weight
+    return dual_point(problem, weights * hinge, weights * flip, reference=reference).lower_bound
 
 
 def few_rows_factor(problem: Problem) -> float:

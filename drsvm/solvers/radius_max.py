@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.centring import Centred
+from drsvm.solvers.priced_columns import PricedColumns
 from drsvm.solvers.registry import choose
 
 MOST_SOLVES = 60
@@ -61,7 +61,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     size = _pull_if_decisive(problem)
     if size is not None:
         return size
-    problem = _in_units_of_prices(problem)
+    problem = PricedColumns.of(problem).problem
     trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
     if len(trusted) == problem.n_features:
         return 0.0
@@ -142,29 +142,6 @@ def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved
             if radius <= 1e-12 * unit:
                 return 0.0
     return radius
-
-
-def _in_units_of_prices(problem: Problem) -> Problem:
-    """Return the problem without finite prices: columns times their prices, and the intercept as a column."""
-    prices = problem.feature_cost
-    if prices is not None and np.isfinite(prices).any():
-        trusted = np.isinf(prices)
-        rows = problem.X * np.where(trusted, 1.0, prices)[None, :]
-        rows = sparse.csr_array(rows) if sparse.issparse(rows) else rows
-        problem = problem.on_rows(rows).replace(feature_cost=np.where(trusted, np.inf, 1.0))
-    return _with_constant_column(problem) if problem.prices_intercept else problem
-
-
-def _with_constant_column(problem: Problem) -> Problem:
-    column = np.full((problem.n_rows, 1), problem.intercept_cost)
-    if sparse.issparse(problem.X):
-        X = sparse.csr_array(sparse.hstack([problem.X, column], format="csr", dtype=np.float64))
-    else:
-        X = np.hstack([problem.X, column])
-    of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
-    given = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
-    more = {name: np.append(values, of_features[name]) for name, values in given.items()}
-    return problem.replace(**dict.fromkeys(given), fit_intercept=False).on_rows(X).replace(**more)
 
 
 class _TimeIsUp(Exception):

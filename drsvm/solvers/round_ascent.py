@@ -3,7 +3,7 @@
 import numpy as np
 
 from drsvm.kernels.dual_ascent import Multipliers
-from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
+from drsvm.kernels.dual_ascent_round import Answer, RoundTerms, round_epoch
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.epochs import UNLIMITED
 
@@ -16,20 +16,20 @@ class RoundAscent(Ascent):
         left = max(problem.radius - self.flipped_cost, 0.0)
         natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
         proximity = self._proximity(problem.l2 + natural, self.mass)
-        freedom = self._freedom(problem.l2 + natural + proximity)
-        ridge, stiffness = problem.l2 + proximity, self._stiffness(natural)
-        terms = RoundTerms(*map(float, (self.kappa, problem.radius, self.level, stiffness, ridge, freedom)))
+        intercept = self._intercept(problem.l2 + natural + proximity)
+        scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
+        terms = RoundTerms(self.kappa, self.flips, *scalars, intercept)
         u = self.v + proximity * self.w
-        sums = np.array([float(self.flip.sum()), self.b + freedom * self.turn])
-        scale, gap, violation = self._visit_rows(u, sums, terms)
+        sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
+        answer, gap, violation = self._visit_rows(u, sums, terms)
         self.v = u - proximity * self.w
-        self.w = scale * u
-        self._settle_intercept(freedom, float(sums[1]))
+        self.w, self.level = answer.scale * u, answer.level
+        self._settle_intercept(intercept, float(sums[1]), answer.intercept_scale * float(sums[1]))
         return gap, violation
 
-    def _visit_rows(self, u, sums, terms) -> tuple[float, float, float]:
-        """Update u, the sums and the multipliers; return w / u, the gap and the largest violation."""
-        self.active, scale, self.level, gap, self.near, violation = round_epoch(
+    def _visit_rows(self, u, sums, terms) -> tuple[Answer, float, float]:
+        """Update u, the sums and the multipliers; return the answer, the gap and the largest violation."""
+        self.active, answer, gap, self.near, violation = round_epoch(
             self.rows,
             self.samples.row_squares,
             self.order,
@@ -38,4 +38,4 @@ class RoundAscent(Ascent):
             Multipliers(u, sums, self.hinge, self.flip, self.margins),
             terms,
         )
-        return scale, gap, violation
+        return answer, gap, violation

@@ -63,10 +63,9 @@ def preferences(problem: Problem) -> list[str]:
     """Return the names of the solvers that `auto` may pick, most promising first.
 
     The first is the interior-point solver, unless its matrix is too large or epochs may be faster; otherwise dual
-    coordinate ascent or, for norm=inf, working sets of features. With prices, only a conic solver is left.
+    coordinate ascent or, for norm=inf, working sets of features. They do not take all prices; with the others, a conic
+    solver is left if the matrix is too large for memory.
     """
-    if problem.has_prices:
-        return ["interior-point", "conic"] if interior_point_fits(problem) else ["conic", "interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
@@ -74,7 +73,8 @@ def preferences(problem: Problem) -> list[str]:
     quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
     if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least):
         return ["interior-point", *rival.solvers]
-    return [*rival.solvers, "interior-point"]
+    conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
+    return [*rival.solvers, *conic, "interior-point"]
 
 
 def interior_point_fits(problem: Problem) -> bool:

@@ -1,7 +1,7 @@
 """Dual coordinate ascent for q = 1 and q = ∞, where the weights are computed feature by feature."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,16 +31,27 @@ class SeparableAscent(Ascent):
         problem = self.problem
         proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / self._fading())
         ridge = problem.l2 + proximity
-        freedom, stiffness = self._freedom(ridge), self._stiffness(0.0)
+        intercept, stiffness = self._intercept(ridge), self._stiffness(0.0)
         excess = max(self.flipped_cost - problem.radius, 0.0)
-        terms = SeparableTerms(self.inside, *map(float, (self._limit(ridge), ridge, self.kappa, stiffness, freedom)))
+        limit, flips = float(self._limit(ridge)), (self.kappa, self.flips)
+        terms = SeparableTerms(self.inside, limit, float(ridge), *flips, float(stiffness), intercept)
         u = self.v + proximity * self.w
-        sums = np.array([self.level + excess / stiffness, self.b + freedom * self.turn])
+        sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
         gap, violation = self._visit_rows(u, sums, terms)
         self.v = u - proximity * self.w
-        self._settle_weights(u, ridge, stiffness)
-        self._settle_intercept(freedom, float(sums[1]))
+        pull = float(sums[1])
+        limit = self._new_limit(Pulls(np.abs(u), ridge, abs(pull) * intercept.priced, intercept.damping), stiffness)
+        self.w = self._weights(u, ridge, limit)
+        weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull / intercept.damping
+        self._settle_intercept(intercept, pull, float(weight))
+        self._settle_level(limit, stiffness)
         return gap, violation
+
+    def _weights(self, pulls, ridge: float, limit: float):
+        """Return the weights for given pulls; the limit is h for q = 1, and λ = h/r for q = ∞."""
+        if self.inside:
+            return np.clip(pulls / ridge, -limit, limit)
+        return (pulls - np.clip(pulls, -limit, limit)) / ridge
 
     def _visit_rows(self, u, sums, terms) -> tuple[float, float]:
         """Update u, the sums and the multipliers; return the gap and the largest violation."""
@@ -59,12 +70,31 @@ class SeparableAscent(Ascent):
         """Return the limit h of an epoch."""
 
     @abstractmethod
-    def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
-        """Set w and λ from the sum u over the rows."""
+    def _new_limit(self, pulls: "Pulls", stiffness: float) -> float:
+        """Return the best limit of the weights after an epoch."""
+
+    @abstractmethod
+    def _settle_level(self, limit: float, stiffness: float) -> None:
+        """Set λ after the weights."""
+
+
+class Pulls(NamedTuple):
+    """Sizes of the pulls on the weights inside the norm, and what divides them."""
+
+    of_features: np.ndarray  # |u_j|
+    ridge: float  # r
+    of_intercept: float  # |u₀|, 0 if it is free
+    damping: float  # θ₀
+
+    def beyond(self, limit: float, limit_of_intercept: float) -> tuple[float, int, float, bool]:
+        """Return Σ (|u_j| − limit)₊ and the number of its terms, and the same for the intercept."""
+        above = self.of_features[self.of_features > limit]
+        rest = max(self.of_intercept - limit_of_intercept, 0.0)
+        return float(above.sum()) - len(above) * limit, len(above), rest, rest > 0.0
 
 
 class SparseAscent(SeparableAscent):
-    """q = 1: the weights are the part outside ±e, with e = ε − κΣβ."""
+    """q = 1: the weights are the part outside ±e, with e = ε − Σκβ."""
 
     inside = False
 
@@ -74,22 +104,25 @@ class SparseAscent(SeparableAscent):
     def _limit(self, ridge: float) -> float:
         return max(self.problem.radius - self.flipped_cost, 0.0)
 
-    def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
-        left = self.problem.radius - self.flipped_cost
-        flips_matter = self.near > 0.0 or self.flip.any()
-        price = self._best_price(np.abs(u), ridge, left, stiffness) if flips_matter else max(left, 0.0)
-        self.w = (u - np.clip(u, -price, price)) / ridge
-        if self.level < UNLIMITED:
-            own = self.problem.norm.value(self.w)
-            self.level = max(own, self.level + (price - left) / stiffness if flips_matter else 0.5 * self.level)
+    @property
+    def _flips_matter(self) -> bool:
+        return self.near > 0.0 or bool(self.flip.any())
 
-    def _best_price(self, size, ridge: float, left: float, stiffness: float) -> float:
-        """Solve Σ (|u_j| − h)₊ / r = λ₀ + (h − (ε − κΣβ)) / stiffness for h ≥ 0, from the left."""
+    def _settle_level(self, limit: float, stiffness: float) -> None:
+        if self.level < UNLIMITED:
+            own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
+            self.level = max(own, self.level + (limit - left) / stiffness if self._flips_matter else 0.5 * self.level)
+
+    def _new_limit(self, pulls: Pulls, stiffness: float) -> float:
+        """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
+        left = self.problem.radius - self.flipped_cost
+        if not self._flips_matter:
+            return max(left, 0.0)
         price = 0.0
         for _ in range(MOST_NEWTON_STEPS):
-            above = size[size > price]
-            value = (float(above.sum()) - len(above) * price) / ridge - self.level - (price - left) / stiffness
-            step = value / (len(above) / ridge + 1.0 / stiffness)
+            total, number, rest, more = pulls.beyond(price, price)
+            value = total / pulls.ridge + rest / pulls.damping - self.level - (price - left) / stiffness
+            step = value / (number / pulls.ridge + more / pulls.damping + 1.0 / stiffness)
             price = max(price + step, 0.0)
             if step <= 1e-12 * (abs(left) + price):
                 break
@@ -112,20 +145,20 @@ class BoxAscent(SeparableAscent):
     def _limit(self, ridge: float) -> float:
         return ridge * self.level
 
-    def _settle_weights(self, u, ridge: float, stiffness: float) -> None:
-        if self.level < UNLIMITED:
-            left = self.problem.radius - self.flipped_cost
-            self.level = self._best_limit(np.abs(u), ridge, left, stiffness)
-        self.w = np.clip(u / ridge, -self.level, self.level)
+    def _settle_level(self, limit: float, stiffness: float) -> None:
+        self.level = limit
 
-    def _best_limit(self, size, ridge: float, left: float, stiffness: float) -> float:
-        """Solve Σ (|u_j| − rλ)₊ − (ε − κΣβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of the sum at λ₀."""
-        centre = level = self.level
-        k = ridge * np.count_nonzero(size > ridge * centre) + stiffness
+    def _new_limit(self, pulls: Pulls, stiffness: float) -> float:
+        """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""
+        if self.level >= UNLIMITED:
+            return self.level
+        left, centre, level = self.problem.radius - self.flipped_cost, self.level, self.level
+        _, number, _, more = pulls.beyond(pulls.ridge * centre, pulls.damping * centre)
+        k = pulls.ridge * number + pulls.damping * more + stiffness
         for _ in range(MOST_NEWTON_STEPS):
-            above = size[size > ridge * level]
-            value = float(above.sum()) - len(above) * ridge * level - left - k * (level - centre)
-            step = value / (ridge * len(above) + k)
+            total, number, rest, more = pulls.beyond(pulls.ridge * level, pulls.damping * level)
+            value = total + rest - left - k * (level - centre)
+            step = value / (pulls.ridge * number + pulls.damping * more + k)
             level = max(level + step, 0.0)
             if abs(step) <= 1e-12 * (1.0 + level):
                 break
@@ -142,7 +175,7 @@ class BoxAscent(SeparableAscent):
     def candidate(self) -> Candidate:
         """Return classifier and multipliers: the current ones and the averages in turn."""
         self.offer_average = not self.offer_average
-        if self.average is None or self.offer_average or self.problem.flip_cost == 0.0:
+        if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
             return super().candidate()
         w, b, hinge, flip = self.average
-        return Candidate(w, float(b[0]), hinge, flip)
+        return self.columns.back(Candidate(w, float(b[0]), hinge, flip))

@@ -100,9 +100,22 @@ def test_an_automatic_radius_is_the_mean_over_the_classes(three_classes):
     assert by_hand.radius_ == model.radius_ == by_hand.radius
 
 
-def test_an_automatic_radius_needs_all_rows(two_classes):
-    with pytest.raises(ValueError, match="radius='auto' needs all rows"):
-        WassersteinSVC(radius="auto").partial_fit(*two_classes, classes=["no", "yes"])
+def test_an_automatic_radius_of_blocks_is_that_of_the_first_one(two_classes, three_classes):
+    for X, y in (two_classes, three_classes):
+        half = len(y) // 2
+        first = WassersteinSVC(radius="auto").fit(X[:half], y[:half])
+        model = WassersteinSVC(radius="auto").partial_fit(X[:half], y[:half], classes=np.unique(y))
+        assert model.radius_ == first.radius_
+        assert model.partial_fit(X[half:], y[half:]).radius_ == first.radius_
+
+
+def test_an_automatic_radius_needs_two_classes_in_the_first_block(two_classes):
+    X, y = two_classes
+    model, only = WassersteinSVC(radius="auto"), y == "no"
+    with pytest.raises(ValueError, match=r"radius='auto' is computed from the first block, which has .* 'no' only"):
+        model.partial_fit(X[only], y[only], classes=["no", "yes"])
+    model.partial_fit(X[:, :2], y, classes=["no", "yes"])  # a failed first block leaves nothing behind
+    assert model.radius_ > 0 and model.n_features_in_ == 2
 
 
 # Warnings and errors

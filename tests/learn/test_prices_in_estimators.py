@@ -239,18 +239,8 @@ def test_without_an_intercept_its_price_is_ignored(data):
     )
 
 
-BLOCKS = {
-    check: "partial_fit refuses a priced intercept"
-    for check in (
-        "check_fit_score_takes_y",
-        "check_n_features_in_after_fitting",
-        "check_estimators_partial_fit_n_features",
-    )
-}
-
-
 @pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
-@parametrize_with_checks([WassersteinSVC(intercept_cost=1.0)], expected_failed_checks=lambda _: BLOCKS)
+@parametrize_with_checks([WassersteinSVC(intercept_cost=1.0)])
 def test_scikit_learn_finds_nothing_wrong_with_a_priced_intercept(estimator, check):
     check(estimator)
 
@@ -280,11 +270,77 @@ def test_the_worst_case_asks_for_flip_costs_of_rows(data):
 # Rows in blocks
 
 
+def fed(estimator, X, y, rounds, flip_cost=None):
+    for _ in range(rounds):
+        for rows in np.array_split(np.arange(len(y)), 3):
+            costs = None if flip_cost is None else flip_cost[rows]
+            estimator.partial_fit(X[rows], y[rows], classes=np.unique(y), flip_cost=costs)
+    return estimator
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.1])
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_blocks_act_as_one_set_with_prices(data, container, l2):
+    """The centre is that of the first block: with equal blocks, it is the centre of all."""
+    X, y = (np.concatenate([part] * 3) for part in data)
+    X = container(X if container is sparse.csr_array else X + 3.0)
+    for costs in (np.resize([0.5, 2.0, math.inf], len(data[1])), None):
+        prices = {"intercept_cost": 0.5, "l2": l2, "flip_cost": {"no": 1.0, "yes": math.inf} if costs is None else 1.0}
+        costs = None if costs is None else np.concatenate([costs] * 3)
+        whole = model(**prices).fit(X, y, flip_cost=costs)
+        few, many = (fed(model(**prices), X, y, rounds, costs) for rounds in (1, 60))
+        values = [worst_case_of(each, X, y, whole, costs) for each in (few, many)]
+        assert values[1] <= whole.objective_ + 1e-2 and values[1] <= values[0]
+
+
+def worst_case_of(estimator, X, y, whole, costs):
+    """Return the objective of a classifier in the problem that `whole` has solved."""
+    rows = X if sparse.issparse(X) else X - X.mean(axis=0)
+    shift = 0.0 if sparse.issparse(X) else float(estimator.coef_[0] @ X.mean(axis=0))
+    costs = np.where(y == "no", 1.0, math.inf) if costs is None else costs
+    problem = Problem(
+        rows, y, whole.radius, costs, l2=whole.l2, fit_intercept=True, intercept_cost=whole.intercept_cost
+    )
+    return problem.objective(estimator.coef_[0], float(estimator.intercept_[0]) + shift)
+
+
+def test_partial_fit_continues_from_a_fit_with_prices(data):
+    X, y = data[0] + 5.0, data[1]
+    whole = model(intercept_cost=0.5).fit(X, y)
+    before = whole.coef_.copy(), whole.intercept_.copy()
+    whole.partial_fit(X[:30], y[:30])
+    fit = whole._block_fits[0]
+    np.testing.assert_allclose(fit.centre, X[:30].mean(axis=0))
+    assert np.abs(whole.coef_ - before[0]).max() < 0.5 and np.abs(whole.intercept_ - before[1]).max() < 2.0
+
+
+def test_partial_fit_routes_flip_costs_of_rows(data):
+    X, y = data
+    costs = np.where(y == "no", 1.0, math.inf)
+    by_class = model(flip_cost={"no": 1.0, "yes": math.inf}).partial_fit(X, y, classes=["no", "yes"])
+    with config_context(enable_metadata_routing=True):
+        by_row = model().set_partial_fit_request(flip_cost=True)
+        assert by_row.get_metadata_routing().partial_fit.requests["flip_cost"] is True
+        by_row.partial_fit(X, y, classes=["no", "yes"], flip_cost=costs)
+    same_classifier(by_class, by_row, atol=0)
+    by_row.partial_fit(X, y)
+    with pytest.raises(ValueError, match="flip_cost is required"):
+        worst_case_risk(by_row, X, y)
+    with pytest.raises(ValueError, match="has no price for the classes"):
+        model(flip_cost={"no": 1.0}).partial_fit(X, y, classes=["no", "yes"])
+
+
+def test_a_first_block_of_weight_0_is_an_error(data):
+    """It has no centre."""
+    X, y = data
+    only = y == "no"
+    with pytest.raises(ValueError, match="sample_weight is 0 for every row"):
+        model(intercept_cost=1.0, class_weight={"no": 0.0}).partial_fit(X[only], y[only], classes=["no", "yes"])
+
+
 @pytest.mark.parametrize(
     ("prices", "message"),
     [
-        ({"flip_cost": {"no": 1.0, "yes": 2.0}}, "supports one flip cost only, got flip_cost=.*: use a number, or fit"),
-        ({"intercept_cost": 1.0}, "intercept_cost=1.0 is the price of the intercept at the centre of all rows"),
         ({"feature_cost": [1.0, 2.0, 1.0]}, "does not support feature_cost: multiply the columns by their prices"),
         ({"monotonic_cst": [1, 0, 0]}, "does not support monotonic_cst: use fit"),
     ],

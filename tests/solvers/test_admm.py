@@ -279,4 +279,6 @@ def test_slopes_represent_multipliers(flip_level):
     assert alpha - beta == pytest.approx(-weights * slopes)
     assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_level > 2 else 1.0))
     assert min(alpha.min(), beta.min()) >= 0
-    assert kernel.masses(slopes, weights, flip_level) == pytest.approx((alpha.sum() + beta.sum(), beta.sum()))
+    for kappa in (1.5, np.arange(5.0)):
+        masses = kernel.masses(slopes, weights, kappa, flip_level)
+        assert masses == pytest.approx((alpha.sum() + beta.sum(), np.sum(kappa * beta)))

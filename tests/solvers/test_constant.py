@@ -55,3 +55,35 @@ def test_weights_determine_which_class_is_heavier():
     problem = Problem(X, [1, -1, -1, -1], 5.0, math.inf, sample_weight=[9, 1, 1, 1], fit_intercept=True)
     result = solve(problem)
     assert result.intercept == 1.0 and result.objective == pytest.approx(0.5) and result.gap <= 1e-15
+
+
+PRICES = {
+    "intercept": {"intercept_cost": 0.5},
+    "rows": {"intercept_cost": 2.0, "flip_cost": np.resize([0.3, 1.0, math.inf], 60)},
+    "rows without intercept": {"fit_intercept": False, "flip_cost": np.resize([0.3, 1.0, math.inf], 60)},
+}
+
+
+@pytest.mark.parametrize("prices", PRICES.values(), ids=PRICES)
+@pytest.mark.parametrize("norm", NORMS)
+def test_prices_of_rows_and_intercept(norm, prices):
+    """The intercept is one more weight, and no flip is needed to prove that all are 0."""
+    problem = well_conditioned_instance(2, 60, 5, norm=norm, flip_cost=math.inf, fit_intercept=True)
+    problem = problem.replace(**prices)
+    v, v0 = problem.weighted_sum(problem.sample_weight)
+    pull = np.append(v, problem.intercept_cost * v0) if problem.fit_intercept else v
+    largest = float(np.linalg.norm(pull, problem.norm.p))
+    assert constant_optimum(problem.replace(radius=0.999 * largest)) is None
+    result = solve(problem.replace(radius=1.001 * largest), "dual-coordinate")
+    assert result.n_iter == 1 and result.gap <= 1e-15 and result.objective == pytest.approx(1.0)
+    assert not result.weights.any() and result.intercept == 0.0
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [{"feature_cost": [1.0, 2.0]}, {"monotonic_cst": [0, 1]}, {"flip_cost": np.resize([1.0, 2.0], 30)}],
+    ids=["features", "signs", "rows with a free intercept"],
+)
+def test_other_prices_are_left_to_the_solvers(prices):
+    problem = well_conditioned_instance(0, 30, 2, fit_intercept=True, radius=100.0)
+    assert constant_optimum(problem.replace(**prices)) is None

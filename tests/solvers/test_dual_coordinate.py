@@ -4,9 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from instances import random_instance, unbounded_instance, well_conditioned_instance
+from instances import random_instance, sparse_rows, unbounded_instance, well_conditioned_instance
 from problems import NORMS
-from scipy import sparse
 
 from drsvm import Problem, Status, radius_path, solve
 from drsvm.solvers import make_solver
@@ -16,16 +15,6 @@ from drsvm.solvers.round_ascent import RoundAscent
 from drsvm.solvers.separable_ascent import BoxAscent, SparseAscent
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
-
-
-def sparse_rows(seed, n=300, d=2000, nonzeros=15):
-    """Return unit rows with few nonzeros, more features than rows, and labels of a linear rule with some noise."""
-    rng = np.random.default_rng(seed)
-    columns = np.concatenate([np.sort(rng.choice(d, nonzeros, replace=False)) for _ in range(n)])
-    data = np.abs(rng.normal(size=n * nonzeros)) / math.sqrt(nonzeros)
-    X = sparse.csr_array((data, columns, np.arange(0, n * nonzeros + 1, nonzeros)), shape=(n, d))
-    y = np.where(X @ rng.normal(size=d) + 0.3 * rng.normal(size=n) > 0, 1, -1)
-    return X, y
 
 
 @pytest.mark.parametrize("chunk", range(5))

@@ -11,14 +11,9 @@ from scipy import sparse
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.solvers import solver_names
 from drsvm.solvers.centring import Centred
-from drsvm.solvers.constant import constant_optimum
-from drsvm.solvers.registry import choose
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
-
-UNSUPPORTED = set(solver_names()) - {"auto", "interior-point", "conic"}
 
 
 def random_prices(rng, n, d, trusted=0.25):
@@ -236,28 +231,7 @@ def test_radius_max_is_in_the_units_of_the_prices():
     assert radius_max(problem.replace(feature_cost=2.0)) == pytest.approx(2.0 * radius_max(problem), rel=1e-6)
 
 
-# Other solvers
-
-
-@pytest.mark.parametrize(
-    ("price", "words"),
-    [
-        ({"flip_cost": np.resize([1.0, 2.0], 30)}, "a flip_cost for each row"),
-        ({"feature_cost": [1.0, 2.0]}, "feature_cost"),
-        ({"intercept_cost": 2.0}, "intercept_cost=2"),
-        ({"monotonic_cst": [0, 1]}, "monotonic_cst"),
-    ],
-)
-def test_other_solvers_refuse_prices_and_auto_takes_one_that_can(price, words):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 2))
-    problem = Problem(X, np.where(X[:, 0] > 0, 1, -1), norm=math.inf, fit_intercept=True, **price)
-    for name in UNSUPPORTED:
-        with pytest.raises(ValueError, match=f"solver '{name}' does not support {words}: use solver='interior-point'"):
-            solve(problem, name)
-    assert choose(problem) == "interior-point"
-    assert solve(problem).gap <= 1e-6
-    assert constant_optimum(problem.replace(radius=100.0)) is None
+# Large radii
 
 
 @for_each_norm

@@ -2,21 +2,12 @@
 
 import math
 
-import numpy as np
 import pytest
-from instances import well_conditioned_instance
-from scipy import sparse
+from instances import sparse_problem, well_conditioned_instance
 
 import drsvm.solvers.selection as selection
-from drsvm import Problem, radius_path, solve
+from drsvm import radius_path, solve
 from drsvm.solvers.registry import choose
-
-
-def sparse_problem(n, d, nonzeros=1, **parameters):
-    columns = (np.arange(n)[:, None] + np.arange(nonzeros) * (d // nonzeros)) % d
-    indptr = np.arange(0, n * nonzeros + 1, nonzeros)
-    X = sparse.csr_array((np.ones(n * nonzeros), np.sort(columns, axis=1).ravel(), indptr), shape=(n, d))
-    return Problem(X, np.where(np.arange(n) % 2, 1, -1), **parameters)
 
 
 def test_auto_picks_the_interior_point():
