@@ -12,7 +12,7 @@ from drsvm.cli.options import FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
-from drsvm.persistence.model_files import SavedModel, is_model_file, load_saved
+from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
 
 @dataclass(frozen=True)
@@ -128,34 +128,36 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
 
 
 def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read."""
+    """Load a model and read a file the way its training file was read.
+
+    The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
+    """
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
-        saved = load_saved(model)
-        if not isinstance(saved.metadata.get("schema"), dict):
+        opened = OpenModel(model)
+        schema = opened.metadata().get("schema")
+        if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        saved = _current(saved)
-        dataset = read_for(saved, file, options)
+        saved = None if "styles" in schema or schema.get("kind") == "sparse" else _current(opened.load())
+        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options)
+        saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
 
 
 def _current(saved: SavedModel) -> SavedModel:
-    """Return a model that starts from the raw table, like those of this version."""
-    schema = Schema.from_dict(saved.metadata["schema"])
-    steps = getattr(saved.model, "named_steps", {})
-    if schema.kind == "sparse" or "reader" in steps:
-        return saved
+    """Return a model of format 1 or 2 as one that starts from the raw table, like those of this version."""
     from drsvm.datasets.preparation import of_version_0_1_0
 
-    old = replace(schema, missing="fill" if "simpleimputer" in steps else "error")
-    return SavedModel(of_version_0_1_0(saved.model, old), {**saved.metadata, "schema": old.to_dict()})
+    imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
+    schema = replace(Schema.from_dict(saved.metadata["schema"]), missing="fill" if imputes else "error")
+    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
 
 
-def read_for(saved: SavedModel, file: Path, options: FileOptions) -> Dataset:
-    """Read a file the way the training file of a model was read."""
-    schema, wanted = Schema.from_dict(saved.metadata["schema"]), options.read_options()
-    return read_from(file, lambda path: read_like(path, schema, wanted))
+def read_for(schema: dict[str, Any], file: Path, options: FileOptions) -> Dataset:
+    """Read a file the way the training file of a model was read, which its metadata describe."""
+    wanted = options.read_options()
+    return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
 @dataclass(frozen=True)

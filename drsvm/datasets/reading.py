@@ -22,6 +22,7 @@ from drsvm.datasets.files import (
 )
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break
 from drsvm.datasets.notes import what_was_done, what_was_filled
+from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import (
     CATEGORY,
@@ -75,7 +76,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     kinds = kinds_of(table, chosen, options, file.place)
     _check(path, [*chosen.problems, *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
-    kept, dropped = _kept_rows(file, table, chosen.label, schema, options)
+    kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     y = labels_of(coded(table.column(chosen.label).take(kept)))
     X = _converted(file, table, schema, options.empty).take(kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
@@ -115,7 +116,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     X = _converted(file, table, schema, options.empty)
-    kept, dropped = _kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
+    kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
     y = labels_of(coded(table.column(label).take(kept))) if label else None
     X = X.take(kept)
     return Dataset(X, y, schema, [*notes, *file.notes, *dropped, *what_was_filled(schema, X)], path, kept)
@@ -275,41 +276,3 @@ def _truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> n
     if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise invalid(file.path, f"{problem}; it contains other numbers.")
     return values == 1.0
-
-
-# --- rows ---------------------------------------------------------------------------------------------------------
-
-
-def _kept_rows(file: TableFile, table: Any, label: str | None, schema: Schema, options: ReadOptions):
-    """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
-    n = len(table)
-    given = dict(zip(table.column_names, table.columns, strict=True))
-    empty = {name: given[name].is_null().to_numpy() for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(n, dtype=bool) if label is None else given[label].is_null().to_numpy()
-    if options.missing == "error":
-        _reject_empty_cells(file, ({label: unlabelled} if unlabelled.any() else {}) | empty, label)
-    lacking = unlabelled.copy()
-    if options.missing == "drop":
-        lacking |= np.any([*empty.values(), unlabelled], axis=0)
-    kept = np.flatnonzero(~lacking)
-    if not len(kept):
-        what = "no row has a label" if unlabelled.all() else "every row has a missing value"
-        raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
-    if len(kept) == n:
-        return kept, []
-    what = "have missing values and are dropped" if options.missing == "drop" else "have no label and are left out"
-    return kept, [f"{n - len(kept):,} of {n:,} rows {what}."]
-
-
-def _reject_empty_cells(file: TableFile, empty: dict[Any, np.ndarray], label: str | None) -> None:
-    problems = []
-    for name, mask in empty.items():
-        row = int(np.argmax(mask))
-        share = f"{np.count_nonzero(mask):,} of {len(mask):,} are empty"
-        what = "has no label" if name == label else "has an empty cell"
-        text = f"column {name!r} {what} at {file.place(row)} ({share}): use --missing fill, or --missing drop."
-        problems.append((text, []))
-    if problems:
-        text, _ = problems[0]
-        problems[0] = (text, [Fix(option="--missing", old="error", new="fill")])
-        raise all_invalid(file.path, problems)

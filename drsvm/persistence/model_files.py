@@ -18,6 +18,8 @@ import math
 import os
 import tempfile
 import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from inspect import signature
 from pathlib import Path
@@ -215,31 +217,56 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 
 def load_saved(path: str | Path) -> SavedModel:
     """Load a classifier together with its metadata."""
-    path = Path(path)
-    version, packed = _checked_archive(path)
-    try:
-        archive = unpacked(packed)
-        if version == 1:
-            archive = with_public_names(archive, HOMES_IN_FORMAT_1.get)
-        foreign = foreign_types(archive)
+    return OpenModel(path).load()
+
+
+class OpenModel:
+    """A model file after all checks that need no object to be built.
+
+    The metadata are there at once; the classes of a model take seconds to import.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        version, packed = _checked_archive(self.path)
+        with self._errors():
+            self.archive = unpacked(packed)
+            if version == 1:
+                self.archive = with_public_names(self.archive, HOMES_IN_FORMAT_1.get)
+            foreign = foreign_types(self.archive)
         if foreign:
             raise ModelFileError(
                 f"{path}: contains {', '.join(foreign)}, which no drsvm model needs: it is rejected, because loading "
                 "such types may run code. Do not trust its source."
             )
-        with ZipFile(io.BytesIO(archive)) as opened:
-            content = Builder(opened, _finish).build(json.loads(opened.read("schema.json")))
-        return _checked_content(path, content)
-    except ModelFileError:
-        raise
-    except ArchiveError as error:
-        raise ModelFileError(f"{path}: is rejected: {error}") from None
-    except MemoryError:
-        raise ModelFileError(f"{path}: not enough memory to load it, or a size in it is wrong.") from None
-    except NO_ARCHIVE as error:
-        raise ModelFileError(
-            f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
-        ) from None
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata alone; the model is not checked further."""
+        found = self._built(lambda schema: schema["content"]["metadata"])
+        if not isinstance(found, dict):
+            raise ModelFileError(f"{self.path}: its content is not that of a drsvm model.")
+        return found
+
+    def load(self) -> SavedModel:
+        """Return the classifier with its metadata."""
+        return _checked_content(self.path, self._built(lambda schema: schema))
+
+    def _built(self, part: Callable[[Any], Any]) -> Any:
+        with self._errors(), ZipFile(io.BytesIO(self.archive)) as opened:
+            return Builder(opened, _finish).build(part(json.loads(opened.read("schema.json"))))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ArchiveError as error:
+            raise ModelFileError(f"{self.path}: is rejected: {error}") from None
+        except MemoryError:
+            raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
+        except NO_ARCHIVE as error:
+            raise ModelFileError(
+                f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
+            ) from None
 
 
 def is_model_file(path: Path) -> bool:
