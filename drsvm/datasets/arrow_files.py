@@ -113,6 +113,7 @@ class ParquetFile:
             raise invalid(path, "Parquet files are compressed internally: unpack this one first.")
         self.path = path
         self.notes: list[str] = []
+        self.renamed: dict[str, str] = {}
         try:
             self._file = parquet.ParquetFile(path)
         except (self._pyarrow.ArrowException, OSError) as error:

@@ -45,9 +45,9 @@ class CsvFile:
         for name in names:
             numbered = (f"{name}.{number}" for number in itertools.count(1))
             distinct[name if name not in distinct else next(each for each in numbered if each not in distinct)] = None
-        repeated = [(old, new) for old, new in zip(names, distinct, strict=True) if old != new]
-        if repeated:
-            listed = ", ".join(f"{old!r} as {new!r}" for old, new in repeated[:5])
+        self.renamed = {new: old for old, new in zip(names, distinct, strict=True) if old != new}
+        if self.renamed:
+            listed = ", ".join(f"{old!r} as {new!r}" for new, old in list(self.renamed.items())[:5])
             self.notes.append(f"Some columns have the same name; they are read under other names: {listed}.")
         return list(distinct)
 

@@ -19,6 +19,7 @@ from drsvm.datasets.values import (
     ISO_DATE,
     PLAIN,
     THOUSANDS,
+    TIME,
     TRUTH,
     TRUTH_WORDS,
     Coded,
@@ -34,6 +35,9 @@ FREQUENT_GAPS = 0.05
 
 NEARLY_ALL = 0.9
 """A column with more different texts than this share of its rows is an id: no category repeats often enough."""
+
+RARE, SMALL_PARTS = 5, 20
+"""Levels with fewer rows than this, or than one in this many of a small table, share one column."""
 
 FEW_ROWS = 20
 """In a table with fewer rows than this nothing is taken for an id."""
@@ -159,7 +163,9 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
     if given.categorical:
         return _category(cells, given.name, place)
     if given.numeric:
-        return Kind(style if style and (style in (DECIMAL_COMMA, THOUSANDS) or style.startswith("date")) else COERCED)
+        return Kind(
+            style if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")) else COERCED
+        )
     if style == AMBIGUOUS:
         return Kind(problem=_ambiguous_commas(cells, given.name, place))
     if style == AMBIGUOUS_DATE:
@@ -176,7 +182,14 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
     present = len(column) - column.null_count
     if len(column) >= FEW_ROWS and levels > NEARLY_ALL * present:
         return Kind(left_out="an id" if _is_short(cells.values) else "text, nearly always different", is_id=True)
+    if np.bincount(cells.codes[cells.codes >= 0]).max() < rare_below(len(column)):
+        return Kind(left_out=f"{levels:,} levels, all of them rare")
     return _category(cells, given.name, place)
+
+
+def rare_below(n_rows: int) -> int:
+    """Return the number of rows below which a level is rare."""
+    return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
 
 
 def _is_short(values: list[str]) -> bool:
@@ -214,8 +227,9 @@ def _number_style(values: list[str]) -> str | None:
     words = {value.lower() for value in values}
     if any(words == set(pair) for pair in TRUTH_WORDS):
         return TRUTH
-    if _all(ISO_DATE, values):
-        return ISO_DATE
+    for style in (ISO_DATE, TIME):
+        if _all(style, values):
+            return style
     forms = [form for form in DATE_FORMATS if _all(f"date {form}", values)]
     return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
 

@@ -1,10 +1,16 @@
 """What was done with the columns of a table, in a few lines."""
 
+from shlex import quote
 from typing import Any
+
+import numpy as np
 
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
-from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS
+from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, coded
+
+TELLING = 10
+"""A column betrays the label only if a level has this many rows on average."""
 
 MOST = 8
 """A line lists this many columns."""
@@ -17,6 +23,7 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
         *_line("left out", schema.left_out, "use one anyway with --numeric or --categorical"),
         *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
         *_line("dates as days", dict.fromkeys(schema.of_style(lambda style: style.startswith("date")))),
+        *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
         *what_was_filled(schema, X),
@@ -34,6 +41,22 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
         *(["text as a level"] if len(numbers) < len(filled) else []),
     ]
     return _line("filled", filled, " and ".join(ways))
+
+
+def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
+    """Return a note on columns that determine the label by themselves: perhaps they are known only afterwards."""
+    classes, labels = np.unique(y, return_inverse=True)
+    found = []
+    for name in schema.of_style(lambda style: style in (CATEGORY, TRUTH)):
+        cells = coded(X.column(X.column_names.index(name)))
+        pairs = np.unique(np.column_stack([cells.codes, labels]), axis=0)
+        levels = len(np.unique(pairs[:, 0]))
+        if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
+            found.append(name)
+    if not found:
+        return []
+    drops = " ".join(f"--drop {quote(name)}" for name in found)
+    return [f"{', '.join(found)} alone determines the label; if it is known only afterwards, leave it out: {drops}."]
 
 
 def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:

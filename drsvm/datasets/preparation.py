@@ -1,7 +1,7 @@
 """From a table to features: scikit-learn's own transformers, behind a `TableReader`.
 
 Numbers are standardised. Categories and truth values stay 0/1 columns: dividing them by their standard deviation would
-make rare categories the largest features. On adult and titanic that costs 0.9 and 3.5 points of accuracy.
+make rare categories the largest features. On adult and titanic that costs 0.3 and 0.8 points of accuracy.
 """
 
 from typing import Any, NamedTuple

@@ -20,8 +20,8 @@ from drsvm.datasets.files import (
     invalid,
     read_head,
 )
-from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break
-from drsvm.datasets.notes import what_was_done, what_was_filled
+from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
+from drsvm.datasets.notes import tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import (
@@ -37,9 +37,6 @@ from drsvm.datasets.values import (
 )
 
 TableFile = CsvFile | ParquetFile
-
-RARE, FEW_PARTS = 5, 20
-"""Levels with fewer rows than this, or than one in this many of a small table, share one column."""
 
 MANY_LEVELS = 200
 """With more categories than this, the features are stored sparsely."""
@@ -74,13 +71,13 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     table = file.read(wanted, chosen.label, options.empty)
     broken = line_break(coded(table.column(chosen.label)), chosen.label, file.place)
     kinds = kinds_of(table, chosen, options, file.place)
-    _check(path, [*chosen.problems, *([broken] if broken else [])], chosen, kinds)
+    _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     y = labels_of(coded(table.column(chosen.label).take(kept)))
     X = _converted(file, table, schema, options.empty).take(kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
-    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X)]
+    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
     return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned)
 
 
@@ -192,6 +189,16 @@ def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str,
         raise all_invalid(path, problems)
 
 
+def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
+    """Return what is wrong if a feature has the name of the label in the file: it would betray the label."""
+    name = file.renamed.get(chosen.label, chosen.label)
+    copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
+    if not copies:
+        return []
+    fixes = [Fix(("--drop", copy)) for copy in copies]
+    return [(f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others.", fixes)]
+
+
 def _misplaced(option: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
     """Return what is wrong with an option that names a column without a weight, or a sign for categories."""
     kind = kinds.get(name)
@@ -217,7 +224,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
         styles={name: kind.style for name, kind in used.items() if kind.style != PLAIN},
         gaps=[name for name, kind in used.items() if kind.style != CATEGORY and kind.missing >= max(frequent, 1)],
         many_levels=levels > MANY_LEVELS,
-        rare=int(np.clip(n_rows // FEW_PARTS, 1, RARE)),
+        rare=rare_below(n_rows),
         left_out={name: kind.left_out for name, kind in kinds.items() if kind.left_out},
         id=[*chosen.ids, *(name for name, kind in kinds.items() if kind.is_id)],
         missing=options.missing or "fill",

@@ -21,7 +21,7 @@ class TableReader(TransformerMixin, BaseEstimator):
         Names of the columns, in the order of the result.
     styles : dict
         What the cells of a column look like: "number" (the default), "decimal comma", "thousands separators",
-        "true or false", "date", "date %d.%m.%Y" or "category".
+        "true or false", "date", "date %d.%m.%Y", "time of day" or "category".
     missing_values : list of str
         Texts that count as empty, besides the usual ones (``?``, ``NA``, ``null``, ...).
     """

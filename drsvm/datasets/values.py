@@ -24,7 +24,7 @@ EMPTY = "(empty)"
 """The category of empty cells."""
 
 PLAIN, COERCED, DECIMAL_COMMA, THOUSANDS = "number", "number or empty", "decimal comma", "thousands separators"
-TRUTH, ISO_DATE, CATEGORY = "true or false", "date", "category"
+TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
 """Styles; a date in another form has the style ``date %d.%m.%Y``."""
 
 EXACT = 2.0**53
@@ -35,6 +35,7 @@ _GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _DECIMAL_COMMA = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?(\d*|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
+_TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 TRUTH_WORDS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"))
@@ -97,6 +98,13 @@ def _iso_days(text: str) -> float | None:
         return None
 
 
+def _hours(text: str) -> float | None:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    return int(found[1]) + int(found[2]) / 60.0 + int(found[4] or 0) / 3600.0
+
+
 def _days_in(form: str, text: str) -> float | None:
     try:
         return _days(datetime.strptime(text, form))
@@ -113,6 +121,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         THOUSANDS: partial(_with_commas, _THOUSANDS, ","),
         TRUTH: _truth,
         ISO_DATE: _iso_days,
+        TIME: _hours,
     }
     return known[style] if style in known else partial(_days_in, style.removeprefix("date "))
 

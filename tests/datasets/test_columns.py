@@ -30,6 +30,14 @@ def test_the_same_name_twice(write):
     assert any("'a' as 'a.1'" in note for note in data.notes)
 
 
+def test_a_second_column_with_the_name_of_the_label(write):
+    path = write("data.csv", "a,label,label\n1,x,x\n2,y,y\n3,x,x\n")
+    for label in ("label", "label.1", None):
+        with pytest.raises(DataFileError, match="2 columns are called 'label', like the label: drop the others"):
+            read(path, ReadOptions(label=label))
+    assert read(path, ReadOptions(label="label", drop=("label.1",))).schema.columns == ["a"]
+
+
 def test_everything_that_is_wrong_is_named_at_once(write):
     path = write("data.csv", "age,size,town,label\n" + "1,2,Rome,x\n3,four,Oslo,y\n5,6,Rome,x\n")
     options = ReadOptions(label="lable", drop=("twon",), mentioned=(("--increasing", "agee"),))

@@ -22,6 +22,20 @@ def test_what_was_done(write):
     assert filled == "filled: income (10 of 40), town (14 of 40); numbers by their median and text as a level."
 
 
+def test_levels_that_are_all_rare(write):
+    rows = "".join(f"t{k % 40},{k % 7},{k % 2}\n" for k in range(120))
+    data = read(write("data.csv", "town,a,label\n" + rows))
+    assert data.schema.left_out == {"town": "40 levels, all of them rare"}
+
+
+def test_a_column_that_says_the_same_as_the_label(write):
+    rows = "".join(f"{k % 7},{'left' if k % 2 else 'here'},{'x' if k % 4 else 'z'},{k % 2}\n" for k in range(60))
+    data = read(write("data.csv", "a,alive,other,label\n" + rows))
+    assert data.notes[-1] == (
+        "alive alone determines the label; if it is known only afterwards, leave it out: --drop alive."
+    )
+
+
 def test_what_was_filled_in_another_file(write):
     schema = read(write("data.csv", table())).schema
     new = read_like(write("new.csv", "income,town,joined\n,Rome,2024-05-05\n3,,\n"), schema)
