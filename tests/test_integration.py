@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, WorstCaseDisplay, worst_case_risk
 
-SMALL_SEARCH = {"radii": [0.2, 0.05], "flip_costs": 5.0, "cv": 3}
+SMALL_SEARCH = {"radii": [0.2, 0.05], "flip_costs": 5.0, "intercept_costs": np.inf, "cv": 3}
 BOTH = [WassersteinSVC(), WassersteinSVCCV(**SMALL_SEARCH)]
 both = pytest.mark.parametrize("model", BOTH, ids=lambda model: type(model).__name__)
 

@@ -194,8 +194,8 @@ def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> 
         raise ValueError("Every candidate has a NaN score in some fold: check scoring and cv.")
     ranked = np.nan_to_num(columns["mean_test_score"], nan=-np.inf)
     columns["rank_test_score"] = rankdata(-ranked, method="min").astype(np.int32)
-    constant = np.mean([[path.constant for path in paths] for paths in outcomes], axis=1)
-    columns["constant_score"] = np.full(len(params), constant[0])
+    constant = np.array([path.constant for path in outcomes[0]])  # with the class weights of the first setting
+    columns["constant_score"] = np.full(len(params), (constant[complete] if complete.any() else constant).mean())
     columns["mean_fit_time"] = np.concatenate([np.mean([path.times for path in paths], axis=0) for paths in outcomes])
     columns["largest_gap"] = np.concatenate([np.max([path.gaps for path in paths], axis=0) for paths in outcomes])
     return columns

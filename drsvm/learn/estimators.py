@@ -262,7 +262,9 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
             found = automatic(centred.problem, **options)
             return found._replace(solution=found.solution and centred.back(found.solution))
 
-        found = one_vs_rest.for_each(problems, measure, time.share(PILOT_PARTS), counts=counts)
+        # No share of the time, because the fit may then take its first step even if no time is left.
+        pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
+        found = one_vs_rest.for_each(problems, measure, pilot, counts=counts)
         self.radius_ = min(one.radius for one in found)
         return [one.solution for one in found] + [None] * (len(problems) - len(found))
 

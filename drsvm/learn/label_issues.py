@@ -22,9 +22,6 @@ from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import CONSTANT
 
-TIMES_AUTO = 2.0
-"""The radius as a multiple of `auto_radius`: its margins found more wrong labels than those of the plain rule."""
-
 FOLD_TOL = 1e-4
 """Proven gap of the classifiers in the folds: it changes the ranking far less than another split does."""
 
@@ -53,8 +50,8 @@ def find_label_issues(
     y : array of shape (n,)
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
-        By default a `WassersteinSVC` with twice the radius of `auto_radius`, ``flip_cost=inf`` and the intercept inside
-        the norm, as the weight of a constant column next to centred features. It is cloned, not changed.
+        By default a `WassersteinSVC` with the radius of `auto_radius`, ``flip_cost=inf`` and the intercept inside the
+        norm, as the weight of a constant column next to centred features. It is cloned, not changed.
     cv : int, splitter or iterable of splits, default=5
         Number of stratified, shuffled folds (at most as many as the largest class has rows), or anything that
         scikit-learn accepts as `cv`. Every row must be in at least one test set; with several, its decision values are
@@ -143,25 +140,16 @@ def find_label_issues(
 # --- classifiers --------------------------------------------------------------------------------------------------
 
 
-class _TwiceAuto(WassersteinSVC):
-    """A classifier whose automatic radius is twice as large."""
-
-    def _problems(self, *data, **named_data):
-        problems = super()._problems(*data, **named_data)
-        self.radius_ *= TIMES_AUTO
-        return [problem.replace(radius=self.radius_) for problem in problems]
-
-
 def robust_classifier(
     X, *, standardise: bool = True, radius: float | None = None, fit_intercept: bool = True, **settings: Any
 ) -> Pipeline:
-    """Return an unfitted classifier for label issues, with twice the automatic radius unless one is given.
+    """Return an unfitted classifier for label issues, with the automatic radius unless one is given.
 
     The intercept is the weight of a constant column: a free one would follow the class shares of the wrong labels.
     `intercept_cost` would do the same, but the solvers for many features do not support it.
     """
     settings = {"flip_cost": np.inf, "tol": FOLD_TOL, "fit_intercept": False, **settings}
-    robust = _TwiceAuto("auto", **settings) if radius is None else WassersteinSVC(radius, **settings)
+    robust = WassersteinSVC("auto" if radius is None else radius, **settings)
     constant = [FunctionTransformer(with_constant_column, accept_sparse=True)] if fit_intercept else []
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), *constant, robust)
 

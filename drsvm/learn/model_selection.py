@@ -39,7 +39,7 @@ from drsvm.learn.cross_validation import (
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.model.norms import norm_for
-from drsvm.model.validation import check_flip_cost, check_number
+from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.notices import listening
 from drsvm.solvers.base import Solver
 
@@ -115,7 +115,8 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
     radius_, flip_cost_, norm_, intercept_cost_, class_weight_
-        The chosen parameters; `intercept_cost_` as a number.
+        The chosen parameters. `flip_cost_` is None if `fit` was given one per row; after the refit, `intercept_cost_`
+        is a number.
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
@@ -291,7 +292,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
-            flip_costs = [np.asarray(flip_cost)]
+            flip_costs = [check_flip_costs(flip_cost, len(y))]
         intercept_costs = [
             prices.intercept_cost_or_auto(cost) for cost in _listed(self.intercept_costs, "intercept_costs")
         ]
@@ -363,7 +364,7 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     def _store_choice(self) -> None:
         self.best_params_ = self.cv_results_["params"][self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        for name, value in self.best_params_.items():
+        for name, value in {"flip_cost": None, **self.best_params_}.items():
             setattr(self, f"{name}_", value)
         if self.verbose:
             print(f"chosen: {self.best_params_}, mean score {self.best_score_:.4f}", flush=True)
@@ -372,15 +373,14 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         """Fit on all rows; if the classifier is constant where those of the folds were not, with a smaller radius."""
         task = context.subcontext(task_name="refit")
         task.call_on_fit_task_begin(estimator=self)
-        results, chosen = self.cv_results_, self.best_index_
-        smaller = in_setting_of(results, chosen) & (results["param_radius"] < results["param_radius"][chosen])
-        smaller &= results["mean_test_score"] != results["constant_score"]
-        following = iter(np.flatnonzero(smaller).tolist())
-        while constant := self._fit_chosen(X, y, sample_weight, flip_cost, time):
-            self.best_index_ = next(following, chosen)
-            self._store_choice()
-            if self.best_index_ == chosen:
+        chosen, index = self.best_index_, self.best_index_
+        constant = self._fit_chosen(X, y, sample_weight, flip_cost, time)
+        for index in self._smaller_radii(chosen) if constant else ():
+            constant = self._fit_chosen(X, y, sample_weight, flip_cost, time, index)
+            if not constant:
                 break
+        if constant and index != chosen:  # none helps
+            self._fit_chosen(X, y, sample_weight, flip_cost, time, chosen)
         if constant:
             warnings.warn(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
@@ -390,8 +390,18 @@ class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
             )
         task.call_on_fit_task_end(estimator=self)
 
-    def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> bool:
-        """Fit with the chosen parameters and return whether the classifier is constant."""
+    def _smaller_radii(self, chosen: int) -> list[int]:
+        """Return the candidates with smaller radii, unless the chosen one was already constant in the folds."""
+        results = self.cv_results_
+        differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=1e-12)
+        smaller = in_setting_of(results, chosen) & (results["param_radius"] < results["param_radius"][chosen])
+        return np.flatnonzero(smaller & differ & differ[chosen]).tolist()
+
+    def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit, index: int | None = None) -> bool:
+        """Fit with the chosen parameters, or choose others first; return whether the classifier is constant."""
+        if index is not None:
+            self.best_index_ = index
+            self._store_choice()
         names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         given = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
         model = WassersteinSVC(**given | self.best_params_, max_time=time)

@@ -40,6 +40,9 @@ LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
 
+ROUNDING = 1e-13
+"""A variance below this fraction of the mean square is a rounding error."""
+
 _TYPICAL_NORM = {
     1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),
     2: lambda deviations: math.sqrt(deviations @ deviations),
@@ -72,7 +75,7 @@ def auto_radius(
         `sample_weight` as counts, as is usual in scikit-learn.
     max_time : float, optional
         Time limit for all solutions together in seconds. If there is no time for the pilot solution, F is computed over
-        all rows, which makes it larger.
+        all rows, which makes it larger; if there is none for `radius_max`, the radius is not limited by it.
     n_threads : int, optional
         Threads for the solutions.
 
@@ -101,8 +104,11 @@ def automatic(
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
-    if not (costly and is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
+    if not costly:
         radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    elif not (time.over or is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
+        largest = radius_max(problem, **limits)
+        radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
     return _without_giving_up(problem, radius, time, n_threads)
 
 
@@ -149,7 +155,8 @@ def chance_radius(
         return of_all
     pilot = _rough_solution(problem.replace(radius=PILOT_SHARE * of_all), time, n_threads)
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
-    return chance_pull(problem, active, counts) if active.any() else of_all
+    of_active = chance_pull(problem, active, counts) if active.any() else 0.0
+    return of_active or of_all  # 0 also if only one row is active, or equal ones
 
 
 def chance_pull(problem: Problem, active, counts=None) -> float:
@@ -166,7 +173,8 @@ def chance_pull(problem: Problem, active, counts=None) -> float:
         squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances_of_labels[block]
     variances = squares
     if problem.fit_intercept:
-        variances = np.maximum(squares - sums**2 / variances_of_labels.sum(), 0.0)
+        variances = squares - sums**2 / variances_of_labels.sum()
+        variances[variances <= ROUNDING * squares] = 0.0
     deviations = np.sqrt(variances)
     if problem.feature_cost is not None:
         finite = np.isfinite(problem.feature_cost)

@@ -40,9 +40,8 @@ NO_ARCHIVE = (
 )
 """Exceptions that zipfile, json, numpy and the building of objects raise for malformed files."""
 
-
-FORMERLY = {"intercept_cost": math.inf, "intercept_costs": math.inf}
-"""What applied before a parameter was added, where that is not its default: the intercept was free."""
+BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
+"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
 
 class ModelFileError(ValueError):
@@ -316,10 +315,10 @@ def _checked_content(path: Path, content) -> SavedModel:
 
 
 def _finish(thing: Any) -> None:
-    """Give parameters their defaults if they were added after the version that wrote the file."""
+    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
     if _is_ours(thing):
         for name, parameter in signature(type(thing)).parameters.items():
-            vars(thing).setdefault(name, FORMERLY.get(name, parameter.default))
+            vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
 
 
 def _is_complete(result) -> bool:

@@ -63,11 +63,13 @@ class Material:
         """The ball that the model was trained for."""
         return {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
 
+    def class_weights(self) -> np.ndarray | None:
+        """Return the weights of the rows that come from their classes."""
+        return one_vs_rest.weights_of_rows(self.X, self.y, self.linear.classes_, self.setting("class_weight"), None)
+
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
-        classes = self.linear.classes_
-        weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, self.setting("class_weight"), None)
-        return one_vs_rest.side_weights(self.y, label, classes, weights)
+        return one_vs_rest.side_weights(self.y, label, self.linear.classes_, self.class_weights())
 
 
 def prepare(

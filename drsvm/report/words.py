@@ -46,8 +46,12 @@ def adversary(analysis: Analysis, who: str | None = None) -> str:
 def proof(analysis: Analysis) -> str:
     """Return what is proven."""
     result = analysis.result
-    l2 = float(analysis.material.setting("l2"))
-    objective = "worst-case risk" if l2 == 0 else "objective (worst-case risk plus ridge term)"
+    parts = {
+        "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),
+        "plus ridge term": float(analysis.material.setting("l2")) > 0,
+    }
+    further = ", ".join(part for part, holds in parts.items() if holds)
+    objective = f"objective (worst-case risk {further})" if further else "worst-case risk"
     bound = "" if math.isinf(result.weight_bound) else f" with weights of norm up to {number(result.weight_bound, 3)}"
     # Enough digits to distinguish objective and bound.
     digits = min(max(4, 1 - math.floor(math.log10(max(result.gap, 1e-12)))), 12)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from sklearn.svm import LinearSVC
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.prices import at_centre
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Material, prepare
+from drsvm.solvers.centring import Centred
 from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
 
@@ -128,12 +131,14 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 
 
 def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[RadiusPath | None, float]:
+    priced = {"fit_intercept": material.setting("fit_intercept"), "intercept_cost": material.setting("intercept_cost")}
+    rows, centre, priced = at_centre(material.X, material.class_weights(), priced)
     problem = Problem(
-        material.X,
+        rows,
         material.y == positive,
         l2=material.setting("l2"),
         sample_weight=material.row_weights(positive),
-        fit_intercept=material.setting("fit_intercept"),
+        **priced,
         **material.ball,
     )
     largest = radius_max(problem, max_time=time.share(2))
@@ -153,4 +158,5 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         material.notes.append("Time ran out before all radii were solved: increase max_time for exact curves.")
-    return path, largest
+    original = Centred(problem, centre)
+    return replace(path, results=[original.back(result) for result in path.results]), largest

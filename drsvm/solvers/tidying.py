@@ -10,27 +10,27 @@ from drsvm.model.certificate import PrimalPoint, primal_point
 from drsvm.model.problem import Problem
 
 ROUNDING = 1e-9
-"""Weights below this fraction of the largest one are rounding errors, and so are differences between objectives."""
+"""Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
 
 SPARSE_SHARES = (1e-2, 1e-3, 1e-4, 1e-6)
 """Fractions that are tried first if the optimal weights are sparse."""
 
-SLIGHT = 10.0
-"""If all weights cost no more than this multiple of the tolerance, w = 0 is tried."""
+SLIGHT = 1e-5
+"""If all weights together cost no more than this, or ten tolerances, w = 0 is tried."""
 
 
 def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, tol: float) -> PrimalPoint:
-    """Return the classifier without the weights that do not matter; its gap is at most tol, or hardly larger."""
+    """Return an optimal classifier without the weights that do not matter; its gap is still at most tol."""
     sizes = np.abs(point.weights)
     largest = float(sizes.max(initial=0.0))
     if largest == 0.0:
         return point
-    if problem.radius * point.radius_price <= SLIGHT * max(tol, ROUNDING):
-        for intercept in (0.0, point.intercept):
+    allowed = lower_bound + tol
+    if problem.radius * point.radius_price <= max(SLIGHT, 10.0 * tol):
+        for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
-            if zero.objective <= point.objective + ROUNDING:
+            if zero.objective <= min(allowed, point.objective + ROUNDING):
                 return zero
-    allowed = max(lower_bound + tol, point.objective + ROUNDING)
     for share in (*SPARSE_SHARES, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
         small = (sizes > 0) & (sizes <= share * largest)
         if small.any():

@@ -1,5 +1,6 @@
 """WassersteinSVC: scikit-learn's own checks, and what a user expects beyond them."""
 
+import re
 import warnings
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsvm import Problem, Status, WassersteinSVC, auto_radius, solve, worst_case_risk
+from drsvm import Problem, Status, WassersteinSVC, auto_radius, radius_max, solve, worst_case_risk
 from drsvm.solvers.interior_point import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
@@ -54,8 +55,9 @@ def two_classes():
 
 def test_two_classes_are_one_problem(two_classes):
     X, y = two_classes
-    model = WassersteinSVC(radius=0.1, flip_cost=2.0, norm=1, l2=0.01).fit(X, y)
-    result = solve(Problem(X, y, radius=0.1, flip_cost=2.0, norm=1, l2=0.01, fit_intercept=True))
+    ball = {"radius": 0.1, "flip_cost": 2.0, "norm": 1, "l2": 0.01, "intercept_cost": np.inf}
+    model = WassersteinSVC(**ball).fit(X, y)
+    result = solve(Problem(X, y, fit_intercept=True, **ball))
     np.testing.assert_array_equal(model.coef_, [result.weights])
     np.testing.assert_array_equal(model.intercept_, [result.intercept])
     assert (model.objective_, model.lower_bound_, model.gap_) == (result.objective, result.lower_bound, result.gap)
@@ -66,8 +68,15 @@ def test_two_classes_are_one_problem(two_classes):
 
 def test_the_objective_is_the_worst_case_risk_of_the_model(two_classes):
     X, y = two_classes
+    free = WassersteinSVC(0.05, 5.0, intercept_cost=np.inf).fit(X, y)
+    assert worst_case_risk(free, X, y) == pytest.approx(free.objective_, abs=1e-12)
+    # The columns of X are centred, so that the intercept is priced where it is.
     model = WassersteinSVC().fit(X, y)
-    assert worst_case_risk(model, X, y, radius=0.05, flip_cost=5.0) == pytest.approx(model.objective_, abs=1e-12)
+    price = model.intercept_cost_
+    assert worst_case_risk(model, X, y, intercept_cost=price) == pytest.approx(model.objective_, abs=1e-9)
+    assert worst_case_risk(model, X, y) == pytest.approx(
+        model.objective_ - model.radius_ * (model.radius_price_ - np.linalg.norm(model.coef_)), abs=1e-9
+    )
 
 
 def test_classes_in_parallel_give_the_same_model(three_classes):
@@ -86,17 +95,18 @@ def test_any_solver_can_be_used(two_classes, solver):
 # Automatic radius
 
 
-def test_an_automatic_radius_is_the_mean_over_the_classes(three_classes):
+def test_an_automatic_radius_is_the_smallest_over_the_classes(three_classes):
     X, y = three_classes
-    model = WassersteinSVC(radius="auto").fit(X, y)
-    weights = [np.where(y == label, 2.0, 1.0) for label in model.classes_]
+    model = WassersteinSVC().fit(X, y)
+    ball = {"flip_cost": np.inf, "fit_intercept": True, "intercept_cost": model.intercept_cost_}
+    sides = [np.where(y == label, 2.0, 1.0) for label in model.classes_]
     problems = [
-        Problem(X, y == label, flip_cost=5.0, sample_weight=weight, fit_intercept=True)
-        for label, weight in zip(model.classes_, weights, strict=True)
+        Problem(X - np.average(X, axis=0, weights=side), y == label, sample_weight=side, **ball)
+        for label, side in zip(model.classes_, sides, strict=True)
     ]
-    assert model.radius_ == pytest.approx(np.mean([auto_radius(problem) for problem in problems]), rel=1e-6)
+    assert model.radius_ == pytest.approx(min(auto_radius(problem) for problem in problems), rel=1e-6)
     by_hand = WassersteinSVC(radius=model.radius_).fit(X, y)
-    np.testing.assert_array_equal(by_hand.coef_, model.coef_)
+    np.testing.assert_allclose(by_hand.objective_, model.objective_, atol=1e-6)
     assert by_hand.radius_ == model.radius_ == by_hand.radius
 
 
@@ -128,9 +138,30 @@ def test_an_unreached_tolerance_is_a_warning_with_advice(two_classes):
 
 
 def test_a_constant_classifier_is_a_warning(two_classes):
-    with pytest.warns(UserWarning, match="fitted classifier is constant .* smaller radius"):
-        model = WassersteinSVC(radius=50.0, flip_cost=np.inf).fit(*two_classes)
-    assert np.abs(model.coef_).max() < 1e-5
+    X, y = two_classes
+    with pytest.warns(UserWarning, match="fitted classifier is constant") as caught:
+        model = WassersteinSVC(radius=50.0).fit(X, y)
+    assert not model.coef_.any()
+    advice = re.search(
+        r"radius=50 is too large .* largest useful radius is ([0-9.]+); use half", str(caught[0].message)
+    )
+    problem = Problem(X, y, flip_cost=np.inf, fit_intercept=True, intercept_cost=model.intercept_cost_)
+    assert advice is not None and float(advice[1]) == pytest.approx(radius_max(problem), rel=5e-3)
+
+
+def test_a_radius_is_not_blamed_where_none_helps():
+    X = np.tile(np.arange(10.0), 6)[:, None]  # equal in both classes
+    with pytest.warns(UserWarning, match="constant .* no radius gives a better one, because the features hardly"):
+        WassersteinSVC(radius=0.1, intercept_cost=np.inf).fit(X, np.repeat([0, 1, 0], 20))
+
+
+def test_a_class_that_is_outweighed_is_not_blamed_on_the_radius():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 10 == 0
+    X = rng.normal(size=(300, 2)) + 0.5 * y[:, None]
+    with pytest.warns(UserWarning, match="constant .* do not outweigh the others at radius=.* class_weight="):
+        model = WassersteinSVC(radius=0.01).fit(X, y)
+    assert model.coef_.any() and not model.predict(X).any()
 
 
 def test_good_fits_do_not_warn(two_classes, three_classes):
@@ -220,7 +251,7 @@ def test_after_an_interrupt_no_further_class_is_solved(three_classes, n_jobs):
         assert [result.n_iter for result in model.result_] == [2, 0, 0]
 
 
-@pytest.mark.parametrize("settings", [{}, {"n_jobs": 2}, {"radius": "auto"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"n_jobs": 2}, {"radius": 0.05}], ids=str)
 def test_the_time_limit_is_that_of_the_whole_fit(three_classes, settings):
     message = "3 of 3 classes did not reach the tolerance 1.0e-06, 3 of them for lack of time; .* max_time"
     with pytest.warns(ConvergenceWarning, match=message) as caught:
@@ -259,7 +290,7 @@ def test_a_warm_start_is_short(two_classes):
     assert model.n_iter_ > 3
     assert model.fit(X, y).n_iter_ == 0  # the proof of the previous fit still holds
     near = model.set_params(radius=0.051).fit(X, y).objective_
-    assert near == pytest.approx(WassersteinSVC(radius=0.051).fit(X, y).objective_, abs=1e-8)
+    assert near == pytest.approx(WassersteinSVC(radius=0.051).fit(X, y).objective_, abs=1e-6)
     model.fit(X[:, :4], y)  # other features: no start
     assert model.coef_.shape == (1, 4)
 
@@ -268,19 +299,20 @@ def test_a_warm_start_is_short(two_classes):
 def test_blocks_lead_near_the_classifier_of_all_rows(container):
     X, y = make_classification(2000, 10, n_informative=5, flip_y=0.1, class_sep=1.5, random_state=3)
     X = StandardScaler().fit_transform(X)
-    whole = WassersteinSVC().fit(X, y)
-    model = WassersteinSVC(random_state=0)
+    fixed = {"radius": 0.05, "flip_cost": 5.0, "intercept_cost": np.inf}
+    whole = WassersteinSVC(**fixed).fit(X, y)
+    model = WassersteinSVC(**fixed, random_state=0)
     for epoch in range(10):
         for rows in np.array_split(np.random.default_rng(epoch).permutation(len(y)), 10):
             model.partial_fit(container(X[rows]), y[rows], classes=[0, 1])
     assert np.isnan([model.objective_, model.lower_bound_, model.gap_]).all() and model.n_iter_ == 100
-    risk = worst_case_risk(model, X, y, radius=0.05, flip_cost=5.0)
+    risk = worst_case_risk(model, X, y)
     assert risk <= whole.objective_ + 0.02
 
 
 def test_blocks_continue_from_a_fit(three_classes):
     X, y = three_classes
-    model = WassersteinSVC().fit(X, y)
+    model = WassersteinSVC(radius=0.05, flip_cost=5.0, intercept_cost=np.inf).fit(X, y)
     before = model.coef_.copy()
     model.partial_fit(X[:50], y[:50])
     assert np.isnan(model.gap_).all() and model.coef_.shape == before.shape
@@ -291,7 +323,7 @@ def test_blocks_need_the_classes(two_classes):
     X, y = two_classes
     with pytest.raises(ValueError, match="classes is required in the first call"):
         WassersteinSVC().partial_fit(X, y)
-    model = WassersteinSVC().partial_fit(X, y, classes=["no", "yes"])
+    model = WassersteinSVC(radius=0.05, intercept_cost=np.inf).partial_fit(X, y, classes=["no", "yes"])
     with pytest.raises(ValueError, match="'perhaps'"):
         model.partial_fit(X[:2], ["no", "perhaps"])
     with pytest.raises(ValueError, match="not those of the first call"):
@@ -303,7 +335,8 @@ def test_blocks_need_the_classes(two_classes):
 def test_blocks_continue_from_a_model_without_a_result(two_classes):
     """As after loading a model that was fitted with blocks."""
     X, y = two_classes
-    model = WassersteinSVC(radius=0.05, random_state=0).partial_fit(X, y, classes=np.unique(y))
+    fixed = {"radius": 0.05, "intercept_cost": np.inf, "random_state": 0}
+    model = WassersteinSVC(**fixed).partial_fit(X, y, classes=np.unique(y))
     del model._block_fits
     weights = model.coef_.copy()
     model.partial_fit(X, y)

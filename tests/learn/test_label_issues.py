@@ -98,10 +98,10 @@ def test_margins_of_several_classes_compare_with_the_best_other(wines):
     np.testing.assert_array_equal(issues.predicted_label, np.unique(y)[decisions.argmax(axis=1)])
 
 
-def test_the_default_radius_is_twice_the_automatic_one(tumours):
+def test_the_default_radius_is_the_automatic_one(tumours):
     X, y, _ = tumours
     radius = auto_radius(Problem(np.column_stack([X, np.ones(len(y))]), y, radius=0.0, flip_cost=np.inf))
-    assert robust_classifier(X).fit(X, y)[-1].radius_ == pytest.approx(2 * radius)
+    assert robust_classifier(X).fit(X, y)[-1].radius_ == pytest.approx(radius)
     assert robust_classifier(X, radius=0.3).fit(X, y)[-1].radius_ == 0.3
 
 
@@ -127,9 +127,12 @@ def test_frames_and_lists_give_the_same(tumours):
 def test_sparse_rows_are_not_centred(tumours, container):
     X, y, _ = tumours
     rows, y = container(X[:150] + 1.0), y[:150]
-    uncentred = robust_classifier(rows, standardise=False)
+    uncentred = robust_classifier(rows, standardise=False, radius=0.1)  # the automatic one depends on the storage
+    judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
     dense = find_label_issues(rows.toarray(), y, estimator=uncentred, cv=3)
-    np.testing.assert_allclose(find_label_issues(rows, y, standardise=False, cv=3).margin, dense.margin, atol=1e-2)
+    np.testing.assert_allclose(judged.margin, dense.margin, atol=1e-2)
+    automatic = find_label_issues(rows, y, standardise=False, cv=3)
+    assert np.corrcoef(automatic.margin, judged.margin)[0, 1] > 0.8
 
 
 def test_the_scale_of_the_features_does_not_matter(tumours, found):

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
@@ -13,22 +14,22 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedK
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
 
-from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, worst_case_risk
 
-SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "class_weight": None, "cv": 2}
+SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "intercept_costs": np.inf, "class_weight": None, "cv": 2}
 
 
 @pytest.mark.filterwarnings(
     "ignore:Cross-validation has chosen a constant classifier", "ignore:The least populated class"
 )
-@parametrize_with_checks([WassersteinSVCCV(**{**SMALL, "radii": [0.05]})])
+@parametrize_with_checks([WassersteinSVCCV(radii=[0.05], class_weight=None, cv=2)])
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:Cross-validation has chosen a constant classifier")
 def test_weights_are_counts_in_grid_and_choice_too():
-    check_sample_weight_equivalence_on_dense_data("WassersteinSVCCV", WassersteinSVCCV(radii=6, flip_costs=5.0))
+    check_sample_weight_equivalence_on_dense_data("WassersteinSVCCV", WassersteinSVCCV(radii=6))
 
 
 @pytest.fixture
@@ -44,14 +45,15 @@ def two_classes():
 def test_scores_are_those_of_a_plain_search(data, request):
     X, y = request.getfixturevalue(data)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
-    radii, costs, norms = [0.2, 0.02], [1.0, np.inf], [2, np.inf]
+    radii, costs, norms, prices = [0.2, 0.02], [1.0, np.inf], [2, np.inf], ["auto", np.inf]
+    grid = {"radius": radii, "flip_cost": costs, "norm": norms, "intercept_cost": prices}
     ours = WassersteinSVCCV(radii, costs, norms, class_weight="balanced", cv=folds, selection="best").fit(X, y)
     # "balanced" weights are computed from all rows, in every fold
     counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
     model = WassersteinSVC(class_weight={label: 1.0 / count for label, count in counts.items()}, tol=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about large budgets
-        plain = GridSearchCV(model, {"radius": radii, "flip_cost": costs, "norm": norms}, cv=folds).fit(X, y)
+        plain = GridSearchCV(model, grid, cv=folds).fit(X, y)
     expected = {_key(p): s for p, s in zip(plain.cv_results_["params"], _split_scores(plain), strict=True)}
     for params, scores in zip(ours.cv_results_["params"], _split_scores(ours), strict=True):
         # a row whose decision value is within the tolerance of 0 may fall on either side
@@ -61,7 +63,7 @@ def test_scores_are_those_of_a_plain_search(data, request):
 
 
 def _key(params):
-    return params["radius"], params["flip_cost"], params["norm"]
+    return params["radius"], params["flip_cost"], params["norm"], params["intercept_cost"]
 
 
 def _split_scores(search):
@@ -72,24 +74,61 @@ def test_results_make_a_table(two_classes):
     pd = pytest.importorskip("pandas")
     model = WassersteinSVCCV(radii=2, norms=(1, 2, "inf"), flip_costs=(1.0, np.inf), cv=3).fit(*two_classes)
     frame = pd.DataFrame(model.cv_results_)
-    assert len(frame) == 2 * 3 * 2 * 2 and model.n_splits_ == 3
+    assert len(frame) == 2 * 3 * 2 * 2 * 2 and model.n_splits_ == 3
     splits = frame[[f"split{k}_test_score" for k in range(3)]]
     np.testing.assert_allclose(frame.mean_test_score, splits.mean(axis=1))
     np.testing.assert_allclose(frame.std_test_score, splits.std(axis=1, ddof=0))
     assert frame.rank_test_score.min() == 1 and frame.largest_gap.max() <= 1e-4 and (frame.mean_fit_time > 0).all()
     assert set(model.cv_results_["param_class_weight"]) == {None, "balanced"}
     assert set(frame.param_norm) == {1, 2, np.inf} and set(frame.param_flip_cost) == {1.0, np.inf}
+    assert set(frame.param_intercept_cost) == {"auto", np.inf}
     assert frame.params[5]["radius"] == frame.param_radius[5] and frame.param_radius.nunique() > 4
+    assert frame.constant_score.nunique() == 1 and frame.auto_radius.nunique() == 6  # by norm and class weight
 
 
-def test_default_radii_are_on_the_scale_of_all_rows(two_classes):
+def test_default_radii_are_around_the_automatic_one(two_classes):
     X, y = two_classes
-    model = WassersteinSVCCV(radii=5, flip_costs=[1.0, 5.0], class_weight=None, refit=False).fit(X, y)
-    assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 4 * 15
-    for cost in (1.0, 5.0):
-        radii = model.cv_results_["param_radius"][model.cv_results_["param_flip_cost"] == cost]
-        largest = radius_max(Problem(X, y, flip_cost=cost, fit_intercept=True))
-        np.testing.assert_allclose(radii, largest * np.logspace(0, -2, 5), rtol=5e-3)
+    assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 4 * 12
+    results = WassersteinSVCCV(radii=5, class_weight=None, refit=False).fit(X, y).cv_results_
+    automatic = WassersteinSVC().fit(X, y).radius_
+    assert (results["auto_radius"] == automatic).all()
+    for price in ("auto", np.inf):
+        radii = results["param_radius"][results["param_intercept_cost"] == price]
+        assert automatic in radii and radii.min() == pytest.approx(0.04 * automatic, rel=5e-3)
+        assert automatic < radii.max() <= 4.02 * automatic
+
+
+def test_without_an_intercept_its_prices_are_not_tried(two_classes):
+    results = WassersteinSVCCV(radii=3, fit_intercept=False, class_weight=None, cv=2).fit(*two_classes).cv_results_
+    assert results["param_intercept_cost"].tolist() == [np.inf] * 3
+
+
+# Flip costs by row
+
+
+def test_flip_costs_of_rows_go_with_the_rows(two_classes):
+    X, y = two_classes
+    costs = np.where(np.arange(len(y)) % 3 == 0, np.inf, np.linspace(0.5, 3.0, len(y)))
+    folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    fixed = {"radii": [0.1], "intercept_costs": "auto", "class_weight": None}
+    search = WassersteinSVCCV(**fixed, cv=folds).fit(X, y, flip_cost=costs)
+    assert "flip_cost" not in search.best_params_ and search.flip_cost_ is None
+    for k, (train, test) in enumerate(folds):
+        alone = WassersteinSVC(0.1, tol=1e-6).fit(X[train], y[train], flip_cost=costs[train]).score(X[test], y[test])
+        assert search.cv_results_[f"split{k}_test_score"][0] == pytest.approx(alone, abs=1.01 / len(test))
+    refit = WassersteinSVC(0.1).fit(X, y, flip_cost=costs)
+    np.testing.assert_array_equal(search.coef_, refit.coef_)
+    assert abs(refit.objective_ - WassersteinSVC(0.1).fit(X, y).objective_) > 1e-3  # the costs matter
+    with pytest.raises(ValueError, match="flip_cost is required"):
+        worst_case_risk(search, X, y)
+
+
+def test_equal_flip_costs_are_one_parameter(two_classes):
+    X, y = two_classes
+    for costs in (2.0, np.full(len(y), 2.0)):
+        assert WassersteinSVCCV(**SMALL).fit(X, y, flip_cost=costs).best_params_["flip_cost"] == 2.0
+    with pytest.raises(ValueError, match="flip_cost must be a number or have one entry per row"):
+        WassersteinSVCCV(**SMALL).fit(X, y, flip_cost=[1.0, 2.0])
 
 
 def test_a_scorer_receives_weights_if_it_accepts_them(two_classes):
@@ -116,6 +155,7 @@ def test_the_refit_is_the_chosen_model(three_classes):
     model = WassersteinSVCCV([0.5, 0.02], 5.0, cv=2, selection=lambda results: 1, tol=1e-9).fit(X, y)
     assert model.best_index_ == 1 and model.best_params_ == model.cv_results_["params"][1]
     assert (model.radius_, model.flip_cost_, model.norm_, model.class_weight_) == (0.02, 5.0, 2, None)
+    assert model.best_params_["intercept_cost"] == "auto" and model.intercept_cost_ == pytest.approx(1.0)
     alone = WassersteinSVC(**model.best_params_, tol=1e-9).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
@@ -137,12 +177,60 @@ def test_class_weights_can_be_part_of_the_selection():
     assert WassersteinSVCCV(**scored, class_weight={0: 1, 1: 2}).fit(X, wrong).class_weight_ == {0: 1, 1: 2}
 
 
-def test_uninformative_features_give_a_constant_classifier_and_a_warning():
+@pytest.mark.parametrize("scoring", [None, "balanced_accuracy", "f1_macro"])
+def test_the_classes_weigh_the_same_if_they_do_in_the_score(scoring):
+    y = np.repeat([0, 1], [60, 30])
+    X = np.random.default_rng(0).normal(size=(90, 2)) + 8.0 * y[:, None]  # all candidates score 1
+    search = WassersteinSVCCV(radii=3, scoring=scoring, cv=3, refit=False).fit(X, y)
+    assert set(search.cv_results_["param_class_weight"]) == {None, "balanced"}
+    assert search.class_weight_ == (None if scoring is None else "balanced")
+
+
+def test_uninformative_features_give_the_automatic_radius():
     rng = np.random.default_rng(1)
-    X, y = rng.normal(size=(120, 3)), np.repeat([0, 1], [80, 40])
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 2
+    model = WassersteinSVCCV(radii=4).fit(X, y)
+    assert model.radius_ == WassersteinSVC().fit(X, y).radius_ == model.cv_results_["auto_radius"][model.best_index_]
+    assert model.best_params_["intercept_cost"] == "auto" and model.class_weight_ is None
+    assert model.objective_ == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)
+
+
+# Constant classifiers
+
+
+@pytest.fixture
+def noise():
+    """Labels without a pattern, and a radius at which only classifiers of half of the rows are not constant."""
+    rng = np.random.default_rng(0)
+    X, y = StandardScaler().fit_transform(rng.normal(size=(200, 4))), np.arange(200) % 2
+    return X, y, 1.1 * radius_max(Problem(X, y, flip_cost=np.inf, fit_intercept=True, intercept_cost=1.0))
+
+
+def test_a_refit_that_is_constant_takes_a_smaller_radius(noise):
+    X, y, large = noise
+    radii = [large, 0.98 * large, 0.5 * large, 0.1 * large]
+    settings = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
+    search = WassersteinSVCCV(radii, **settings).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[0] != search.cv_results_["constant_score"][0]  # not constant in the folds
+    assert search.best_index_ == 2 and search.radius_ == 0.5 * large == search.best_params_["radius"]
+    assert search.best_score_ == scores[2] and search.coef_.any()
+
+
+def test_if_no_radius_helps_the_chosen_one_stays(noise):
+    X, y, large = noise
+    settings = {"intercept_costs": "auto", "class_weight": None, "cv": 2, "selection": lambda results: 0}
     with pytest.warns(UserWarning, match="has chosen a constant classifier"):
-        model = WassersteinSVCCV(radii=4, flip_costs=5.0).fit(X, y)
-    assert len(set(model.predict(X))) == 1
+        search = WassersteinSVCCV([large, 0.98 * large], **settings).fit(X, y)
+    assert search.best_index_ == 0 and search.radius_ == large and not search.coef_.any()
+    assert search.intercept_cost_ == pytest.approx(1.0)
+
+
+def test_a_constant_classifier_that_was_chosen_as_such_stays_and_is_a_warning(two_classes):
+    """Its score in the folds was that of a constant classifier, so that a smaller radius is no better choice."""
+    with pytest.warns(UserWarning, match="has chosen a constant classifier"):
+        search = WassersteinSVCCV([50.0, 0.05], class_weight=None, cv=2, selection=lambda results: 0).fit(*two_classes)
+    assert search.radius_ == 50.0 and len(set(search.predict(two_classes[0]))) == 1
 
 
 # Data and folds
@@ -150,13 +238,14 @@ def test_uninformative_features_give_a_constant_classifier_and_a_warning():
 
 def test_sparse_rows_and_weights(two_classes):
     X, y = two_classes
-    dense, rows = WassersteinSVCCV(**SMALL).fit(X, y), WassersteinSVCCV(**SMALL).fit(sparse.csr_array(X), y)
+    search = WassersteinSVCCV(**SMALL, selection="best")  # the automatic radius depends on the storage
+    dense, rows = clone(search).fit(X, y), clone(search).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(rows.coef_, dense.coef_, atol=1e-6)
     weights = np.r_[np.ones(120), np.zeros(40)]
     folds = [(np.r_[0:60, 120:160], np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    with_zeros = WassersteinSVCCV(3, 5.0, cv=folds).fit(X, y, sample_weight=weights)
+    with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=weights)
     folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
-    without = WassersteinSVCCV(3, 5.0, cv=folds).fit(X[:120], y[:120])
+    without = WassersteinSVCCV(3, cv=folds).fit(X[:120], y[:120])
     assert with_zeros.best_params_ == without.best_params_
     np.testing.assert_allclose(with_zeros.coef_, without.coef_, atol=1e-6)
 
@@ -194,6 +283,8 @@ def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
         ({"radii": []}, "radii must contain at least one value"),
         ({"radii": [0.1, -2.0]}, "radii=-2.0"),
         ({"flip_costs": ()}, "flip_costs must contain"),
+        ({"intercept_costs": ()}, "intercept_costs must contain"),
+        ({"intercept_costs": [1.0, -1.0]}, "intercept_cost"),
         ({"norms": [3]}, "norm"),
         ({"selection": "luck"}, "selection='luck'"),
         ({"class_weight": "even"}, "even"),
@@ -221,8 +312,10 @@ def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
     with pytest.warns(ConvergenceWarning) as caught:
         search.fit(*two_classes)
     messages = [str(warning.message) for warning in caught]
-    assert "20 of 20 paths in 5 folds unfinished" in messages[0] and "time limit" in messages[1]
+    assert "40 of 40 paths in 5 folds unfinished" in messages[0] and "time limit" in messages[1]
     assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
+    assert search.best_params_["intercept_cost"] == "auto"
+    assert search.radius_ == search.cv_results_["auto_radius"][0]
     assert search.n_iter_ == 1 and search.coef_.any()
 
 
@@ -240,7 +333,7 @@ def test_an_interrupt_at_the_last_radius_ends_the_search(two_classes, monkeypatc
 def test_verbose_searches(two_classes, capsys):
     WassersteinSVCCV(**SMALL, verbose=1).fit(*two_classes)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("[1/2] norm 2, flip cost 5, fold 0: best score 0.")
+    assert lines[0].startswith("[1/2] norm 2, flip cost 5.0, intercept cost inf, fold 0: best score 0.")
     assert lines[2].startswith("chosen: {'radius': 0.") and lines[3].startswith("[all] optimal")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -15,8 +17,10 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from strategies import powers_of_ten
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
+from drsvm.learn import prices
 from drsvm.persistence import load_model, save_model
 
 FILES = Path(__file__).parents[1] / "persistence" / "files"
@@ -37,7 +41,8 @@ def frame(data):
 
 
 def model(**parameters):
-    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, **parameters})
+    """Return a classifier that has no prices but the given ones."""
+    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters})
 
 
 def same_classifier(one, other, atol=1e-5):
@@ -125,9 +130,9 @@ def test_flip_costs_are_routed_to_every_fold(data):
 
 def test_feature_costs(data, frame):
     X, y = data
-    prices = [1.0, 3.0, math.inf]
-    fitted = model(feature_cost=prices).fit(X, y)
-    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=prices))
+    costs = [1.0, 3.0, math.inf]
+    fitted = model(feature_cost=costs).fit(X, y)
+    expected = solve(Problem(X, y, 0.1, 10.0, fit_intercept=True, feature_cost=costs))
     assert fitted.objective_ == pytest.approx(expected.objective, abs=1e-6) and fitted.gap_ <= 1e-6
     by_name = model(feature_cost={"height": 3.0, "income": math.inf}).fit(frame, y)
     same_classifier(by_name, fitted, atol=0)
@@ -181,6 +186,87 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
 # The intercept
 
 
+def price_of_intercept(X, weights=None, **ball):
+    free = {"fit_intercept": True, "norm": 2, "feature_cost": None, "intercept_cost": "auto"}
+    return prices.with_intercept_cost({**free, **ball}, X, weights)["intercept_cost"]
+
+
+def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
+    X, y = data
+    assert WassersteinSVC().fit(X, y).intercept_cost_ == pytest.approx(1.0)  # standardised
+    assert price_of_intercept(X) == pytest.approx(1.0)
+    assert price_of_intercept(X, norm=1) == pytest.approx(math.sqrt(3.0))
+    assert price_of_intercept(X, norm=math.inf) == pytest.approx(1.0)
+    deviations = np.array([1.0, 2.0, 5.0])
+    assert price_of_intercept(X * deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
+    assert price_of_intercept(X, feature_cost=deviations) == pytest.approx(math.sqrt(30.0 / 3.0))
+    trusted = price_of_intercept(X, feature_cost=np.array([1.0, 2.0, math.inf]))
+    assert trusted == pytest.approx(math.sqrt(5.0 / 2.0))
+    constant = np.c_[X, np.full(len(y), 9.0)]  # a column that cannot be of use
+    assert price_of_intercept(constant) == pytest.approx(1.0)
+    assert price_of_intercept(constant, norm=1) == pytest.approx(math.sqrt(3.0))
+    assert price_of_intercept(np.ones((4, 2))) == 1.0
+    assert price_of_intercept(X, fit_intercept=False) == math.inf
+    assert price_of_intercept(X, intercept_cost=0.5) == 0.5
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_the_automatic_price_of_sparse_rows_is_their_mean_norm(data, norm):
+    X, _ = data
+    X = np.where(X > 0.3, X, 0.0)
+    weights = np.linspace(1.0, 2.0, len(X))
+    costs = np.array([1.0, 3.0, math.inf])
+    expected = np.average(np.linalg.norm(X, norm, axis=1), weights=weights)
+    assert price_of_intercept(sparse.csr_array(X), weights, norm=norm) == pytest.approx(expected)
+    expected = np.average(np.linalg.norm(X * [1.0, 3.0, 0.0], norm, axis=1), weights=weights)
+    found = price_of_intercept(sparse.csr_array(X), weights, norm=norm, feature_cost=costs)
+    assert found == pytest.approx(expected)
+    assert price_of_intercept(sparse.csr_array((3, 2)), norm=norm) == 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
+    X, y = data
+    weights = np.linspace(1.0, 2.0, len(X))
+    X = np.asarray(X - np.average(X, axis=0, weights=weights), dtype=dtype)
+
+    def centred(rows, **parameters):
+        problem = Problem(rows, y, sample_weight=weights, **{"fit_intercept": True, **parameters})
+        return problem, prices.at_centre(problem)
+
+    for parameters in ({"fit_intercept": False, "intercept_cost": 1.0}, {"intercept_cost": math.inf}):
+        problem, found = centred(X + 5.0, **parameters)
+        assert found.problem is problem and found.offset is None
+    if dtype is np.float64:
+        assert centred(X, intercept_cost=0.5)[1].offset is None
+    _, found = centred(X + 5.0, intercept_cost=0.5)
+    assert found.problem.X.dtype == dtype and found.offset == pytest.approx(5.0, abs=1e-6)
+    np.testing.assert_allclose(found.problem.X, X, atol=2e-6)
+    _, found = centred(sparse.csr_array(X + 5.0), intercept_cost=0.5)
+    assert found.offset is None
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+@given(unit=powers_of_ten(), shift=st.floats(-20.0, 20.0))
+@settings(max_examples=15)
+def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
+    X, y = make_classification(60, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2)
+    here = WassersteinSVC(norm=norm, tol=1e-9).fit(X, y)
+    there = WassersteinSVC(norm=norm, tol=1e-9).fit(unit * (X + shift), y)
+    assert there.radius_ == pytest.approx(unit * here.radius_, rel=1e-6)
+    assert there.intercept_cost_ == pytest.approx(unit * here.intercept_cost_, rel=1e-6)
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-8)
+    np.testing.assert_allclose(unit * there.coef_, here.coef_, atol=2e-3)
+    np.testing.assert_array_equal(there.predict(unit * (X + shift)), here.predict(X))
+
+
+def test_words_other_than_auto_are_no_price(data):
+    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+        model(intercept_cost="free").fit(*data)
+    with pytest.raises(ValueError, match="intercept_cost must be a number or 'auto', got intercept_cost='free'"):
+        WassersteinSVCCV(intercept_costs=("auto", "free")).fit(*data)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_priced_intercept_does_not_depend_on_the_origin(data, dtype):
     X, y = data
@@ -219,8 +305,15 @@ def test_a_priced_intercept_of_sparse_rows_refers_to_the_origin(data):
     assert fitted.objective_ == pytest.approx(expected.objective, abs=2e-6)
 
 
-def test_more_classes_share_one_centre(three_classes):
+def test_every_class_has_its_own_centre(three_classes):
     X, y = three_classes
+    sides = np.where(y == y[0], 2.0, 1.0)
+    centre = np.average(X, axis=0, weights=sides)
+    problem = Problem(X - centre, y == y[0], sample_weight=sides, fit_intercept=True, intercept_cost=1.0)
+    fitted = model(intercept_cost=1.0).fit(X, y)
+    ball = {"radius": fitted.radius_, "flip_cost": fitted.flip_cost}
+    expected = solve(problem.replace(**ball)).objective
+    assert fitted.objective_[fitted.classes_ == y[0]] == pytest.approx(expected, abs=2e-6)
     here, moved = (model(intercept_cost=1.0).fit(rows, y) for rows in (X, X + 10.0))
     np.testing.assert_allclose(moved.objective_, here.objective_, atol=2e-6)
     np.testing.assert_array_equal(moved.predict(X + 10.0), here.predict(X))
@@ -339,16 +432,16 @@ def test_a_first_block_of_weight_0_is_an_error(data):
 
 
 @pytest.mark.parametrize(
-    ("prices", "message"),
+    ("given_prices", "message"),
     [
         ({"feature_cost": [1.0, 2.0, 1.0]}, "does not support feature_cost: multiply the columns by their prices"),
         ({"monotonic_cst": [1, 0, 0]}, "does not support monotonic_cst: use fit"),
     ],
 )
-def test_partial_fit_refuses_prices(data, prices, message):
+def test_partial_fit_refuses_prices(data, given_prices, message):
     X, y = data
     with pytest.raises(ValueError, match=message):
-        model(**prices).partial_fit(X, y, classes=["no", "yes"])
+        model(**given_prices).partial_fit(X, y, classes=["no", "yes"])
 
 
 def test_partial_fit_takes_prices_that_change_nothing(data):
@@ -362,10 +455,11 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 
 def test_cross_validation_with_prices(data, frame):
     _, y = data
-    prices = {"intercept_cost": 1.0, "feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
+    of_features = {"feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
     fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "class_weight": None, "cv": 3, "selection": "best"}
-    chosen = WassersteinSVCCV(**fixed, **prices).fit(frame + 10.0, y)
-    same = model(**{**prices, "radius": chosen.radius_}).fit(frame + 10.0, y)
+    chosen = WassersteinSVCCV(**fixed, **of_features, intercept_costs=1.0).fit(frame + 10.0, y)
+    assert chosen.intercept_cost_ == 1.0
+    same = model(**of_features, intercept_cost=1.0, radius=chosen.radius_).fit(frame + 10.0, y)
     same_classifier(chosen, same, atol=1e-4)
     with config_context(transform_output="default"):
         folds = cross_validate(same, frame + 10.0, y, cv=3, return_train_score=False)
@@ -386,23 +480,25 @@ def test_default_radii_with_prices(data):
 
 def test_parameters_survive_copies_and_files(data, frame, tmp_path):
     _, y = data
-    prices = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
-    fitted = model(**prices, intercept_cost=2.0).fit(frame, y)
+    costly = {"flip_cost": {"no": 1.0, "yes": math.inf}, "feature_cost": {"age": math.inf}, "monotonic_cst": [1, 0, -1]}
+    fitted = model(**costly, intercept_cost=2.0).fit(frame, y)
     assert clone(fitted).get_params() == fitted.get_params()
     save_model(fitted, tmp_path / "model.drsvm")
     for copy in (pickle.loads(pickle.dumps(fitted)), load_model(tmp_path / "model.drsvm")):
         assert copy.get_params() == fitted.get_params()
         np.testing.assert_array_equal(copy.predict(frame), fitted.predict(frame))
     changed = clone(fitted).set_params(feature_cost=None, monotonic_cst=None, flip_cost=10.0, intercept_cost=math.inf)
-    same_classifier(changed.fit(frame, y), WassersteinSVC(0.1, 10.0).fit(frame, y), atol=0)
+    same_classifier(changed.fit(frame, y), model().fit(frame, y), atol=0)
 
 
-@pytest.mark.parametrize("name", ["pipeline", "cross-validated"])
-def test_parameters_that_an_old_file_lacks_have_their_defaults(name):
+@pytest.mark.parametrize(
+    ("name", "intercept"), [("pipeline", "intercept_cost"), ("cross-validated", "intercept_costs")]
+)
+def test_parameters_that_an_old_file_lacks_are_those_it_was_trained_with(name, intercept):
     loaded = load_model(FILES / f"{name}-0.1.0.drsvm")
     last = loaded[-1] if hasattr(loaded, "steps") else loaded
     parameters = last.get_params()
-    assert parameters["intercept_cost"] == math.inf
+    assert parameters[intercept] == math.inf
     assert parameters["feature_cost"] is None and parameters["monotonic_cst"] is None
     assert clone(last).get_params() == parameters
 

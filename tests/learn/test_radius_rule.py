@@ -1,11 +1,19 @@
-"""The radius from the data alone: what it must and must not depend on."""
+"""The radius from the data alone: what it must and must not depend on, and its limit."""
+
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from problems import best_constant, problems
 from scipy import sparse
 
-from drsvm import Problem, auto_radius
-from drsvm.learn.radius_rule import chance_pull
+from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
+from drsvm.clock import TimeLimit
+from drsvm.learn.radius_rule import chance_pull, chance_radius
+
+TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 
 
 @pytest.fixture
@@ -13,6 +21,13 @@ def sample():
     rng = np.random.default_rng(0)
     y = rng.choice([-1, 1], size=300)
     return rng.normal(size=(300, 6)) + 0.8 * y[:, None], y
+
+
+def everything(problem):
+    return np.ones(problem.n_rows, dtype=bool)
+
+
+# The size of chance effects
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
@@ -30,41 +45,115 @@ def test_the_pull_is_that_of_random_labels(sample, norm, fit_intercept):
     assert 0.95 < ratio < 1.1
 
 
-@pytest.mark.parametrize("norm", [1, 2, np.inf])
-def test_it_is_in_the_units_of_the_features(sample, norm):
+def test_one_active_row_says_nothing_about_chance(sample, monkeypatch):
+    """Its deviation from its own mean is 0 up to rounding errors, which would be the radius."""
     X, y = sample
-    unit = auto_radius(Problem(X, y, norm=norm, flip_cost=np.inf, fit_intercept=True))
-    assert auto_radius(Problem(100 * X, y, norm=norm, flip_cost=np.inf, fit_intercept=True)) == pytest.approx(
-        100 * unit
-    )
+    problem = Problem(X, y, **TRUSTED)
+    one = np.arange(len(y)) == 7
+    assert chance_pull(problem, one) == 0.0
+    assert chance_pull(problem.replace(fit_intercept=False), one) > 0.0
+    monkeypatch.setattr(Problem, "margins", lambda *_: np.where(one, 0.5, 1.0))  # of the pilot solution
+    assert chance_radius(problem) == chance_pull(problem, everything(problem)) > 0.0
+
+
+# The rule
+
+
+@pytest.mark.parametrize(("norm", "share"), [(1, 0.5), (2, 1.0), (np.inf, 0.25)])
+@pytest.mark.parametrize("price", [np.inf, 1.0])
+def test_it_is_a_share_of_the_chance_effects(sample, norm, share, price):
+    X, y = sample
+    problem = Problem(X, y, norm=norm, **TRUSTED, intercept_cost=price)
+    assert auto_radius(problem) == share * chance_radius(problem)
+    tall = problem.on_rows(sparse.csr_array(X))
+    assert auto_radius(tall) == pytest.approx(0.5 * share * chance_radius(tall))  # many more rows than features
+
+
+@pytest.mark.parametrize(("n_features", "factor"), [(10, 0.5), (30, 0.75), (40, 1.0), (60, 1.0)])
+def test_sparse_data_with_fewer_features_than_rows_have_a_smaller_one(n_features, factor):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = sparse.csr_array(rng.normal(size=(40, n_features)) + 3.0 * y[:, None])
+    problem = Problem(X, y, **TRUSTED, intercept_cost=3.0)
+    assert auto_radius(problem) == pytest.approx(factor * chance_radius(problem))
+
+
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+@pytest.mark.parametrize("price", [np.inf, 0.7])
+@pytest.mark.parametrize("flip_cost", [np.inf, 2.0])
+def test_it_is_in_the_units_of_the_features(sample, norm, price, flip_cost):
+    X, y = sample
+    radii = [
+        auto_radius(Problem(k * X, y, norm=norm, flip_cost=k * flip_cost, fit_intercept=True, intercept_cost=k * price))
+        for k in (1.0, 100.0)
+    ]
+    assert radii[1] == pytest.approx(100 * radii[0], rel=1e-6)
 
 
 def test_neither_order_nor_storage_nor_place_of_the_rows_matters(sample):
     X, y = sample
-    radius = auto_radius(Problem(X, y, fit_intercept=True))
+    problem = Problem(X, y, **TRUSTED)
+    radius = auto_radius(problem)
     order = np.random.default_rng(2).permutation(len(y))
-    for other in (Problem(X[order], y[order], fit_intercept=True), Problem(sparse.csr_array(X), y, fit_intercept=True)):
+    for other in (Problem(X[order], y[order], **TRUSTED), Problem(X + 50.0, y, **TRUSTED)):
         assert auto_radius(other) == pytest.approx(radius, rel=0.02)  # a row near the hinge may change sides
-    assert auto_radius(Problem(X + 50.0, y, fit_intercept=True)) == pytest.approx(radius, rel=0.02)
+    stored = chance_radius(problem.on_rows(sparse.csr_array(X)))
+    assert stored == pytest.approx(chance_radius(problem), rel=0.02)
 
 
-def test_wrong_labels_and_few_rows_call_for_a_larger_radius(sample):
+@pytest.mark.parametrize("price", [np.inf, 1.0])
+def test_wrong_labels_and_few_rows_call_for_a_larger_radius(sample, price):
     X, y = sample
-    clean = auto_radius(Problem(X, y, fit_intercept=True))
+    ball = {**TRUSTED, "intercept_cost": price}
+    clean = auto_radius(Problem(X, y, **ball))
     wrong = np.where(np.random.default_rng(3).random(len(y)) < 0.35, -y, y)
-    assert auto_radius(Problem(X, wrong, fit_intercept=True)) > 1.3 * clean
-    assert 1.5 * clean < auto_radius(Problem(X[:75], y[:75], fit_intercept=True)) < 3.0 * clean  # a quarter of the rows
+    assert auto_radius(Problem(X, wrong, **ball)) > 1.3 * clean
+    assert 1.5 * clean < auto_radius(Problem(X[:75], y[:75], **ball)) < 3.0 * clean  # a quarter of the rows
 
 
 def test_a_count_is_a_number_of_equal_rows(sample):
     X, y = sample
     counts = np.random.default_rng(4).integers(0, 4, len(y))
-    together = auto_radius(Problem(X, y, sample_weight=counts, fit_intercept=True), counts=counts)
-    one_by_one = auto_radius(Problem(X.repeat(counts, axis=0), y.repeat(counts), fit_intercept=True))
+    together = auto_radius(Problem(X, y, sample_weight=counts, **TRUSTED), counts=counts)
+    one_by_one = auto_radius(Problem(X.repeat(counts, axis=0), y.repeat(counts), **TRUSTED))
     assert together == pytest.approx(one_by_one, rel=1e-6)
-    assert together < auto_radius(Problem(X, y, sample_weight=counts, fit_intercept=True))
+    assert together < auto_radius(Problem(X, y, sample_weight=counts, **TRUSTED))
 
 
 def test_rows_that_do_not_differ_have_no_scale():
     problem = Problem(np.ones((6, 2)), [1, 1, 1, -1, -1, -1], fit_intercept=True)
     assert auto_radius(problem) == 0.0
+
+
+# Its limit
+
+
+@given(problems(radius=0.1), st.sampled_from([math.inf, 0.5, 3.0]))
+def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
+    if problem.fit_intercept:
+        problem = problem.replace(intercept_cost=price * problem.typical_row_norm())
+    radius = auto_radius(problem)
+    assert 0.0 <= radius <= 0.5 * radius_max(problem) * (1.0 + 1e-3)
+    if radius > 1e-6 * problem.typical_row_norm():
+        at_radius = problem.replace(radius=radius, l2=0.0)
+        assert solve(at_radius, tol=1e-8).objective < best_constant(at_radius) - 1e-8
+
+
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+@pytest.mark.parametrize("parameters", [{}, {"intercept_cost": np.inf}, {"flip_cost": 3.0}], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_that_say_little_do_not_give_a_constant_classifier(norm, parameters, seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
+    model = WassersteinSVC(norm=norm, **parameters).fit(X, y)
+    assert len(set(model.predict(X))) == 2 and np.ptp(model.decision_function(X)) > 0.01
+
+
+@pytest.mark.parametrize("ball", [TRUSTED, {**TRUSTED, "flip_cost": 2.0}, {**TRUSTED, "intercept_cost": 1.0}], ids=str)
+def test_a_lack_of_time_does_not_make_it_tiny(sample, ball):
+    problem = Problem(*sample, **ball)
+    unhurried = auto_radius(problem)
+    assert 0.7 * unhurried < auto_radius(problem, max_time=1e-9) < 1.5 * unhurried
+    spent = TimeLimit(1e-9, spent=True)  # not even a first step of the pilot solution
+    everywhere = chance_pull(problem, everything(problem))
+    assert auto_radius(problem, max_time=spent) == pytest.approx(everywhere)

@@ -169,22 +169,27 @@ def iris(n_classes):
     return X[kept], y[kept]
 
 
+def trained_with(model):
+    """Return the parameters of the final fit of an estimator of version 0.1.0."""
+    if isinstance(model, WassersteinSVC):
+        return model.get_params()
+    assert model.intercept_costs == np.inf
+    return {**model.best_params_, "intercept_cost": model.intercept_costs, "tol": model.tol}
+
+
 @pytest.mark.parametrize(
-    ("name", "n_classes", "note", "scaled"),
-    [("pipeline", 3, "three classes", True), ("cross-validated", 2, "two classes", False)],
+    ("name", "n_classes", "note", "steps"),
+    [("pipeline", 3, "three classes", [StandardScaler()]), ("cross-validated", 2, "two classes", [])],
 )
-def test_models_of_version_0_1_0(file, name, n_classes, note, scaled):
-    """They had a free intercept; the radius and the flip cost of the second one were chosen from few."""
+def test_models_of_version_0_1_0(file, name, n_classes, note, steps):
     X, y = iris(n_classes)
     content = (FILES / f"{name}-0.1.0.drsvm").read_bytes()
     assert content.startswith(MAGIC + b"1 ") and '"drsvm.result"' in schema_in(content)
     file.write_bytes(content)
     loaded = load_model(file)
     assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
-    given = {"radius": 0.05, "flip_cost": 5.0} if scaled else loaded.best_params_
-    steps = [StandardScaler()] if scaled else []
-    fitted = make_pipeline(*steps, WassersteinSVC(**given, intercept_cost=np.inf)).fit(X, y)
-    assert loaded[-1].intercept_cost == np.inf if scaled else loaded.intercept_costs == np.inf
+    parameters = trained_with(loaded[-1] if steps else loaded)
+    fitted = make_pipeline(*steps, WassersteinSVC(**parameters)).fit(X, y)
     np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=1e-6)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
     save_model(loaded, file)  # in the current format

@@ -55,7 +55,7 @@ def nasty_report():
         columns=[NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"],
         index=[f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)],
     )
-    return make_report(X, y, title=f"{NASTY} {'T' * 150}", model=WassersteinSVC(radius=0.3, norm="inf"))
+    return make_report(X, y, title=f"{NASTY} {'T' * 150}", model=WassersteinSVC(radius=0.05, norm="inf"))
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ def test_a_pipeline_keeps_its_steps_and_names(noisy):
 @pytest.mark.usefixtures("no_plots")
 def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     X, y, *_ = noisy
-    model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], cv=2)
+    model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2)
     summary = make_report(X[:100, :5], y[:100], model=model).summary
     assert summary["radius"] in (0.1, 0.3) and summary["flip_cost"] == 2.0
     assert summary["models"]["WassersteinSVC"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)
@@ -61,7 +61,7 @@ def test_sparse_data_are_scaled_without_centring(noisy):
     X, y = noisy[0][:150, 4:10], noisy[1][:150]
     X = X * (np.median(X, axis=0) < X)
     summary = make_report(sparse.csr_matrix(X), y).summary
-    expected = WassersteinSVC().fit(StandardScaler(with_mean=False).fit_transform(X), y)
+    expected = WassersteinSVC().fit(sparse.csr_array(StandardScaler(with_mean=False).fit_transform(X)), y)
     assert summary["objective"] == pytest.approx(expected.objective_, abs=1e-7)
     unscaled = make_report(X, y, standardise=False).summary
     assert unscaled["objective"] == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)

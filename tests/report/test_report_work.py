@@ -1,21 +1,40 @@
 """The computations behind a report, and their progress."""
 
+import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
 
-from drsvm import radius_max
+from drsvm import WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
+from drsvm.report.work import Steps, analyse
 
 
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
     X, y, *_ = noisy
     path, radius = report[0].summary["radius_path"], report[0].summary["radius"]
-    problem = Problem(StandardScaler().fit_transform(X), y, flip_cost=5.0, fit_intercept=True)
+    priced = {"flip_cost": np.inf, "fit_intercept": True, "intercept_cost": 1.0}
+    problem = Problem(StandardScaler().fit_transform(X), y, **priced)
     assert max(path["radius"]) == pytest.approx(radius_max(problem), rel=1e-5)
     assert radius in path["radius"]
     at_radius = path["objective"][path["radius"].index(radius)]
     assert at_radius == pytest.approx(report[0].summary["objective"], abs=2e-5)
     assert max(path["gap"]) <= 1e-5
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("price", ["auto", 0.3, np.inf])
+def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
+    X, y, *_ = noisy
+    X = StandardScaler().fit_transform(X[:120, :4]) + 3.0
+    model = WassersteinSVC(intercept_cost=price, class_weight="balanced")
+    steps = Steps(None)
+    given = {"model": model, "X_test": None, "y_test": None, "feature_names": None, "row_names": None, "row_note": None}
+    analysis = analyse(X, y[:120], positive=None, steps=steps, standardise=False, **given)
+    fitted = model.fit(X, y[:120])
+    at_radius = analysis.path.results[int(np.argmin(np.abs(analysis.path.radii - fitted.radius_)))]
+    assert at_radius.objective == pytest.approx(fitted.objective_, abs=2e-5)
+    np.testing.assert_allclose(at_radius.weights, fitted.coef_[0], atol=0.05)
+    np.testing.assert_allclose(at_radius.intercept, fitted.intercept_[0], atol=0.2)
 
 
 def test_progress_is_reported_in_order(report):

@@ -2,15 +2,18 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
 from instances import well_conditioned_instance
-from problems import NORMS, best_constant, optimum, random_rows
+from problems import NORMS, best_constant, optimum, problems, random_rows
 from scipy import sparse
 
-from drsvm import Problem, radius_max, radius_path
+from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine
+from drsvm.solvers.radius_max import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -107,3 +110,38 @@ def test_an_interrupt_ends_radius_max(monkeypatch):
     for call in (radius_max, radius_path):
         with pytest.raises(KeyboardInterrupt):
             call(problem)
+
+
+@for_each_norm
+@pytest.mark.parametrize(
+    "ball",
+    [
+        {"flip_cost": math.inf},
+        {"flip_cost": 1.0},
+        {"flip_cost": math.inf, "fit_intercept": True},
+        {"flip_cost": 2.0, "fit_intercept": True},
+        {"flip_cost": math.inf, "fit_intercept": True, "intercept_cost": 0.5},
+    ],
+    ids=str,
+)
+def test_a_radius_is_useful_below_the_largest_one(norm, ball):
+    X, y = random_rows(np.random.default_rng(1), 60, 4, "gaussian")
+    problem = Problem(X, y, norm=norm, sample_weight=np.where(y > 0, 1.0, 1.1), **ball)
+    largest = radius_max(problem)
+    for share in (0.1, 0.5) if problem.prices_intercept else (0.1, 0.5, 0.9):  # compared with ±1 whatever its price
+        assert is_useful(problem, share * largest)
+    assert not any(is_useful(problem, factor * largest) for factor in (1.0, 1.1, 10.0))
+
+
+@given(problems(l2=0.0))
+def test_a_radius_is_called_useful_only_if_a_constant_classifier_is_worse(problem):
+    if is_useful(problem, problem.radius):
+        assert optimum(problem, problem.radius) < best_constant(problem)
+
+
+def test_an_interrupt_is_passed_on(monkeypatch):
+    problem = Problem(np.eye(4), [1, -1, 1, -1], fit_intercept=True)
+    interrupted = replace(solve(problem), status=Status.INTERRUPTED)
+    monkeypatch.setattr("drsvm.solvers.radius_max.solve", lambda *_, **__: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        is_useful(problem, 0.1)
