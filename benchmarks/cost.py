@@ -29,7 +29,7 @@ def main() -> None:
     sections = [
         f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm}, l2 0, proven gap 1e-8, all cores) "
         f"on n × {N_FEATURES} dense float64 data; medians of {options.repeats} runs, only one above 2 million rows. "
-        "Memory: increase of the process's peak during `solve`, compared with 160 n + 40 d² bytes + 50 MB.",
+        "Memory: increase of the process's peak during `solve`, compared with 130 n + 40 d² bytes + 50 MB.",
         cost_table(outcomes),
     ]
     report("cost-quick" if options.quick else "cost", "Cost per row", sections)
@@ -119,7 +119,7 @@ def _status(field: str) -> float:
 
 def limit(n: int) -> float:
     """Return the memory that `solve` may use beyond the data, in bytes."""
-    return 160.0 * n + 40.0 * N_FEATURES**2 + 50 * MEGABYTE
+    return 130.0 * n + 40.0 * N_FEATURES**2 + 50 * MEGABYTE
 
 
 # --- reporting ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The CPU engine: blocks of rows, threads over groups of blocks."""
+"""The CPU engine: every thread has its share of the rows, and makes one compiled call per pass."""
 
 import math
 import operator
@@ -6,23 +6,21 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from drsvm.engines.engine import Curvature, DualSums, Engine, Prediction
-from drsvm.engines.rows import FEW_FEATURES, rows_of
+from drsvm.engines.matrices import FEW_FEATURES, matrices_for
+from drsvm.engines.rows import DenseRows, SparseRows, rows_of
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
-from drsvm.kernels import interior_point as kernel
+from drsvm.kernels import passes
+from drsvm.kernels.interior_point import BINS
+from drsvm.kernels.passes import Buffers, Share, Step
+from drsvm.kernels.rows import TILE
 from drsvm.model.problem import Problem
-
-BLOCK_BYTES = 1 << 21
-"""Target size of a block of rows with its state, so that it stays in a core's cache during several products."""
-
-LEAST_ROWS_FOR_BLAS = 512
-"""Fewest rows of a block with many features: every block adds to a d × d matrix."""
 
 THREAD_WORK = 50_000
 """Fewest stored entries that make another thread worthwhile."""
@@ -33,6 +31,9 @@ WIDE_FROM = 1000
 
 MOST_FREE = 300
 """With more weights without norm and ridge than this, the d-sized system is used."""
+
+LIGHT = 32
+"""With at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows."""
 
 
 def is_wide(problem: Problem) -> bool:
@@ -51,28 +52,11 @@ def free_features(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
-@dataclass
-class _Block:
-    first: int
-    last: int
-    weights: np.ndarray
-    signs: np.ndarray
-    flips: Any  # 1.0 where the label can be flipped, else 0.0: a number or an array
-    kappa: Any  # cost of a flip, 0 where it is not possible: a number or an array
-    state: np.ndarray  # α, β, γ, g₁, g₂, g₃
-    corrections: list[np.ndarray]  # (3, size) each: the one in use and a spare
-    changes: list[np.ndarray]  # margin changes without the labels' signs: the ones in use and spares
-
-
 def _flips(problem: Problem) -> tuple[Any, Any]:
     """Return whether labels can be flipped (1.0 or 0.0) and at which cost: numbers if all rows have the same."""
     if np.ndim(problem.flip_cost) == 0:
         return float(problem.flips_possible), problem.flip_cost if problem.flips_possible else 0.0
     return problem.can_flip.astype(np.float64), np.where(problem.can_flip, problem.flip_costs, 0.0)
-
-
-def _part(values, first: int, last: int):
-    return values[first:last] if np.ndim(values) else values
 
 
 class _Rates:
@@ -83,288 +67,284 @@ class _Rates:
 
     def __init__(self):
         self.smallest_change = np.zeros(2)
-        self.bins = np.zeros((2, kernel.BINS + 1))
+        self.bins = np.zeros((2, BINS + 1))
 
-    def add(self, rates, weights) -> None:
-        np.minimum(self.smallest_change, rates.min(axis=1), out=self.smallest_change)
-        kernel.count_short_steps(rates, weights, self.bins)
+    def clear(self) -> "_Rates":
+        self.smallest_change[:] = 0.0
+        self.bins[:] = 0.0
+        return self
 
     def __add__(self, other: "_Rates") -> "_Rates":
-        total = _Rates()
-        total.smallest_change = np.minimum(self.smallest_change, other.smallest_change)
-        total.bins = self.bins + other.bins
-        return total
+        both = _Rates()
+        np.minimum(self.smallest_change, other.smallest_change, out=both.smallest_change)
+        np.add(self.bins, other.bins, out=both.bins)
+        return both
 
     def tolerating(self, share: float) -> tuple[float, float]:
         """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        rates = -self.smallest_change
-        for k, behind in enumerate(np.cumsum(self.bins, axis=1)):
-            steps = np.searchsorted(behind, share, side="right")  # the first bin that must not be left behind
-            if steps > 0:
-                rates[k] = min(rates[k], kernel.BINS / steps)
-        return float(rates[0]), float(rates[1])
+        rates = (-self.smallest_change).tolist()
+        for k, rate in enumerate(rates):
+            if rate > 1.0:
+                behind = self.bins[k].cumsum()
+                steps = behind.searchsorted(share, side="right")  # the first bin that must not be left behind
+                rates[k] = min(rate, BINS / steps) if steps > 0 else rate
+        return rates[0], rates[1]
 
 
-def _add(parts) -> Any:
+@dataclass
+class _Thread:
+    """The rows of one thread, its buffers, and the sums that it returns."""
+
+    first: int
+    last: int
+    share: Share
+    buffers: Buffers
+    totals: np.ndarray
+    rates: _Rates
+
+    def cleared(self, n_sums: int) -> np.ndarray:
+        """Return the first rows of the totals, set to 0."""
+        self.totals[:n_sums] = 0.0
+        return self.totals[:n_sums]
+
+
+def _added(parts: list[Any]) -> Any:
     """Add the results of the threads, in the order of the rows."""
     return reduce(operator.add, parts)
 
 
+def _sums(parts: list[tuple[float, ...]]) -> list[float]:
+    """Add several numbers of each thread, in the order of the rows."""
+    return [sum(values) for values in zip(*parts, strict=True)]
+
+
+_NO_CORRECTION = np.empty((0, 3, TILE))
+
+
 class CpuEngine(Engine):
-    """Blocks of rows with their state, and threads over groups of blocks."""
+    """Threads over shares of the rows; the cut depends on their number only, so that results can be repeated."""
 
     def __init__(self, problem: Problem, n_threads: int | None = None):
         self.n_features = problem.n_features
-        self.intercept = problem.fit_intercept
         self.n_linear = problem.n_features + problem.fit_intercept
-        flips = _flips(problem)[0]
-        self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
         self.rows = rows_of(problem.X)
         n, d = problem.X.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
-        wanted = n_threads or available_cores()
-        self.n_threads = max(1, min(wanted, stored // THREAD_WORK))
-        self.blocks = self._cut(problem, stored)
+        self.light = stored <= LIGHT * n
+        self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
+        flips, kappa = _flips(problem)
+        self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
+        self._state = np.empty((math.ceil(n / TILE), 6, TILE))
+        self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
+        self._step: Any = None  # the corrected direction in use, and a spare
+        self._spare_step: Any = None
+        cuts = self._cut()
+        self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
+        self.n_threads = len(self._threads)
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(problem) else None
+        self._matrices = matrices_for(self.rows, cuts, wide=self.wide is not None)
 
-    def _cut(self, problem: Problem, stored: int) -> list[_Block]:
-        """Split the rows into blocks of equal size, the same number for every thread."""
-        n = problem.n_rows
-        least = LEAST_ROWS_FOR_BLAS if stored > FEW_FEATURES * n else 64
-        largest = max(least, int(BLOCK_BYTES / (8 * stored / n + 128)))
-        rounds = max(1, math.ceil(n / (largest * self.n_threads)))
-        size = math.ceil(n / (rounds * self.n_threads))
-        flips, kappa = _flips(problem)
-        return [
-            _Block(
-                first,
-                last := min(first + size, n),
-                problem.sample_weight[first:last],
-                problem.signs[first:last],
-                _part(flips, first, last),
-                _part(kappa, first, last),
-                np.empty((6, last - first)),
-                [np.empty((3, last - first)) for _ in range(2)],
-                [np.empty(last - first) for _ in range(2)],
-            )
-            for first in range(0, n, size)
-        ]
+    def _cut(self) -> list[int]:
+        """Return where the threads' shares begin, with about the same number of entries in each, in whole tiles."""
+        n = self.rows.X.shape[0]
+        if isinstance(self.rows, SparseRows):
+            indptr = self.rows.X.indptr
+            begins = np.searchsorted(indptr, np.linspace(0, indptr[-1], self.n_threads + 1)[1:-1])
+        else:
+            begins = np.linspace(0, n, self.n_threads + 1)[1:-1]
+        inner = np.round(np.asarray(begins) / TILE).astype(int) * TILE
+        return sorted({0, *inner.tolist(), n})
+
+    def _thread(self, problem: Problem, flips, kappa, first: int, last: int) -> _Thread:
+        def part(values):
+            return values[first:last] if np.ndim(values) else values
+
+        share = Share(
+            *self.rows.share(first, last),
+            self.n_features,
+            part(problem.signs),
+            part(problem.sample_weight),
+            part(flips),
+            part(kappa),
+            self._state[first // TILE : math.ceil(last / TILE)],
+        )
+        dense = isinstance(self.rows, DenseRows)
+        buffers = Buffers(
+            np.empty(TILE),
+            np.zeros((4, TILE)),
+            np.empty((2, TILE)),
+            np.empty((self.n_features if dense and self.n_features <= FEW_FEATURES else 0, TILE)),
+            np.empty((2, TILE)),
+            np.zeros((4, self.n_linear)) if dense else np.zeros((self.n_linear, 4)).T,  # scattered sums lie together
+        )
+        return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), _Rates())
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def _over_blocks(self, work: Callable[[list[_Block]], Any]) -> list[Any]:
-        """Call work on each thread's share of the blocks; return the results in the order of the rows.
+    def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
+        """Return work(k) for every thread k, in the order of the rows; the caller's thread is the first of them.
 
         numpy's warnings are set per thread; they are off here, and the caller handles overflow in the sums.
         """
-        work = np.errstate(all="ignore")(work)
         if self._pool is None:
-            return [work(self.blocks)]
-        share = math.ceil(len(self.blocks) / self.n_threads)
-        first, *others = [self.blocks[k : k + share] for k in range(0, len(self.blocks), share)]
-        waiting = [self._pool.submit(work, blocks) for blocks in others]
-        return [work(first), *(future.result() for future in waiting)]
+            return [work(0)]
+        work = np.errstate(all="ignore")(work)
+        waiting = [self._pool.submit(work, k) for k in range(1, self.n_threads)]
+        return [work(0), *(future.result() for future in waiting)]
 
-    def _margin_changes(self, block: _Block, direction, out) -> None:
-        self.rows.dot(block.first, block.last, direction[: self.n_features], out)
-        if self.intercept:
-            out += direction[self.n_features]
+    def _over_rows(self, kernel: Callable[..., Any], *arguments) -> list[Any]:
+        """Return kernel(share, buffers, ...) of every thread; an argument that is a function is called with k."""
 
-    def _collect(self, block: _Block, coefficients, totals) -> None:
-        """Add Σ c_i (x_i, 1) to totals, one column per column of coefficients."""
-        self.rows.transposed_dot(block.first, block.last, coefficients, totals[: self.n_features])
-        if self.intercept:
-            totals[self.n_features] += coefficients.sum(axis=1)
+        def work(k):
+            thread = self._threads[k]
+            values = [argument(k) if callable(argument) else argument for argument in arguments]
+            return kernel(thread.share, thread.buffers, *values)
+
+        return self._in_threads(work)
+
+    def _of_rows(self, tiles) -> Callable[[int], Any]:
+        """Return a function that selects thread k's part of an array with one entry per tile."""
+
+        def part(k):
+            thread = self._threads[k]
+            return tiles[thread.first // TILE : math.ceil(thread.last / TILE)]
+
+        return part
+
+    def _totals(self, n_sums: int) -> Callable[[int], np.ndarray]:
+        return lambda k: self._threads[k].cleared(n_sums)
+
+    def _sum_of_totals(self, n_sums: int) -> np.ndarray:
+        return _added([thread.totals[:n_sums] for thread in self._threads]).copy()
+
+    def _tolerated_rates(self, left_behind: float) -> tuple[float, float]:
+        return _added([thread.rates for thread in self._threads]).tolerating(left_behind)
 
     def center(self, point, level: float, mu: float) -> None:
-
-        def work(blocks):
-            for block in blocks:
-                margins = block.changes[0]
-                self._margin_changes(block, point, margins)
-                margins *= block.signs
-                kernel.center(block.state, block.weights, margins, block.flips, block.kappa, level, mu)
-
-        self._over_blocks(work)
+        self._over_rows(passes.center, point, level, mu)
 
     def curvature(self) -> Curvature:
+        return self._curvature(None)[1]
 
-        def work(blocks):
-            matrix = np.zeros((0, 0) if self.wide is not None else (self.n_features, self.n_features))
-            totals, border = np.zeros((self.n_linear, 2)), np.zeros((self.n_linear, 2))
-            sums, curvatures = np.zeros(2), []
-            for block in blocks:
-                h = np.empty(block.last - block.first)
-                coefficients = np.empty((2, len(h)))
-                sums += kernel.curvature(block.state, block.weights, block.signs, block.kappa, h, coefficients)
-                if self.intercept:
-                    self._collect(block, np.stack([h, h]), border)
-                    totals[self.n_features] += coefficients.sum(axis=1)
-                sums_of_rows = totals[: self.n_features]
-                if self.wide is not None:
-                    curvatures.append(h)
-                    self.rows.transposed_dot(block.first, block.last, coefficients, sums_of_rows)
-                else:
-                    self.rows.gram(block.first, block.last, h, coefficients, matrix, sums_of_rows)
-            return matrix, totals, border, sums, curvatures
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        if self.small:  # spares the compilation of another kernel
+            return super().advance(primal, dual, left)
+        return self._curvature(self._step._replace(primal=primal, dual=dual, left=left))
 
-        matrix, totals, border, sums, curvatures = zip(*self._over_blocks(work), strict=True)
-        totals, border, sums = _add(totals), _add(border)[:, 0], _add(sums)
-        parts = totals[:, 0], sums[0], totals[:, 1], sums[1], border
-        if self.wide is not None:
-            return Curvature(None, *parts, of_rows=np.concatenate(list(chain(*curvatures))))
-        return Curvature(_add(matrix), *parts)
+    def _curvature(self, step: Step | None) -> tuple[float, Curvature]:
+        n_sums = 3 if self.n_linear > self.n_features else 2
+        correction = self._of_rows(self._corrections[0])
+
+        def work(k):
+            thread = self._threads[k]
+            filled = self._matrices.begin(k)
+            sums = passes.curvature(thread.share, thread.buffers, correction(k), step, thread.cleared(n_sums), *filled)
+            self._matrices.end(k, thread.share)
+            return sums
+
+        square, linear, products = _sums(self._in_threads(work))
+        totals = self._sum_of_totals(n_sums)
+        formed = self._matrices.result(self._in_threads)
+        gram, of_rows = (formed, None) if self.wide is None else (None, formed)
+        border = totals[2] if n_sums == 3 else np.zeros(self.n_linear)
+        return products, Curvature(gram, totals[0], square, totals[1], linear, border, of_rows)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-
-        def work(blocks):
-            totals = np.zeros((self.n_linear, 2))
-            sums, found = np.zeros(5), _Rates()
-            for block in blocks:
-                coefficients, rates = np.empty((2, 2, block.last - block.first))
-                self._margin_changes(block, direction, block.changes[0])
-                sums += kernel.predict(
-                    block.state,
-                    block.weights,
-                    block.signs,
-                    block.flips,
-                    block.kappa,
-                    block.changes[0],
-                    level_change,
-                    block.corrections[0],
-                    coefficients,
-                    rates,
-                )
-                found.add(rates, block.weights)
-                self._collect(block, coefficients, totals)
-            return totals, sums, found
-
-        totals, sums, found = zip(*self._over_blocks(work), strict=True)
-        totals = _add(totals)
-        slack, multiplier, both, corrected, targeted = _add(sums)
-        primal_rate, dual_rate = _add(found).tolerating(left_behind)
+        self._keep_corrections(0)
+        rates = [thread.rates.clear() for thread in self._threads]
+        found = self._over_rows(
+            passes.predict,
+            self._of_rows(self._corrections[0]),
+            direction,
+            level_change,
+            self._totals(2),
+            lambda k: rates[k].smallest_change,
+            lambda k: rates[k].bins,
+        )
+        slack, multiplier, both, corrected, targeted = _sums(found)
+        correction, target = self._sum_of_totals(2)
         return Prediction(
-            primal_rate,
-            dual_rate,
-            slack,
-            multiplier,
-            both,
-            totals[:, 0],
-            corrected,
-            totals[:, 1],
-            targeted,
+            *self._tolerated_rates(left_behind), slack, multiplier, both, correction, corrected, target, targeted
         )
 
     def longest_steps(
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
-        self._target, self._level_change = target, level_change
-
-        def work(blocks):
-            found = _Rates()
-            for block in blocks:
-                rates = np.empty((2, block.last - block.first))
-                self._margin_changes(block, direction, block.changes[0])
-                kernel.longest_steps(*self._direction_of(block), rates=rates)
-                found.add(rates, block.weights)
-            return found
-
-        return _add(self._over_blocks(work)).tolerating(left_behind)
-
-    def _direction_of(self, block: _Block) -> Any:
-        return (
-            block.state,
-            block.weights,
-            block.signs,
-            block.flips,
-            block.kappa,
-            self._target,
-            block.corrections[0],
-            block.changes[0],
-            self._level_change,
+        self._step = Step(direction, level_change, target)
+        rates = [thread.rates.clear() for thread in self._threads]
+        self._over_rows(
+            passes.longest_steps,
+            self._of_rows(self._corrections[0]),
+            self._step,
+            lambda k: rates[k].smallest_change,
+            lambda k: rates[k].bins,
         )
+        return self._tolerated_rates(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-
-        def work(blocks):
-            totals, level = np.zeros((self.n_linear, 2)), 0.0
-            for block in blocks:
-                coefficients = np.empty((2, block.last - block.first))
-                level += kernel.recorrect(
-                    *self._direction_of(block),
-                    primal=primal,
-                    dual=dual,
-                    new_correction=block.corrections[1],
-                    coefficients=coefficients,
-                )
-                self._collect(block, coefficients, totals)
-            return totals[:, 0], level
-
-        totals, levels = zip(*self._over_blocks(work), strict=True)
-        self._spare_level_change = self._level_change
+        self._keep_corrections(1)
+        old, new = (self._of_rows(correction) for correction in self._corrections)
+        step = self._step._replace(primal=primal, dual=dual)
+        levels = self._over_rows(passes.recorrect, old, step, new, self._totals(2))
+        self._spare_step = self._step
         self.swap()
-        return _add(totals), float(sum(levels))
+        return self._sum_of_totals(1)[0], float(sum(levels))
 
     def swap(self) -> None:
-        for block in self.blocks:
-            block.corrections.reverse()
-            block.changes.reverse()
-        self._level_change, self._spare_level_change = self._spare_level_change, self._level_change
+        self._corrections.reverse()
+        self._step, self._spare_step = self._spare_step, self._step
 
     def move(self, primal: float, dual: float, left: float = 0.0) -> float:
+        step = self._step._replace(primal=primal, dual=dual, left=left)
+        return float(sum(self._over_rows(passes.move, self._of_rows(self._corrections[0]), step)))
 
-        def work(blocks):
-            return sum(kernel.move(*self._direction_of(block), primal=primal, dual=dual, left=left) for block in blocks)
-
-        return float(sum(self._over_blocks(work)))
-
-    def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        def restoring(block: _Block) -> Any:
-            return block.state, block.signs, block.flips, block.kappa, block.changes[0], level_change
-
-        def rates_of(blocks):
-            largest = 0.0
-            for block in blocks:
-                rates = np.empty(block.last - block.first)
-                self._margin_changes(block, direction, block.changes[0])
-                kernel.restoring_rates(*restoring(block), rates)
-                largest = max(largest, float(rates.max()))
-            return largest
-
-        step = min(1.0, 0.5 / max(*self._over_blocks(rates_of), 1e-300))
-        alpha, beta = np.empty((2, self.blocks[-1].last))
-        for block in self.blocks:
-            part = slice(block.first, block.last)
-            kernel.restored(*restoring(block), step, alpha[part], beta[part])
-        return alpha, beta
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        return self._dual_sums(self._step._replace(primal=primal, dual=dual, left=left))
 
     def dual_sums(self) -> DualSums:
+        return self._dual_sums(None)[1]
 
-        def work(blocks):
-            rows, mass, flip_cost = np.zeros((self.n_features, 2)), np.zeros(2), np.zeros(2)
-            for block in blocks:
-                positive, (alpha, beta) = block.signs > 0, block.state[:2]
-                coefficients = np.stack([np.where(positive, alpha, beta), np.where(positive, beta, alpha)])
-                self.rows.transposed_dot(block.first, block.last, coefficients, rows)
-                mass += coefficients.sum(axis=1)
-                costs = block.kappa * beta
-                flip_cost += costs.sum(where=~positive), costs.sum(where=positive)
-            return rows, mass, flip_cost
+    def _dual_sums(self, step: Step | None) -> tuple[float, DualSums]:
+        correction = self._of_rows(self._corrections[0])
+        found = self._over_rows(passes.dual_sums, correction, step, self._totals(2))
+        *sums, products = _sums(found)
+        rows = self._sum_of_totals(2)[:, : self.n_features].T
+        return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
-        return DualSums(*map(_add, zip(*self._over_blocks(work), strict=True)))
-
-    def save(self) -> list[np.ndarray]:
-        return [block.state.copy() for block in self.blocks]
-
-    def load(self, saved: list[np.ndarray]) -> None:
-        for block, state in zip(self.blocks, saved, strict=True):
-            block.state[:] = state
+    def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
+        rates = self._over_rows(passes.restoring_rate, direction, level_change)
+        step = min(1.0, 0.5 / max(*rates, 1e-300))
+        return self._fetch(lambda thread, *out: passes.restored(*thread, direction, level_change, step, *out))
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        alpha = np.concatenate([block.state[0] for block in self.blocks])
-        beta = np.concatenate([block.state[1] for block in self.blocks])
+        return self._fetch(lambda thread, *out: passes.multipliers(thread[0], *out))
+
+    def _keep_corrections(self, which: int) -> None:
+        if len(self._corrections[which]) == 0:
+            self._corrections[which] = np.empty((len(self._state), 3, TILE))
+
+    def _fetch(self, write: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β, which a function writes for the rows of a thread.
+
+        They are wanted between two iterations, for a certificate that needs memory of its own.
+        """
+        self._corrections = [_NO_CORRECTION] * 2
+        alpha, beta = np.empty((2, self.rows.X.shape[0]))
+
+        def work(k):
+            thread = self._threads[k]
+            rows = slice(thread.first, thread.last)
+            write((thread.share, thread.buffers), alpha[rows], beta[rows])
+
+        self._in_threads(work)
         return alpha, beta
+
+    def save(self) -> np.ndarray:
+        return self._state.copy()
+
+    def load(self, saved: np.ndarray) -> None:
+        self._state[:] = saved

@@ -1,6 +1,7 @@
 """The interface between a solver and the rows: d-sized sums and scalars cross it, nothing of the size of the data.
 
-The interior-point solver accesses the samples only through these methods; an engine for other hardware implements them.
+The interior-point solver accesses the samples only through these methods; an engine for other hardware, or for rows on
+several machines, implements them.
 """
 
 from abc import ABC, abstractmethod
@@ -69,8 +70,17 @@ class WideProducts(ABC):
 class Engine(ABC):
     """Rows and per-sample state of one interior-point run.
 
-    Every sample has multipliers α, β, γ and slacks. A step consists of `curvature`, `predict` along the predictor's
-    direction, `longest_steps` along the corrected one, optionally `recorrect`, and `move`.
+    Every sample has multipliers α, β, γ and slacks, which never leave the engine. Every method below is one round: it
+    sends d-sized vectors and scalars to wherever the rows are, makes one pass over them, and returns d-sized sums (once
+    per iteration a d × d matrix). An iteration takes three rounds:
+
+    1. `predict` evaluates the predictor's direction: longest steps, and sums for the corrector's right-hand side;
+    2. `longest_steps` does the same for the corrected direction, which the engine keeps;
+    3. `advance` moves along it and returns the equations at the new point, the matrix included. Near the end `arrive`
+       takes its place: it returns the sums that tell whether a certificate is worthwhile instead.
+
+    A run begins with `center` and `curvature`. Where the matrix costs more than many passes (not `light`), steps may be
+    improved by `recorrect` and another `longest_steps`. Certificates fetch `multipliers`, or `restored_multipliers`.
     """
 
     n_linear: int
@@ -81,6 +91,9 @@ class Engine(ABC):
 
     small: bool
     """Whether passes over the rows are cheap."""
+
+    light: bool
+    """Whether the matrix costs no more than a few passes over the rows."""
 
     wide: WideProducts | None
     """Products with all rows, if the system is that of the rows; None if it is that of the features."""
@@ -124,6 +137,14 @@ class Engine(ABC):
 
         Samples that cannot follow keep the share `left` of the slack or multiplier that limits them.
         """
+
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        """Do `move` and `curvature` in one round."""
+        return self.move(primal, dual, left), self.curvature()
+
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        """Do `move` and `dual_sums` in one round."""
+        return self.move(primal, dual, left), self.dual_sums()
 
     @abstractmethod
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:

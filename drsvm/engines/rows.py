@@ -8,16 +8,13 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels import rows as kernel
+from drsvm.model.products import unsigned_parts
 
 DENSE_FROM = 0.3
 """Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""
 
 SMALL = 100_000
 """A matrix with at most this many entries, zeros included, is treated as dense: this needs no compilation."""
-
-FEW_FEATURES, MANY_ROWS = 48, 5000
-"""Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
-is not worth the second that it takes to compile."""
 
 
 class Rows(ABC):
@@ -35,11 +32,8 @@ class Rows(ABC):
         """Add Σ_i c_i x_i to the columns of out (d × 2), for the two rows of coefficients."""
 
     @abstractmethod
-    def gram(self, first: int, last: int, h, coefficients, out, sums) -> None:
-        """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, and do `transposed_dot` with sums in the same pass.
-
-        The rest of out is unspecified. h ≥ 0.
-        """
+    def share(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Return entries, indices and row starts of some rows for the kernels; dense rows have only entries."""
 
     @abstractmethod
     def squares(self) -> Iterable[np.ndarray]:
@@ -70,13 +64,8 @@ class DenseRows(Rows):
     def transposed_dot(self, first, last, coefficients, out):
         out += (coefficients @ self.block(first, last)).T
 
-    def gram(self, first, last, h, coefficients, out, sums):
-        block = self.block(first, last)
-        sums += (coefficients @ block).T
-        if block.shape[1] <= FEW_FEATURES and self.X.shape[0] >= MANY_ROWS:
-            kernel.dense_gram(block, h, out)
-            return
-        add_gram(block * np.sqrt(h)[:, None], out)
+    def share(self, first, last):
+        return self.X[first:last], None, None
 
     def squares(self):
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64), np.einsum(
@@ -96,26 +85,26 @@ class SparseRows(Rows):
 
     def __init__(self, X):
         super().__init__(X)
-        unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
-        self._parts = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
+        self.parts = unsigned_parts(X)
 
     def dense(self) -> DenseRows:
         """Return the same rows in a dense array."""
         array = np.zeros(self.X.shape, dtype=self.X.dtype)
-        kernel.spread(*self._parts, array)
+        kernel.spread(*self.parts, array)
         return DenseRows(array)
 
     def block(self, first, last):
         return self.X[first:last].toarray().astype(np.float64, copy=False)
 
     def dot(self, first, last, v, out):
-        kernel.dot(*self._parts, first, last, v, out)
+        kernel.dot(*self.parts, first, last, v, out)
 
     def transposed_dot(self, first, last, coefficients, out):
-        kernel.transposed_dot(*self._parts, first, last, coefficients, out)
+        kernel.transposed_dot(*self.parts, first, last, coefficients, out.T)
 
-    def gram(self, first, last, h, coefficients, out, sums):
-        kernel.gram(*self._parts, first, last, h, coefficients, out, sums)
+    def share(self, first, last):
+        data, indices, indptr = self.parts
+        return data, indices, indptr[first : last + 1]
 
     def squares(self):
         squares = self.X.multiply(self.X)

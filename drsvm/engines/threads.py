@@ -1,10 +1,11 @@
-"""Thread counts: BLAS is faster with one thread on small vectors, and blocks of rows have their own threads."""
+"""Thread counts: BLAS is faster with one thread on small vectors, and shares of the rows have their own threads."""
 
-import os
 import threading
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+from drsvm.parallel import available_cores as available_cores
 
 _lock = threading.Lock()
 _users = 0
@@ -37,11 +38,3 @@ def single_threaded_blas():
             _users -= 1
             if _users == 0:
                 _limit.__exit__(None, None, None)
-
-
-def available_cores() -> int:
-    """Return the number of cores this process may use, which may be fewer than the machine has."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not available on every system
-        return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Per-sample operations of the interior-point method, fused: one pass over a block, no temporaries of its size.
+"""Per-sample operations of the interior-point method, on a few rows at a time; `passes.py` calls them.
 
 Sample i has its own slack s and three constraints with multipliers,
 
@@ -19,12 +19,18 @@ Two rules keep them from limiting the step of all others. No correction is large
 sample's own product; and a sample that cannot follow the common step stops short of its boundary on its own, which
 leaves a dual residual of its weight for the next step to remove.
 
-The state of a block is an array of shape (6, n): α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not
-raise (error_model), cases are factors 0 or 1 rather than branches, and rates of change are written to arrays: the
-compiler vectorises sums but not maxima.
+The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not raise
+(error_model), cases are factors 0 or 1 rather than branches, and rates of change are written to arrays: the compiler
+vectorises sums but not maxima.
 """
 
-from drsvm.kernels.compiling import kernel
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from drsvm.kernels.compiling import UNCOUNTED, kernel
 from drsvm.kernels.entries import at
 
 FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
@@ -34,6 +40,18 @@ MOST_CORRECTION = 2.0
 
 BINS = 512
 """Number of bins for step lengths between 0 and 1."""
+
+
+def flips_of(flips, kappa, first, last) -> Any:
+    """Return `flips` and κ of the rows first … last − 1: parts of two arrays, or two numbers as they are."""
+    return (flips[first:last], kappa[first:last]) if hasattr(flips, "__len__") else (flips, kappa)
+
+
+@overload(flips_of, jit_options=UNCOUNTED)
+def _flips_of(flips, kappa, first, last):
+    if isinstance(flips, types.Array):
+        return lambda flips, kappa, first, last: (flips[first:last], kappa[first:last])
+    return lambda flips, kappa, first, last: (flips, kappa)
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -51,14 +69,14 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def center(state, weights, margins, flips, kappa, level, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
     The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
     between μ and 3μ above the largest piece, eight steps are enough.
     """
-    for i in range(margins.size):
+    for i in range(weights.size):
         flip = at(flips, i)
         hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * level
         top = max(hinge, 0.0)
@@ -75,7 +93,7 @@ def center(state, weights, margins, flips, kappa, level, mu):
         state[3, i], state[4, i], state[5, i] = g1, flip * g2 + (1.0 - flip), g3
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def curvature(state, weights, signs, kappa, h, coefficients):
     """Write the curvature h and the signed coefficients of the λ column and of the predictor.
 
@@ -106,7 +124,7 @@ def _right_hand_side(p1, p2, p3, d1, d2, inverse):
     return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def predict(state, weights, signs, flips, kappa, dm, dlevel, correction, coefficients, rates):
     """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
@@ -152,7 +170,7 @@ def _corrected(state, i, pi, flip, target, correction, dm, kdl):
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def longest_steps(state, weights, signs, flips, kappa, target, correction, dm, dlevel, rates):
     """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
     for i in range(weights.size):
@@ -172,7 +190,7 @@ def _outlier(product, goal):
     return min(0.0, product - low) + min(max(0.0, product - high), high)
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def recorrect(
     state, weights, signs, flips, kappa, target, correction, dm, dlevel, primal, dual, new_correction, coefficients
 ):
@@ -198,16 +216,28 @@ def recorrect(
     return level
 
 
-@kernel()
-def count_short_steps(rates, weights, bins):
-    """Add the weight of every sample that allows only a short step to the bin of that step, for each row of rates."""
+@kernel(inner=True)
+def record_rates(rates, weights, smallest, bins):
+    """Update the smallest rates, and add the weight of every sample that allows only a short step to that step's bin.
+
+    This is done for each row of rates. NaN counts as the shortest step, and cannot be left behind.
+    """
     for k in range(2):
+        low = max(smallest[k], -1.0)  # rates above it change nothing
         for i in range(weights.size):
-            if rates[k, i] < -1.0:
-                bins[k, int(-BINS / rates[k, i])] += weights[i]
+            rate = rates[k, i]
+            if not rate >= low:
+                if rate != rate:
+                    smallest[k] = -np.inf
+                    bins[k, 0] = np.inf
+                else:
+                    smallest[k] = min(smallest[k], rate)
+                    if rate < -1.0:
+                        bins[k, int(-BINS / rate)] += weights[i]
+                low = max(smallest[k], -1.0)
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def move(state, weights, signs, flips, kappa, target, correction, dm, dlevel, primal, dual, left):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
@@ -250,7 +280,7 @@ def _restoring(state, i, flip, dm, kdl):
     return (ds + dm) * i1, flip * (ds - dm + kdl) * i2, ds * i3
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
 def restoring_rates(state, signs, flips, kappa, dm, dlevel, rates):
     """Write the largest relative change of each sample into `rates`."""
     for i in range(signs.size):
@@ -258,7 +288,24 @@ def restoring_rates(state, signs, flips, kappa, dm, dlevel, rates):
         rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=FAST, inner=True)
+def sides(state, signs, kappa, coefficients):
+    """Write α and β by the side that an intercept balances; return the sums of both sides, of multipliers and of κβ."""
+    one = other = cost_one = cost_other = 0.0
+    for i in range(signs.size):
+        positive = 0.5 + 0.5 * signs[i]  # 1 or 0
+        alpha, beta = state[0, i], state[1, i]
+        first, second = positive * alpha + (1.0 - positive) * beta, positive * beta + (1.0 - positive) * alpha
+        coefficients[0, i], coefficients[1, i] = first, second
+        one += first
+        other += second
+        cost = at(kappa, i) * beta
+        cost_one += (1.0 - positive) * cost
+        cost_other += positive * cost
+    return one, other, cost_one, cost_other
+
+
+@kernel(fastmath=FAST, inner=True)
 def restored(state, signs, flips, kappa, dm, dlevel, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
     for i in range(signs.size):

@@ -1,50 +1,260 @@
-"""Products with a range of rows of a CSR matrix. Threads call them in parallel, so they release the GIL.
+"""Products with consecutive rows of a matrix, dense or sparse, and Gram matrices. Threads call them in parallel.
 
-Indices are unsigned, as in `entries.py`.
+Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have indices, which are unsigned as in
+`entries.py`. Dense loops take four rows at a time:
+that leaves enough independent sums for vector instructions even if a row has few entries.
 """
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from drsvm.kernels import entries
-from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 
 TILE = 128
+"""Number of rows that are processed together: they and everything about them stay in the fastest cache."""
 
 
-@kernel(fastmath=FAST)
-def dot(data, indices, indptr, first, last, v, out):
-    """Write x_i·v into out, for the rows first … last − 1."""
+@kernel(fastmath=FAST, inner=True)
+def _dense_products(rows, v, out):
+    n, d = rows.shape
+    whole = n // 4 * 4
+    for i in range(0, whole, 4):
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(d):
+            s0 += rows[i, j] * v[j]
+            s1 += rows[i + 1, j] * v[j]
+            s2 += rows[i + 2, j] * v[j]
+            s3 += rows[i + 3, j] * v[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = s0, s1, s2, s3
+    for i in range(whole, n):
+        total = 0.0
+        for j in range(d):
+            total += rows[i, j] * v[j]
+        out[i] = total
+
+
+@kernel(fastmath=FAST, inner=True)
+def _sparse_products(data, indices, indptr, first, last, v, out):
     for i in range(first, last):
         out[i - first] = entries.dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v)
 
 
-@kernel(fastmath=FAST)
-def transposed_dot(data, indices, indptr, first, last, coefficients, out):
-    """Add Σ_i c_i x_i to the columns of out, for the two rows of coefficients."""
+def products(data, indices, indptr, first, last, v, out):
+    """Write x_i·v into out, for the rows first … last − 1."""
+    if indices is None:
+        _dense_products(data[first:last], v, out)
+    else:
+        _sparse_products(data, indices, indptr, first, last, v, out)
+
+
+@overload(products, jit_options=UNCOUNTED)
+def _products_of(data, indices, indptr, first, last, v, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, v, out: _dense_products(data[first:last], v, out)
+    return lambda data, indices, indptr, first, last, v, out: _sparse_products(
+        data, indices, indptr, first, last, v, out
+    )
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_dense_sums(rows, c, out):
+    n, d = rows.shape
+    whole = n // 4 * 4
+    for i in range(0, whole, 4):
+        a0, a1, a2, a3 = c[0, i], c[0, i + 1], c[0, i + 2], c[0, i + 3]
+        b0, b1, b2, b3 = c[1, i], c[1, i + 1], c[1, i + 2], c[1, i + 3]
+        for j in range(d):
+            x0, x1, x2, x3 = rows[i, j], rows[i + 1, j], rows[i + 2, j], rows[i + 3, j]
+            out[0, j] += (a0 * x0 + a1 * x1) + (a2 * x2 + a3 * x3)
+            out[1, j] += (b0 * x0 + b1 * x1) + (b2 * x2 + b3 * x3)
+    for i in range(whole, n):
+        for j in range(d):
+            out[0, j] += c[0, i] * rows[i, j]
+            out[1, j] += c[1, i] * rows[i, j]
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_sparse_sums(data, indices, indptr, first, last, c, out):
     for i in range(first, last):
-        c0, c1 = coefficients[0, i - first], coefficients[1, i - first]
+        c0, c1 = c[0, i - first], c[1, i - first]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = np.uint64(indices[k])
-            out[j, 0] += data[k] * c0
-            out[j, 1] += data[k] * c1
+            out[0, j] += data[k] * c0
+            out[1, j] += data[k] * c1
+
+
+def add_sums(data, indices, indptr, first, last, c, out):
+    """Add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c."""
+    if indices is None:
+        _add_dense_sums(data[first:last], c, out)
+    else:
+        _add_sparse_sums(data, indices, indptr, first, last, c, out)
+
+
+@overload(add_sums, jit_options=UNCOUNTED)
+def _add_sums_of(data, indices, indptr, first, last, c, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, c, out: _add_dense_sums(data[first:last], c, out)
+    return lambda data, indices, indptr, first, last, c, out: _add_sparse_sums(
+        data, indices, indptr, first, last, c, out
+    )
+
+
+@kernel()
+def dot(data, indices, indptr, first, last, v, out):
+    """Do `products`, for callers in Python."""
+    products(data, indices, indptr, first, last, v, out)
+
+
+@kernel()
+def transposed_dot(data, indices, indptr, first, last, c, out):
+    """Do `add_sums`, for callers in Python."""
+    add_sums(data, indices, indptr, first, last, c, out)
+
+
+# --- Gram matrices ------------------------------------------------------------------------------------------------
+
+
+def add_gram(data, indices, indptr, first, last, h, buffers, out):
+    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
+
+    Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers.
+    """
+    if indices is None:
+        _add_dense_gram(data[first:last], h, *buffers, out)
+    else:
+        _add_sparse_gram(data, indices, indptr, first, last, h, out)
+
+
+@overload(add_gram, jit_options=UNCOUNTED)
+def _add_gram_of(data, indices, indptr, first, last, h, buffers, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, h, buffers, out: _add_dense_gram(
+            data[first:last], h, buffers[0], buffers[1], out
+        )
+    return lambda data, indices, indptr, first, last, h, buffers, out: _add_sparse_gram(
+        data, indices, indptr, first, last, h, out
+    )
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_dense_gram(rows, h, tile, scaled, out):
+    """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
+    n, d = rows.shape
+    whole = n // 4 * 4
+    for i in range(0, whole, 4):
+        for a in range(d):
+            tile[a, i], tile[a, i + 1], tile[a, i + 2], tile[a, i + 3] = (
+                rows[i, a],
+                rows[i + 1, a],
+                rows[i + 2, a],
+                rows[i + 3, a],
+            )
+    for i in range(whole, n):
+        for a in range(d):
+            tile[a, i] = rows[i, a]
+    for a in range(0, d // 2 * 2, 2):
+        for i in range(n):
+            scaled[0, i], scaled[1, i] = h[i] * tile[a, i], h[i] * tile[a + 1, i]
+        _add_two_rows(tile, scaled, n, a, out)
+    if d % 2:
+        total = 0.0
+        for i in range(n):
+            total += h[i] * tile[d - 1, i] * tile[d - 1, i]
+        out[d - 1, d - 1] += total
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_two_rows(tile, scaled, n, a, out):
+    """Add to rows a and a + 1 of the Gram matrix, from column a on."""
+    d = tile.shape[0]
+    whole = a + (d - a) // 4 * 4
+    for b in range(a, whole, 4):
+        s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+        for i in range(n):
+            x, y = scaled[0, i], scaled[1, i]
+            s0 += x * tile[b, i]
+            s1 += x * tile[b + 1, i]
+            s2 += x * tile[b + 2, i]
+            s3 += x * tile[b + 3, i]
+            t0 += y * tile[b, i]
+            t1 += y * tile[b + 1, i]
+            t2 += y * tile[b + 2, i]
+            t3 += y * tile[b + 3, i]
+        out[a, b] += s0
+        out[a, b + 1] += s1
+        out[a, b + 2] += s2
+        out[a, b + 3] += s3
+        out[a + 1, b] += t0
+        out[a + 1, b + 1] += t1
+        out[a + 1, b + 2] += t2
+        out[a + 1, b + 3] += t3
+    for b in range(whole, d):
+        s0 = t0 = 0.0
+        for i in range(n):
+            s0 += scaled[0, i] * tile[b, i]
+            t0 += scaled[1, i] * tile[b, i]
+        out[a, b] += s0
+        out[a + 1, b] += t0
+
+
+@kernel(fastmath=FAST, inner=True)
+def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
+    """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`."""
+    while a < end and np.uint64(indices[a]) < after:
+        x = scale * data[a]
+        start = np.uint64(indices[a]) * width
+        for b in range(a, end):
+            flat[start + np.uint64(indices[b])] += x * data[b]
+        a += np.uint64(1)
+
+
+@kernel(inner=True)
+def _add_sparse_gram(data, indices, indptr, first, last, h, out):
+    flat, width = out.reshape(-1), np.uint64(out.shape[1])  # C-ordered
+    for i in range(first, last):
+        _add_sparse_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), width, h[i - first], flat, width)
+
+
+@kernel()
+def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
+    """Add Σ_i h_i x_i x_iᵀ, over the rows first … last − 1, to some rows of the upper triangle of out.
+
+    These are the rows of the features begin … after − 1.
+    """
+    flat, width = out.reshape(-1), np.uint64(out.shape[1])
+    begin, after = np.uint64(begin), np.uint64(after)
+    for i in range(first, last):
+        low, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        high = end
+        while low < high:
+            middle = (low + high) // np.uint64(2)
+            if np.uint64(indices[middle]) < begin:
+                low = middle + np.uint64(1)
+            else:
+                high = middle
+        _add_sparse_row(data, indices, low, end, after, h[i], flat, width)
+
+
+@kernel()
+def count_pairs(indices, indptr, first, last, counts):
+    """Add, for every feature, the number of entries that it adds to in a Gram matrix."""
+    for i in range(first, last):
+        end = np.uint64(indptr[i + 1])
+        for a in range(np.uint64(indptr[i]), end):
+            counts[np.uint64(indices[a])] += end - a
 
 
 @kernel(fastmath=FAST)
-def gram(data, indices, indptr, first, last, h, coefficients, out, sums):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, and Σ_i c_i x_i to the columns of sums; indices are sorted."""
-    flat = out.reshape(-1)  # C-ordered
-    width = np.uint64(out.shape[1])
-    for i in range(first, last):
-        scale, c0, c1 = h[i - first], coefficients[0, i - first], coefficients[1, i - first]
-        end = np.uint64(indptr[i + 1])
-        for a in range(np.uint64(indptr[i]), end):
-            j = np.uint64(indices[a])
-            sums[j, 0] += data[a] * c0
-            sums[j, 1] += data[a] * c1
-            x = scale * data[a]
-            start = j * width
-            for b in range(a, end):
-                flat[start + np.uint64(indices[b])] += x * data[b]
+def scale_rows(rows, h, out):
+    """Write √h_i x_i into out."""
+    n, d = rows.shape
+    for i in range(n):
+        root = np.sqrt(h[i])
+        for j in range(d):
+            out[i, j] = root * rows[i, j]
 
 
 @kernel()
@@ -53,40 +263,3 @@ def spread(data, indices, indptr, out):
     for i in range(out.shape[0]):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             out[i, np.uint64(indices[k])] = data[k]
-
-
-@kernel(fastmath=FAST)
-def dense_gram(rows, h, out):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out, for few features.
-
-    Tiles of rows are transposed into a buffer that stays in the cache; every entry is then a sum over contiguous
-    samples, four entries at a time.
-    """
-    n, d = rows.shape
-    tile = np.empty((d, TILE))
-    scaled = np.empty(TILE)
-    for first in range(0, n, TILE):
-        size = min(TILE, n - first)
-        for i in range(size):
-            for a in range(d):
-                tile[a, i] = rows[first + i, a]
-        for a in range(d):
-            for i in range(size):
-                scaled[i] = h[first + i] * tile[a, i]
-            whole = a + (d - a) // 4 * 4
-            for b in range(a, whole, 4):
-                s0 = s1 = s2 = s3 = 0.0
-                for i in range(size):
-                    s0 += scaled[i] * tile[b, i]
-                    s1 += scaled[i] * tile[b + 1, i]
-                    s2 += scaled[i] * tile[b + 2, i]
-                    s3 += scaled[i] * tile[b + 3, i]
-                out[a, b] += s0
-                out[a, b + 1] += s1
-                out[a, b + 2] += s2
-                out[a, b + 3] += s3
-            for b in range(whole, d):
-                total = 0.0
-                for i in range(size):
-                    total += scaled[i] * tile[b, i]
-                out[a, b] += total

@@ -18,6 +18,7 @@ from drsvm.model.dual_scale import best_multiple, largest_weights
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
+from drsvm.parallel import over_parts, total
 
 
 @dataclass(frozen=True)
@@ -135,13 +136,13 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
 def _scaled(problem, alpha, beta, reference, *, balanced: bool) -> DualPoint:
     """Scale multipliers, in place, by the factor with the best bound; balanced ones have v_0 = 0 up to rounding."""
     v, v0 = problem.weighted_sum(alpha - beta)
-    mass = float(alpha.sum() + beta.sum())
+    mass = total(len(alpha), lambda part: alpha[part].sum() + beta[part].sum())
     if problem.radius == 0 and problem.l2 == 0:
         return _bound_for_limited_weights(problem, alpha, beta, mass, problem.with_signs(v), reference)
     cost = problem.cost_of_flips(beta)
     scale, bound, limit = best_multiple(problem, mass, cost, v, 0.0 if balanced else v0, reference)
-    alpha *= scale
-    beta *= scale
+    for multipliers in (alpha, beta):
+        over_parts(len(alpha), lambda part, values=multipliers: np.multiply(values[part], scale, out=values[part]))
     return DualPoint(alpha, beta, bound, limit)
 
 
@@ -151,34 +152,50 @@ def _check(problem, values, name) -> np.ndarray:
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (problem.n_rows,):
         raise ValueError(f"{name} must have one entry per row of the problem ({problem.n_rows}), got {values.shape}.")
-    if np.isnan(values).any():
+    if any(over_parts(len(values), lambda part: np.isnan(values[part]).any())):
         raise ValueError(f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers.")
     return values
 
 
 def _clip(problem, alpha, beta):
     """Return copies clipped to their bounds; later steps modify these in place to save memory."""
-    alpha = np.clip(alpha, 0.0, problem.sample_weight)
-    beta = np.clip(beta, 0.0, problem.sample_weight) if problem.flips_possible else np.zeros_like(alpha)
-    if isinstance(problem.flip_cost, np.ndarray):
-        beta[~problem.can_flip] = 0.0
-    shrink = alpha + beta
-    np.divide(problem.sample_weight, np.maximum(shrink, problem.sample_weight, out=shrink), out=shrink)
-    alpha *= shrink
-    beta *= shrink
-    return alpha, beta
+    clipped = np.empty_like(alpha), np.empty_like(beta)
+    flips_possible = problem.flips_possible
+    can_flip = problem.can_flip if isinstance(problem.flip_cost, np.ndarray) else None
+
+    def clip(part):
+        weights = problem.sample_weight[part]
+        hinge, flip = clipped[0][part], clipped[1][part]
+        np.clip(alpha[part], 0.0, weights, out=hinge)
+        np.clip(beta[part], 0.0, weights if flips_possible else 0.0, out=flip)
+        if can_flip is not None:
+            flip[~can_flip[part]] = 0.0
+        shrink = weights / np.maximum(hinge + flip, weights)
+        hinge *= shrink
+        flip *= shrink
+
+    over_parts(len(alpha), clip)
+    return clipped
 
 
 def _balance(problem, alpha, beta) -> None:
     """Shrink the heavier of {α of label +, β of label −} and {α of label −, β of label +} to the other's total."""
-    positive = problem.signs > 0
-    one = alpha.sum(where=positive) + beta.sum(where=~positive)
-    other = alpha.sum(where=~positive) + beta.sum(where=positive)
+
+    def sides(part):
+        positive = problem.signs[part] > 0
+        return np.where(positive, alpha[part], beta[part]).sum(), np.where(positive, beta[part], alpha[part]).sum()
+
+    one, other = np.sum(over_parts(len(alpha), sides), axis=0)
     light = min(one, other)
     factor_one = light / one if one > light else 1.0
     factor_other = light / other if other > light else 1.0
-    alpha *= np.where(positive, factor_one, factor_other)
-    beta *= np.where(positive, factor_other, factor_one)
+
+    def shrink(part):
+        positive = problem.signs[part] > 0
+        alpha[part] *= np.where(positive, factor_one, factor_other)
+        beta[part] *= np.where(positive, factor_other, factor_one)
+
+    over_parts(len(alpha), shrink)
 
 
 def _bound_for_limited_weights(problem, alpha, beta, mass, v, reference) -> DualPoint:

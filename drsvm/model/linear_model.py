@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model import products
 from drsvm.model.result import Result
-from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights, row_blocks
+from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     classes, signs = _signs(y, n, classes, positive)
     weights = check_weights(sample_weight, n)
     weights = np.full(n, 1.0 / n) if weights is None else weights
-    values = np.concatenate([X[block] @ coef for block in row_blocks(X)]) + intercept
+    values = products.dot(X, coef) + intercept
     return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own_ball(linear))
 
 

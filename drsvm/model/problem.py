@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.model import products
 from drsvm.model.norms import Norm, norm_for
-from drsvm.model.risk import losses, smallest_best_price
+from drsvm.model.risk import expected_loss, smallest_best_price
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_costs,
@@ -253,26 +254,20 @@ class Problem:
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
-        if self.X.dtype == np.float64:
-            return self.X @ w + b
-        values = np.empty(self.n_rows)
-        for block in row_blocks(self.X):  # float32: converts a few rows at a time to float64
-            values[block] = self.X[block] @ w
-        return values + b
+        values = products.dot(self.X, w)
+        values += b
+        return values
 
     def margins(self, w, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
-        return self.signs * self.decision_values(w, b)
+        margins = self.decision_values(w, b)
+        margins *= self.signs
+        return margins
 
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
         signed = coefficients * self.signs
-        if self.X.dtype == np.float64:
-            return self.X.T @ signed, float(signed.sum())
-        total = np.zeros(self.n_features)
-        for block in row_blocks(self.X):
-            total += self.X[block].T @ signed[block]
-        return total, float(signed.sum())
+        return products.transposed_dot(self.X, signed), float(signed.sum())
 
     def radius_price(self, w, margins, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights; b matters if it has a price."""
@@ -286,7 +281,7 @@ class Problem:
 
     def objective_at(self, w, margins, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
-        risk = self.radius * radius_price + float(self.sample_weight @ losses(margins, radius_price, self.flip_cost))
+        risk = self.radius * radius_price + expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return risk + 0.5 * self.l2 * float(w @ w)
 
     def typical_row_norm(self) -> float:

@@ -10,6 +10,8 @@ is a weighted quantile of the breakpoints. The flip cost κ is one number, or an
 
 import numpy as np
 
+from drsvm.parallel import over_parts, total
+
 TIE = 1e-13
 """Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
 
@@ -27,6 +29,22 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     return values
 
 
+def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
+    """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
+    return total(
+        len(margins),
+        lambda part: weights[part] @ losses(margins[part], radius_price, _part_of(flip_cost, part)),
+    )
+
+
+def _part_of(flip_cost, part: slice):
+    return flip_cost[part] if isinstance(flip_cost, np.ndarray) else flip_cost
+
+
+def _mass_above(breakpoints, weights, price: float) -> float:
+    return total(len(breakpoints), lambda part: weights[part] @ (breakpoints[part] > price))
+
+
 def flip_gains(margins) -> np.ndarray:
     """Return κλ_i, the increase in the loss of each sample if its label is flipped: a flip pays if this exceeds κλ."""
     return np.minimum(2.0 * margins, 1.0 + margins)
@@ -40,13 +58,13 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
     if len(breakpoints) == 0:
         return prices
     affordable = radius / unit * (1.0 + TIE)
-    scarce = affordable < weights @ (breakpoints > norm_of_weights)
+    scarce = affordable < _mass_above(breakpoints, weights, norm_of_weights)
     if scarce.any():
         low, high = _bracket(breakpoints, weights, affordable[scarce])
-        inside = np.flatnonzero((breakpoints > max(low, norm_of_weights)) & (breakpoints <= high))
+        inside = _between(breakpoints, max(low, norm_of_weights), high)
         # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
         order = inside[np.argsort(breakpoints[inside])[::-1]]
-        mass = np.cumsum(weights[order]) + weights @ (breakpoints > high)
+        mass = np.cumsum(weights[order]) + _mass_above(breakpoints, weights, high)
         first_too_many = np.searchsorted(mass, affordable[scarce], side="right")
         prices[scarce] = breakpoints[order[np.minimum(first_too_many, len(order) - 1)]]
     return prices
@@ -61,9 +79,23 @@ def _flips(margins, weights, flip_cost):
         return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
     if flip_cost == 0 or np.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
-    breakpoints = flip_gains(margins)
-    breakpoints /= flip_cost
+    breakpoints = np.empty(len(margins))
+
+    def fill(part):
+        np.divide(flip_gains(margins[part]), flip_cost, out=breakpoints[part])
+
+    over_parts(len(margins), fill)
     return breakpoints, weights, flip_cost
+
+
+def _between(breakpoints, low: float, high: float) -> np.ndarray:
+    """Return the positions of the breakpoints above `low` and at most `high`."""
+
+    def found(part):
+        values = breakpoints[part]
+        return part.start + np.flatnonzero((values > low) & (values <= high))
+
+    return np.concatenate(over_parts(len(breakpoints), found))
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
@@ -80,15 +112,15 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     margin = 3.0 / np.sqrt(len(sample))
     high = sample[np.searchsorted(mass, max(masses.min() - margin, 0.0))]
     low = sample[min(np.searchsorted(mass, masses.max() + margin), len(sample) - 1)]
-    high = high if weights @ (breakpoints > high) <= masses.min() else np.inf
-    low = low if weights @ (breakpoints > low) > masses.max() else -np.inf
+    high = high if _mass_above(breakpoints, weights, high) <= masses.min() else np.inf
+    low = low if _mass_above(breakpoints, weights, low) > masses.max() else -np.inf
     return low, high
 
 
 def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
     """Return the worst-case expected hinge loss for every radius."""
     prices = smallest_best_price(margins, weights, norm_of_weights, radii, flip_cost)
-    unmoved = float(weights @ np.maximum(1.0 - margins, 0.0))
+    unmoved = expected_loss(margins, weights, 0.0, np.inf)
     return radii * prices + unmoved + _gains_of_flips(margins, weights, prices, flip_cost)
 
 
@@ -101,7 +133,11 @@ def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
     free = np.asarray(flip_cost) == 0
     gains_of_free = float(np.sum(weights * np.maximum(flip_gains(margins), 0.0), where=free)) if free.any() else 0.0
     breakpoints, shares, unit = _flips(margins, weights, flip_cost)
-    gains = [gains_of_free + unit * float(shares @ np.maximum(breakpoints - price, 0.0)) for price in prices.ravel()]
+
+    def gain(price: float) -> float:
+        return total(len(breakpoints), lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
+
+    gains = [gains_of_free + unit * gain(price) for price in prices.ravel()]
     return np.reshape(gains, prices.shape)
 
 

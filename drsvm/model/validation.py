@@ -9,6 +9,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import norm as sparse_norm
 
+from drsvm.parallel import over
+
 BLOCK_BYTES = 1 << 22
 """Size of the row blocks in which large data are processed, to keep temporary arrays small."""
 
@@ -187,17 +189,17 @@ def _sparse_rows(X):
 def _check_finite(rows) -> None:
     stored = rows.data if sparse.issparse(rows) else rows
     size = max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1])))
-    for first in range(0, stored.shape[0], size):
+    firsts = range(0, stored.shape[0], size)
+    finite = over(firsts, lambda first: bool(np.isfinite(stored[first : first + size]).all()))
+    if not all(finite):
+        first = firsts[finite.index(False)]
         block = stored[first : first + size]
-        finite = np.isfinite(block)
-        if not finite.all():
-            bad = np.argwhere(~finite)[0]
-            value = block[tuple(bad)]
-            i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
-            raise ValueError(
-                f"X has {value} at row {i}, column {j}: impute or drop such entries "
-                "(for instance with sklearn.impute.SimpleImputer)."
-            )
+        bad = np.argwhere(~np.isfinite(block))[0]
+        i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
+        raise ValueError(
+            f"X has {block[tuple(bad)]} at row {i}, column {j}: impute or drop such entries "
+            "(for instance with sklearn.impute.SimpleImputer)."
+        )
 
 
 def _coordinates(rows, position: int) -> tuple[int, int]:
@@ -216,6 +218,9 @@ def check_labels(y, n: int):
         raise TypeError("y must not be complex.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
+    two = _two_numbers(labels)
+    if two is not None:
+        return two
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
@@ -231,6 +236,17 @@ def check_labels(y, n: int):
         )
         raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
     return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
+
+
+def _two_numbers(labels):
+    """Return what `check_labels` returns if the labels are two numbers, without sorting them; None otherwise."""
+    if labels.dtype.kind not in "fiub" or len(labels) == 0:
+        return None
+    low, high = labels.min(), labels.max()
+    positive = labels == high
+    if low == high or not (positive | (labels == low)).all():
+        return None
+    return np.array([low, high]), np.where(positive, 1.0, -1.0)
 
 
 def check_weights(sample_weight, n: int):

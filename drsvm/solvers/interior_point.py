@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Curvature, DualSums, Engine
 from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
@@ -36,9 +36,12 @@ WORTHWHILE in the sum of the step lengths."""
 EASY = 15
 """Most small problems need at most this many iterations, and correctors hardly change their number."""
 
-LEFT_BEHIND, MOST_LEFT_BEHIND = 3.0, 0.05
+LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MOST_LEFT_BEHIND = 3.0, 1.7, 0.05
 """Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
-the dual residual shrinks with μ."""
+the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
+among few the residual would shorten step after step."""
+
+MANY_ROWS = 100_000
 
 SHARE_LEFT = 0.99
 """Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
@@ -74,8 +77,8 @@ class InteriorPoint(Solver):
     step_fraction : float
         Fraction of the distance to the boundary that a step may cover.
     correctors : int
-        Maximum number of centrality correctors per iteration; each costs two passes over the rows, but no
-        factorisation.
+        Maximum number of centrality correctors per iteration, where they may pay: each costs two passes over the rows,
+        but neither a Gram matrix nor a factorisation.
     """
 
     name = "interior-point"
@@ -141,6 +144,8 @@ class InteriorPointState(State):
         self.expected_gap, self.near_the_end = 0.0, False
         self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
         self.finished = False
+        self.samples: Curvature | None = None  # the equations at the point, if they are known
+        self.sums: DualSums | None = None  # likewise the sums of the multipliers
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
@@ -154,7 +159,7 @@ class InteriorPointState(State):
             self.finished = True
 
     def _step(self) -> None:
-        samples = self.engine.curvature()
+        samples = self.samples or self.engine.curvature()
         system = self._system(samples)
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
@@ -175,19 +180,25 @@ class InteriorPointState(State):
             if better is None:
                 break
             direction, steps = better
-        self._move(*direction, *steps)
+        self._move(*direction, *steps, target)
 
     def _system(self, samples: Curvature) -> NewtonSystem:
         return newton_system(samples, self.cone.scaling(), self.ridge, self.engine.wide)
 
     @property
     def _correctors(self) -> int:
-        """Maximum number of correctors in this iteration; easy small problems never recoup the second of compiling."""
-        return 0 if self.engine.small and self.steps <= self.easy else self.settings.correctors
+        """Maximum number of correctors in this iteration.
+
+        They save iterations, but only where the matrix is expensive does this make up for their passes over the rows.
+        Easy small problems never recoup the second of compiling.
+        """
+        pays = self.steps > self.easy if self.engine.small else not self.engine.light
+        return self.settings.correctors if pays else 0
 
     @property
     def _left_behind(self) -> float:
-        return min(LEFT_BEHIND * self.mu, MOST_LEFT_BEHIND)
+        share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
+        return min(share * self.mu, MOST_LEFT_BEHIND)
 
     @property
     def total_weight(self) -> float:
@@ -241,13 +252,25 @@ class InteriorPointState(State):
         self.engine.swap()
         return None
 
-    def _move(self, direction, level: float, primal: float, dual: float) -> None:
-        self.products = self.engine.move(primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction))
+    def _move(self, direction, level: float, primal: float, dual: float, target: float) -> None:
+        self.samples = self.sums = None
+        steps = primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction)
+        if self._end_is_near(min(primal, dual), target):
+            self.products, self.sums = self.engine.arrive(*steps)
+        else:
+            self.products, self.samples = self.engine.advance(*steps)
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.near_the_end = self._gap_may_be_small()
+
+    def _end_is_near(self, step: float, target: float) -> bool:
+        """Return whether the multipliers are more likely to be wanted after a step than another matrix."""
+        if self.engine.small:
+            return False
+        expected = (1.0 - step) * self.mu + step * target
+        return expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
 
     # --- certificates -----------------------------------------------------------------------------------------------
 
@@ -274,7 +297,7 @@ class InteriorPointState(State):
     def _expected_gap(self) -> float:
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
         problem = self.problem
-        rows, mass, flip_cost = self.engine.dual_sums()
+        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
         d = problem.n_features
         w = self.point[:d]
         v = rows[:, 0] - rows[:, 1]
@@ -313,7 +336,7 @@ class InteriorPointState(State):
 
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
-        rows, mass, flip_cost = self.engine.dual_sums()
+        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
         norm, norm_level = self.cone.multipliers()
         d = self.problem.n_features
         residual = self.ridge * self.point
@@ -327,7 +350,7 @@ class InteriorPointState(State):
         """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
-                system = self._system(self.engine.curvature())
+                system = self._system(self.samples or self.engine.curvature())
                 residual, residual_level = self._dual_residual()
                 direction, level = system.solve(-residual, -residual_level)
                 if np.isfinite(direction).all():

@@ -16,6 +16,7 @@ from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
+from drsvm.parallel import over_parts, threads_limited
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.tidying import without_rounding
@@ -56,7 +57,7 @@ class _Best:
                 self._judge_classifier(candidate)
             multipliers = (candidate.hinge_dual, candidate.flip_dual)
             given = [values for values in multipliers if values is not None]
-            if given and not any(np.isnan(values).any() for values in given):
+            if given and not any(_has_nan(values) for values in given):
                 self._judge_multipliers(*multipliers)
 
     def _judge_classifier(self, candidate: Candidate) -> None:
@@ -80,6 +81,10 @@ class _Best:
 
     def progress(self, iteration: int, seconds: float) -> Progress:
         return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
+
+
+def _has_nan(values) -> bool:
+    return any(over_parts(len(values), lambda part: np.isnan(values[part]).any()))
 
 
 class _Pace:
@@ -112,16 +117,18 @@ class _Run:
 
     def to_completion(self) -> Result:
         """Run until there is a reason to stop, such as Ctrl-C."""
+        with threads_limited(self.limits.n_threads):
+            return self._result(self._status())
+
+    def _status(self) -> Status:
         try:
             if self.limits.start is not None and not self.limits.time.long_over:
                 self.best.judge(self.limits.start)
             if self.best.gap <= self.limits.tol or self.limits.time.spent:
-                status = Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
-            else:
-                status = self._solve()
+                return Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
+            return self._solve()
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-        return self._result(status)
+            return Status.INTERRUPTED
 
     def _solve(self) -> Status:
         # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads.

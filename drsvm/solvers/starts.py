@@ -8,6 +8,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.model.validation import row_blocks, row_norms
+from drsvm.parallel import over_parts, total
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.priced_cones import priced_entries, prices_weights
 
@@ -103,7 +104,16 @@ def rows_to_begin_with(problem: Problem) -> int | None:
 def drawn_rows(problem: Problem, size: int) -> np.ndarray:
     """Draw rows by their contents, so that their order does not matter."""
     key = problem.margins(np.random.default_rng(0).normal(size=problem.n_features))
-    key *= 1e6 / (np.abs(key).mean() or 1.0)
-    key -= np.floor(key)
-    drawn = np.flatnonzero(key <= np.partition(key, size)[size])
+    n = len(key)
+    scale = 1e6 / (total(n, lambda part: np.abs(key[part]).sum()) / n or 1.0)
+
+    def small(part):
+        """Replace the keys by numbers from 0 to 1, and return the rows of those that are small."""
+        key[part] *= scale
+        key[part] -= np.floor(key[part])
+        return part.start + np.flatnonzero(key[part] <= 4.0 * size / n)
+
+    few = np.concatenate(over_parts(n, small))
+    few = few if len(few) > size else np.arange(n)  # with many equal rows the keys are not uniform
+    drawn = few[key[few] <= np.partition(key[few], size)[size]]
     return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many

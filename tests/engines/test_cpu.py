@@ -11,6 +11,7 @@ from scipy import sparse
 import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.matrices import matrices_for
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
 
@@ -26,7 +27,7 @@ KINDS = {
     "flip costs": {"flip_cost": np.random.default_rng(2).choice([0.0, 0.3, 1.0, 5.0, math.inf], size=N)},
     "flip costs without radius": {"flip_cost": np.resize([0.0, 1.0, math.inf], N), "radius": 0.0, "l2": 0.1},
 }
-THREADS = {"one block": None, "one thread": 1, "three threads": 3}
+THREADS = {"small": None, "one thread": 1, "three threads": 3}
 
 
 @pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
@@ -36,7 +37,7 @@ def problem(request):
 
 @pytest.fixture(params=THREADS.values(), ids=THREADS.keys())
 def engine(request, problem, monkeypatch):
-    """An engine whose state is off the central path, with one block, several of them, or several threads."""
+    """An engine whose state is off the central path: for a small problem, or with one or several threads."""
     engine = make_engine(problem, request.param, monkeypatch)
     leave_the_path(engine)
     yield engine
@@ -45,12 +46,16 @@ def engine(request, problem, monkeypatch):
 
 def make_engine(problem, n_threads, monkeypatch):
     if n_threads is not None:
-        monkeypatch.setattr(cpu, "BLOCK_BYTES", 1)
         monkeypatch.setattr(cpu, "THREAD_WORK", 1)
     engine = CpuEngine(problem, n_threads)
     assert engine.n_threads == (n_threads or 1)
-    assert (len(engine.blocks) > 3) is (n_threads is not None)
+    assert engine.small is (n_threads is None)
     return engine
+
+
+def state_of(engine, n=N):
+    """Return α, β, γ, g₁, g₂, g₃ of every sample, in the rows of an array."""
+    return engine.save().transpose(1, 0, 2).reshape(6, -1)[:, :n]
 
 
 def leave_the_path(engine, seed=3):
@@ -68,7 +73,7 @@ class Samples:
     """The samples of an engine in plain arrays, and their Newton equations in plain linear algebra."""
 
     def __init__(self, engine, problem):
-        self.multipliers, self.slacks = np.split(np.concatenate(engine.save(), axis=1), 2)
+        self.multipliers, self.slacks = np.split(state_of(engine, problem.n_rows), 2)
         self.rows = np.asarray(problem.X.toarray() if sparse.issparse(problem.X) else problem.X, dtype=float)
         if problem.fit_intercept:
             self.rows = np.column_stack([self.rows, np.ones(len(self.rows))])
@@ -177,6 +182,7 @@ def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
     assert CpuEngine(few).wide and not CpuEngine(problem).wide
     wide = CpuEngine(problem)
     wide.wide = WideRows(wide.rows)
+    wide._matrices = matrices_for(wide.rows, [0, N], wide=True)
     wide.load(tall.save())
     expected, curvature = tall.curvature(), wide.curvature()
     X, h = wide.rows.X, curvature.of_rows
@@ -240,6 +246,26 @@ def test_a_move_goes_the_given_steps(engine, problem):
     np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
     assert products == pytest.approx((after.multipliers * after.slacks).sum(), rel=1e-12)
     assert_no_flips_where_impossible(after)
+
+
+def test_rounds_that_move_first_do_the_same_as_two_rounds(engine, problem):
+    _, direction, _, _ = corrected_direction(engine, problem)
+    engine.longest_steps(*direction, TARGET)
+    before, steps = engine.save(), (0.2, 0.1, 0.02)
+    products, sums = engine.arrive(*steps)
+    arrived = state_of(engine)
+    engine.load(before)
+    others, curvature = engine.advance(*steps)
+    advanced, matrix = state_of(engine), full_matrix(curvature)
+    engine.load(before)
+    assert engine.move(*steps) == pytest.approx(products, rel=1e-14) == pytest.approx(others, rel=1e-14)
+    assert_close(arrived, state_of(engine), 1e-14)
+    assert_close(advanced, state_of(engine), 1e-14)
+    for one, two in zip(sums, engine.dual_sums(), strict=True):
+        assert_close(one, two, 1e-12)
+    for one, two in zip(curvature[1:-1], engine.curvature()[1:-1], strict=True):
+        assert_close(one, two, 1e-12)
+    assert_close(matrix, full_matrix(engine.curvature()), 1e-12)
 
 
 @pytest.mark.parametrize("share", [0.004, 0.11, 0.61])
@@ -360,7 +386,7 @@ def test_containers_and_threads_make_no_difference(container, n_threads, monkeyp
     leave_the_path(reference)
     other = make_engine(Problem(container(X), y, fit_intercept=True), n_threads, monkeypatch)
     leave_the_path(other)
-    assert_close(np.concatenate(other.save(), axis=1), np.concatenate(reference.save(), axis=1), 1e-10)
+    assert_close(state_of(other), state_of(reference), 1e-10)
     for one, two in zip(other.curvature()[:-1], reference.curvature()[:-1], strict=True):
         assert_close(one, two, 1e-10)
     other.close()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from drsvm.engines.rows import DENSE_FROM, FEW_FEATURES, DenseRows, SparseRows, rows_of
+from drsvm.engines.rows import DENSE_FROM, DenseRows, SparseRows, rows_of
 
 
 def with_long_indices(X):
@@ -27,7 +27,7 @@ CONTAINERS = {
     "sparse int64": lambda X: SparseRows(with_long_indices(X)),
 }
 for_each_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS.keys())
-for_each_shape = pytest.mark.parametrize("d", [1, 3, 4, 17, FEW_FEATURES, FEW_FEATURES + 1])
+for_each_shape = pytest.mark.parametrize("d", [1, 3, 4, 17, 49])
 BLOCKS = [(0, 300), (5, 6), (10, 277), (299, 300), (0, 256), (20, 20)]
 
 
@@ -64,33 +64,6 @@ def check_products(rows, X, first, last):
     assert rows.block(first, last).dtype == np.float64
 
 
-@for_each_container
-@for_each_shape
-@pytest.mark.parametrize("many_rows", [0, 10**6], ids=["many rows", "few rows"])
-def test_the_upper_triangle_of_the_gram_matrix_is_that_of_numpy(container, d, many_rows, monkeypatch):
-    monkeypatch.setattr("drsvm.engines.rows.MANY_ROWS", many_rows)
-    X = some_rows(d)
-    rows = container(X)
-    for first, last in BLOCKS:
-        h = np.random.default_rng(2).random(last - first)
-        h[: len(h) // 3] = 0.0
-        coefficients = np.random.default_rng(3).normal(size=(2, last - first))
-        gram, sums = np.ones((d, d)), np.ones((d, 2))
-        rows.gram(first, last, h, coefficients, gram, sums)
-        expected = 1 + X[first:last].T @ (h[:, None] * X[first:last])
-        np.testing.assert_allclose(np.triu(gram), np.triu(expected), rtol=1e-12, atol=1e-11)
-        np.testing.assert_allclose(sums, 1 + X[first:last].T @ coefficients.T, rtol=1e-12, atol=1e-11)
-
-
-def test_a_gram_matrix_accumulates_blocks():
-    X, h = some_rows(5), np.linspace(0, 1, 300)
-    for container in CONTAINERS.values():
-        rows, gram = container(X), np.zeros((5, 5))
-        for first, last in ((0, 100), (100, 101), (101, 300)):
-            rows.gram(first, last, h[first:last], np.zeros((2, last - first)), gram, np.zeros((5, 2)))
-        np.testing.assert_allclose(np.triu(gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-12, atol=1e-11)
-
-
 def test_small_sparse_rows_are_treated_as_dense():
     X = sparse.csr_array(np.eye(3, dtype=np.float32))
     assert isinstance(rows_of(X), DenseRows) and rows_of(X).X.dtype == np.float32
@@ -115,4 +88,4 @@ def test_the_matrix_is_not_copied(monkeypatch):
     X = sparse.csr_array(some_rows(17) * (np.arange(300) % 5 == 0)[:, None])
     rows = rows_of(X)
     assert isinstance(rows, SparseRows) and rows.X is X
-    assert all(np.shares_memory(ours, theirs) for ours, theirs in zip(rows._parts, (X.data, X.indices), strict=False))
+    assert all(np.shares_memory(ours, theirs) for ours, theirs in zip(rows.parts, (X.data, X.indices), strict=False))

@@ -26,9 +26,8 @@ with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, Tr
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    """Use blocks of 64 rows, and threads for any amount of work."""
-    monkeypatch.setattr(cpu, "BLOCK_BYTES", 1)
+def eager_threads(monkeypatch):
+    """Use threads for any amount of work."""
     monkeypatch.setattr(cpu, "THREAD_WORK", 1)
 
 
@@ -268,7 +267,7 @@ THREADED = [
 @for_each_norm
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("parameters", THREADED, ids=["plain", "ridge", "trusted labels", "weights"])
-def test_the_number_of_threads_makes_no_difference(small_blocks, norm, container, parameters):
+def test_the_number_of_threads_makes_no_difference(eager_threads, norm, container, parameters):
     rng = np.random.default_rng(2)
     X, y = random_rows(rng, 400, 10, "gaussian")
     X *= rng.random(X.shape) < 0.25
@@ -282,7 +281,7 @@ def test_the_number_of_threads_makes_no_difference(small_blocks, norm, container
 
 
 @for_each_norm
-def test_one_thread_gives_the_same_bits_twice(small_blocks, norm):
+def test_one_thread_gives_the_same_bits_twice(eager_threads, norm):
     problem = well_conditioned_instance(3, 500, 12, norm=norm, fit_intercept=True)
     one, two = (solve(problem, "interior-point", n_threads=1) for _ in range(2))
     for name in ("weights", "hinge_dual", "flip_dual"):
@@ -397,7 +396,7 @@ def test_many_equal_rows_are_drawn_sparingly():
 
 @for_each_norm
 @pytest.mark.parametrize("kind", ["columns twice", "integers", "binary, columns twice"])
-def test_threads_choose_the_same_optimum(small_blocks, kind, norm):
+def test_threads_choose_the_same_optimum(eager_threads, kind, norm):
     X, y, _ = degenerate_data(kind, 200, 12, 0)
     problem = Problem(X, y, norm=norm, fit_intercept=True)
     values = [decision_values(problem, solve(problem, tol=1e-9, n_threads=n)) for n in (1, 2, 3)]
@@ -529,7 +528,7 @@ def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_sta
         assert result.objective <= problem.objective(start.weights, start.intercept)
 
 
-def test_threads_end_with_the_run(small_blocks, monkeypatch):
+def test_threads_end_with_the_run(eager_threads, monkeypatch):
     pools = []
     close = CpuEngine.close
     monkeypatch.setattr(CpuEngine, "close", lambda self: pools.append(self._pool) or close(self))

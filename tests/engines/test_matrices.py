@@ -1,0 +1,73 @@
+"""Gram matrices formed by one or several threads, against numpy."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import drsvm.engines.cpu as cpu
+import drsvm.engines.matrices as matrices
+from drsvm import Problem
+from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.matrices import BlasMatrices, OwnMatrices, SharedMatrix
+
+WAYS = {
+    "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
+    "tiles, float32": (np.float32, OwnMatrices, {"MANY_ROWS": 0}),
+    "BLAS": (np.asarray, BlasMatrices, {"FEW_FEATURES": 0}),
+    "BLAS, many blocks": (np.float32, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "LEAST_ROWS": 100}),
+    "sparse, one each": (sparse.csr_array, OwnMatrices, {}),
+    "sparse, shared": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300}),
+    "sparse, a part each": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 4}),
+}
+
+
+def rows_and_labels(n, d):
+    """Return rows of small integers, exact in float32, with zeros, a zero row and a zero column."""
+    rng = np.random.default_rng(n + d)
+    X = np.round(4 * rng.normal(size=(n, d))) * (rng.random((n, d)) < 0.25)
+    X[7] = 0.0
+    X[:, d // 2] *= d == 1
+    return X, np.where(np.arange(n) % 3, 1, -1)
+
+
+@pytest.mark.parametrize(("container", "kind", "settings"), WAYS.values(), ids=WAYS.keys())
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)])
+def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings, n_threads, intercept, n, d):
+    monkeypatch.setattr(cpu, "THREAD_WORK", 1)
+    monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)
+    for name, value in settings.items():
+        monkeypatch.setattr(matrices, name, value)
+    X, y = rows_and_labels(n, d)
+    engine = CpuEngine(Problem(container(X), y, fit_intercept=intercept), n_threads)
+    assert isinstance(engine._matrices, kind)
+    engine.center(np.random.default_rng(1).normal(size=engine.n_linear), 1.7, 0.3)
+    curvature = engine.curvature()
+    alpha, beta, gamma, g1, g2, g3 = engine.save().transpose(1, 0, 2).reshape(6, -1)[:, :n]
+    d1, d2, d3 = alpha / g1, beta / g2, gamma / g3
+    h = (4 * d1 * d2 + d3 * (d1 + d2)) / (d1 + d2 + d3)
+    np.testing.assert_allclose(np.triu(curvature.gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-11, atol=1e-13)
+    column = -np.where(y > 0, 1, -1) * d2 * (2 * d1 + d3) / (d1 + d2 + d3)
+    extended = np.column_stack([X, np.ones(n)])[:, : engine.n_linear]
+    np.testing.assert_allclose(curvature.column, extended.T @ column, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(curvature.border, (extended.T @ h) * intercept, rtol=1e-11, atol=1e-13)
+    engine.close()
+
+
+def test_a_matrix_can_be_formed_again():
+    X, y = rows_and_labels(6000, 6)
+    engine = CpuEngine(Problem(X, y), 1)
+    engine.center(np.zeros(6), 1.0, 1.0)
+    first = engine.curvature().gram.copy()
+    np.testing.assert_array_equal(engine.curvature().gram, first)
+
+
+def test_threads_share_features_evenly():
+    X = sparse.random_array((4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr")
+    engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
+    rows = engine.rows
+    shared = SharedMatrix(rows, 4, [], np.empty(0))
+    widths = np.diff(shared.cuts)
+    assert len(widths) == 4 and widths.min() > 0
+    assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
