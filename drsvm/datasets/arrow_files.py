@@ -60,9 +60,15 @@ def csv_table(
         read = _read_as_written(table, wanted, [as_text] if as_text else [])
     except pyarrow.ArrowInvalid:
         return None
-    if b'"' in content and read.num_rows + has_header != sum(map(bool, content.splitlines())):
+    if b'"' in content and read.num_rows + has_header != _number_of_lines(content, read.num_rows + has_header):
         return None  # a cell spans several lines; the csv module is strict about its quotes
     return cleaned(read, empty)
+
+
+def _number_of_lines(content: bytes, expected: int) -> int:
+    """Return the number of lines that are not empty; if there are as many line breaks as expected, none is."""
+    breaks = content.count(b"\n") + (not content.endswith(b"\n"))
+    return breaks if breaks == expected and b"\r" not in content else sum(map(bool, content.splitlines()))
 
 
 def _read_as_written(table, wanted: list[str], texts: list[str]) -> Any:
