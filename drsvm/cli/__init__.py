@@ -12,7 +12,11 @@ def main(arguments: list[str] | None = None) -> None:
     usual = gc.get_threshold()
     gc.set_threshold(*RARE_COLLECTIONS)
     try:
-        _app()(args=arguments, prog_name="drsvm")
+        app = _app()
+        from drsvm.cli.remedy import ARGUMENTS
+
+        ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
+        app(args=arguments, prog_name="drsvm")
     except KeyboardInterrupt:  # before a command has started
         sys.exit(130)
     finally:

@@ -6,7 +6,7 @@ import typer
 
 import drsvm
 from drsvm.cli import audit, compare, demo, fit, labels, path, predict, report
-from drsvm.cli.options import command
+from drsvm.cli.commands import command
 
 ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
 

@@ -135,7 +135,7 @@ def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen:
     if train is None:
         screen.note("LinearSVC and LogisticRegression are trained on the audited file; use --train for another one.")
     else:
-        training = work.read_for(saved, train, options)
+        training = work.read_for(saved.metadata["schema"], train, options)
         X, y = training.X, _labels(saved.model, training)
     steps = [step for _, step in saved.model.steps[:-1]]
     with screen.progress("training the other classifiers", total=2) as advance, screen.warnings_as_notes():

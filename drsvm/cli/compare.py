@@ -37,16 +37,18 @@ def compare(
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
     from drsvm.cli.plots import check_plot
+    from drsvm.cli.prices import flip_cost_by_row
     from drsvm.cli.tables import show_table
     from drsvm.persistence.model_files import write_whole
 
     work.check_outputs([plot], [file])
     check_plot(plot)
     names = _names(solvers, ball.solver)
-    parts = work.load_parts(file, data, SplitOptions(), screen)
+    parts = work.load_parts(file, data.read_options(), SplitOptions(), screen)
     chosen, (y,) = work.two_classes(parts.y, positive)
-    X, _ = work.preprocessed(parts, standardise=ball.standardise, fill=data.missing == "median")
-    problem = Problem(X, y, radius=radius, **ball.problem())
+    settings = ball.problem()
+    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    problem = Problem(work.prepared(parts, standardise=ball.standardise).X, y, radius=radius, **settings)
     seconds = SECONDS if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.limits(), "max_time": seconds}, seed, screen)
     if not results:

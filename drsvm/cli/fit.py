@@ -1,16 +1,28 @@
 """``drsvm fit``: train a classifier from a file, with a proof, and save it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from drsvm.cli.fit_summary import fit_payload, show_fit
-from drsvm.cli.options import LIMITS, MODEL, OUTPUT, BallOptions, DataFile, DataOptions, Radius, SplitOptions
+from drsvm.cli.options import (
+    KNOWN,
+    LIMITS,
+    MODEL,
+    OUTPUT,
+    BallOptions,
+    DataFile,
+    DataOptions,
+    PriceOptions,
+    Radius,
+    SplitOptions,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
-drsvm fit export.csv --label status --drop id --one-hot --missing median
+drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit noisy.parquet --label y --cv --json"""
 
@@ -20,14 +32,29 @@ FITTED = (
 )
 """The fitted attributes."""
 
+COMMON = (
+    *("l2", "fit_intercept", "feature_cost", "monotonic_cst"),
+    *("solver", "tol", "max_iter", "max_time", "random_state", "n_jobs"),
+)
+"""The parameters that a cross-validation does not choose."""
+
 
 def fit(
     file: DataFile,
     data: DataOptions,
     split: SplitOptions,
     ball: BallOptions,
+    prices: PriceOptions,
     screen: Screen,
     radius: Radius = None,
+    verified: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="A yes/no column: labels that were verified cannot be flipped. It is not a feature.",
+            rich_help_panel=KNOWN,
+        ),
+    ] = None,
     class_weight: Annotated[
         str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
     ] = None,
@@ -44,68 +71,87 @@ def fit(
         typer.Option("--model", metavar="OUT", help="Save the classifier to this file.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> int:
-    """Train a classifier on a file, prove how close it is to the optimum, test it and save it."""
+    """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
+
+    A table may contain text categories, empty cells, dates and ids: what is done with them is said, and is part of the
+    saved model.
+    """
     from drsvm.cli import work
 
     work.check_outputs([model], [file, split.test])
     work.check_model_output(model)
-    solver = ball.checked_solver()
-    settings = {"class_weight": class_weight, "solver": solver, "random_state": split.seed, "n_jobs": jobs}
-    estimator = _cross_validation(radius, ball, folds, settings) if cv else _classifier(radius, ball, settings)
-    parts = work.load_parts(file, data, split, screen)
-    pipeline = _fitted(estimator, parts, ball, data.missing == "median", screen)
-    payload = fit_payload(pipeline, parts, file, ball.standardise)
+    _check_choices(ball, radius, class_weight, verified, cv)
+    options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
+    parts = work.load_parts(file, options, split, screen)
+    settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
+    settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
+    estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, parts.y)
+    pipeline, prepared = _fitted(estimator, parts, ball, screen)
+    payload = fit_payload(pipeline[-1], prepared, parts, file, ball.standardise)
     if cv:
         payload["cv"] = {"score": estimator.best_score_, "candidates": len(estimator.cv_results_["params"])}
     if model is not None:
         from drsvm.persistence.model_files import save_model
 
-        save_model(pipeline, model, _metadata(parts, payload))
+        save_model(pipeline, model, _metadata(parts, prepared.names, payload))
         payload["model"] = str(model)
     screen.finish(payload, lambda console: show_fit(console, payload))
     return 0 if payload["proven"] else 1
 
 
-def _classifier(radius: str | None, ball: BallOptions, settings: dict[str, Any]) -> Any:
-    from drsvm import WassersteinSVC
-
-    return WassersteinSVC(**ball.with_radius(radius), **_checked(settings), **ball.limits())
-
-
-def _cross_validation(radius: str | None, ball: BallOptions, folds: int, settings: dict[str, Any]) -> Any:
-    from drsvm.learn.model_selection import WassersteinSVCCV
-
-    if radius is not None:
+def _check_choices(ball: BallOptions, radius: str | None, class_weight: str | None, verified: str | None, cv: bool):
+    """Raise an error for options that do not go together, before anything is read."""
+    given = ball.with_radius(radius)
+    if class_weight not in (None, "balanced"):
+        raise ValueError(f"--class-weight must be balanced, got {class_weight!r}.")
+    if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
-    given = ball.ball()
-    grid = {"flip_costs": given.pop("flip_cost")} if "flip_cost" in given else {}
-    grid |= {"norms": given.pop("norm"), **given}
-    chosen = {name: value for name, value in _checked(settings).items() if value is not None}
-    return WassersteinSVCCV(cv=folds, **grid, **chosen, **ball.limits())
+    if verified is not None and "flip_cost" not in given:
+        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
 
 
-def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    if settings["class_weight"] not in (None, "balanced"):
-        raise ValueError(f"--class-weight must be balanced, got {settings['class_weight']!r}.")
-    return settings
+def _classifier(radius: str | None, ball: BallOptions, settings: dict[str, Any], labels) -> Any:
+    from drsvm import WassersteinSVC
+    from drsvm.cli.prices import flip_cost_by_label
+
+    given = ball.with_radius(radius)
+    if "flip_cost" in given:
+        given["flip_cost"] = flip_cost_by_label(given["flip_cost"], labels)
+    return WassersteinSVC(**given, **settings)
 
 
-def _fitted(estimator, parts, ball: BallOptions, fill: bool, screen: Screen):
-    """Return a fitted pipeline that ends in a WassersteinSVC, even after cross-validation."""
-    from sklearn.pipeline import make_pipeline
+def _cross_validation(ball: BallOptions, folds: int, settings: dict[str, Any]) -> Any:
+    from drsvm.cli.search import PreparedSearch
+
+    several = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
+    given = {**ball.ball(), **{name: value for name, value in settings.items() if value is not None}}
+    if isinstance(given.get("flip_cost"), dict):
+        del given["flip_cost"]  # prices by row take its place
+    return PreparedSearch(cv=folds, **{several.get(name, name): value for name, value in given.items()})
+
+
+def _fitted(estimator, parts, ball: BallOptions, screen: Screen):
+    """Return a fitted pipeline that ends in a WassersteinSVC, even after cross-validation, and the features."""
+    from sklearn.pipeline import Pipeline
 
     from drsvm.cli import work
+    from drsvm.cli.prices import feature_prices, flip_cost_by_row
 
-    steps, X = work.preprocessing_steps(parts.X, ball.standardise, fill), parts.X
     searching = hasattr(estimator, "radii")
-    text = f"{'cross-validating' if searching else 'fitting'} {X.shape[0]:,} rows"
+    text = f"{'cross-validating' if searching else 'fitting'} {len(parts.y):,} rows"
     with screen.progress(text, total=100 if searching else None) as advance, screen.warnings_as_notes():
-        for step in steps:
-            X = step.fit_transform(X)
-        if searching and screen.on_terminal:
-            estimator.set_callbacks(PathsDone(advance))
-        estimator.fit(X, parts.y)
-    return make_pipeline(*steps, _chosen(estimator) if searching else estimator)
+        prepared = work.prepared(parts, standardise=ball.standardise)
+        estimator.set_params(**feature_prices(parts, prepared))
+        if searching:
+            estimator.of(parts, prepared)
+            if screen.on_terminal:
+                estimator.set_callbacks(PathsDone(advance))
+        costs, rows = ball.ball().get("flip_cost"), {}
+        if parts.verified is not None or (searching and isinstance(costs, dict)):
+            rows["flip_cost"] = flip_cost_by_row(costs, parts.y, parts.verified)
+        estimator.fit(prepared.X, parts.y, **rows)
+    last = _chosen(estimator) if searching else estimator
+    return Pipeline([*prepared.steps, ("classifier", last)]), prepared
 
 
 class PathsDone:
@@ -134,21 +180,21 @@ def _chosen(search) -> Any:
     """Return the classifier that a cross-validation selected and fitted."""
     from drsvm import WassersteinSVC
 
-    names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "max_time", "random_state", "n_jobs")
     best = {name: value.item() if hasattr(value, "item") else value for name, value in search.best_params_.items()}
-    model = WassersteinSVC(**best, **{name: getattr(search, name) for name in names})
+    model = WassersteinSVC(**{name: getattr(search, name) for name in COMMON} | best)
     for name in FITTED:
         if hasattr(search, name):
             setattr(model, name, getattr(search, name))
+    model._flip_cost_by_row = "flip_cost" not in best
     return model
 
 
-def _metadata(parts, payload: dict[str, Any]) -> dict[str, Any]:
+def _metadata(parts, names: list[str] | None, payload: dict[str, Any]) -> dict[str, Any]:
     schema = parts.data.schema
     kept = ("rows", "classes", "positive", "certificates", "train", "test")
     return {
         "schema": schema.to_dict(),
-        "feature_names": schema.feature_names,
+        "feature_names": names,
         "label": schema.label,
         "training": {"file": parts.data.path.name, **{name: payload[name] for name in kept}},
     }

@@ -7,23 +7,22 @@ from typing import Any
 PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
 
 
-def fit_payload(pipeline, parts, file: Path, standardise: bool) -> dict[str, Any]:
+def fit_payload(classifier, prepared, parts, file: Path, standardise: bool) -> dict[str, Any]:
     """Return the summary as plain values."""
     import numpy as np
 
     import drsvm
     from drsvm.cli import work
 
-    classifier = pipeline[-1]
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
-    test = None if parts.X_test is None else work.accuracy(pipeline, parts.X_test, parts.y_test)
+    test = None if parts.y_test is None else work.accuracy(classifier, prepared.X_test, parts.y_test)
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
         "file": str(file),
         "rows": int(parts.X.shape[0]),
-        "features": int(parts.X.shape[1]),
+        "features": int(classifier.coef_.shape[1]),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         "positive": classes.tolist()[1] if len(classes) == 2 else None,
@@ -37,9 +36,9 @@ def fit_payload(pipeline, parts, file: Path, standardise: bool) -> dict[str, Any
             for result, label in zip(results, classes.tolist()[-len(results) :], strict=True)
         ],
         "proven": all(result.gap <= result.tol for result in results),
-        "train": work.accuracy(pipeline, parts.X, parts.y),
+        "train": work.accuracy(classifier, prepared.X, parts.y),
         "test": test,
-        "weights": _weights(classifier, parts.data.schema),
+        "weights": _weights(classifier, prepared.names, parts.data.schema.index_base),
     }
 
 
@@ -48,12 +47,12 @@ def _certificate(result, positive) -> dict[str, Any]:
     return {"positive": positive, "status": str(result.status), **{name: getattr(result, name) for name in names}}
 
 
-def _weights(classifier, schema) -> dict[str, Any]:
+def _weights(classifier, names: list[str] | None, index_base: int) -> dict[str, Any]:
     """Return the number of nonzero weights, and the largest ones."""
     import numpy as np
 
     strength = np.abs(classifier.coef_).max(axis=0)
-    names = schema.feature_names or [str(index + schema.index_base) for index in range(len(strength))]
+    names = names or [str(index + index_base) for index in range(len(strength))]
     first = [int(index) for index in np.argsort(-strength)[:5] if strength[index] > 0]
     largest = {names[index]: classifier.coef_[:, index] for index in first} if len(classifier.coef_) == 1 else {}
     return {"nonzero": int(np.count_nonzero(strength)), "largest": {name: float(w[0]) for name, w in largest.items()}}
@@ -71,7 +70,7 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
     ball, counts = payload["parameters"], payload["classes"]
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
-    scaling = "features standardised" if ball["standardise"] else "features not scaled"
+    scaling = "numbers standardised" if ball["standardise"] else "numbers not scaled"
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball) + f"; {scaling}",
@@ -88,6 +87,9 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
 def _adversary(ball: dict[str, Any]) -> str:
     radius, cost = ball["radius"], ball["flip_cost"]
     shift = f"may shift a row by {radius:.4g} on average (norm {ball['norm']:g})"
+    if isinstance(cost, dict):
+        prices = ", ".join(f"{label} {price:g}" for label, price in cost.items())
+        return f"{shift}, or flip labels (flip costs {prices}), or a mix of both"
     if math.isinf(cost):
         return f"{shift}; all labels are trusted"
     share = 1.0 if cost == 0 else min(1.0, radius / cost)

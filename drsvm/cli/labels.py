@@ -54,6 +54,7 @@ def labels(
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
     from drsvm.cli.plots import check_plot
+    from drsvm.cli.prices import flip_cost_by_label
     from drsvm.cli.tables import save_outputs, show_table
     from drsvm.datasets import read, read_cells
 
@@ -67,12 +68,15 @@ def labels(
         original.update(read_cells(path, options) if csv is not None else {})
         return dataset
 
-    parts = work.load_parts(file, data, SplitOptions(), screen, reader)
-    model = _classifier(parts.X, ball.standardise, data.missing == "median", {"radius": radius, **settings}, folds)
+    parts = work.load_parts(file, data.read_options(), SplitOptions(), screen, reader)
+    if "flip_cost" in settings:
+        settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
+    X = work.prepared(parts, standardise=ball.standardise).X
+    model = _classifier(parts, X, ball.standardise, {"radius": radius, **settings}, folds)
     issues = _found(model, parts, folds, seed, jobs, screen)
     save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
     worst = _worst(issues, parts.rows, top)
-    payload = {"command": "labels", "file": str(file), **_figures(issues, parts.X), "worst": worst, "caveat": CAVEAT}
+    payload = {"command": "labels", "file": str(file), **_figures(issues, X), "worst": worst, "caveat": CAVEAT}
     payload |= {"csv": None if csv is None else str(csv), "plot": None if plot is None else str(plot)}
 
     def show(console) -> None:
@@ -92,18 +96,19 @@ def _figures(issues, X) -> dict[str, Any]:
     }
 
 
-def _classifier(X, standardise: bool, fill: bool, settings: dict[str, Any], folds: int) -> Any:
-    """Return the classifier behind the usual preprocessing, which is fitted in every fold; folds share the time."""
-    from sklearn.pipeline import make_pipeline
+def _classifier(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> Any:
+    """Return the classifier behind the preparation, which is fitted in every fold; folds share the time."""
+    from sklearn.pipeline import Pipeline
 
-    from drsvm.cli import work
+    from drsvm.datasets.preparation import preparation
     from drsvm.learn.label_issues import robust_classifier
 
     given = {name: value for name, value in settings.items() if value is not None}
     if "max_time" in given:
         given["max_time"] /= folds
-    imputer = work.preprocessing_steps(X, standardise=False, fill=fill)
-    return make_pipeline(*imputer, robust_classifier(X, standardise=standardise, **given))
+    scaled_there = parts.data.schema.kind == "sparse" and standardise
+    steps = preparation(parts.data.schema, standardise and not scaled_there)
+    return Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
 
 
 def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:

@@ -1,18 +1,14 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
-import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.screen import Screen, reported_errors
-from drsvm.notices import listening
-
 READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
+KNOWN = "What is known about the data"
 
 NORMS = ("1", "2", "inf")
 
@@ -27,7 +23,7 @@ TestFile = Annotated[
 Radius = Annotated[
     str | None,
     typer.Option(
-        help="Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: 0.05.",
+        help="Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -77,21 +73,37 @@ class FileOptions:
         ),
     ] = None
     missing: Annotated[
-        str,
+        str | None,
         _option(
             "--missing",
-            help="How to treat empty cells: error, drop (drop their rows) or median (fill them).",
+            help="Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or "
+            "error. Default: fill; for a saved model, as in its training.",
             panel=READING,
         ),
-    ] = "error"
+    ] = None
+    missing_values: Annotated[
+        list[str] | None,
+        _option(
+            "--missing-values",
+            help="A text that counts as empty, besides ?, NA, NaN, null, None and blanks; repeat for more.",
+            panel=READING,
+        ),
+    ] = None
 
     def read_options(self):
         """Return the options in the words of `drsvm.datasets`."""
         from drsvm.datasets import ReadOptions
 
         check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
-        check_choice("--missing", self.missing, ("error", "drop", "median"))
-        return ReadOptions(self.format, self.label, (), (), self.delimiter, self.header, missing=self.missing)
+        check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
+        return ReadOptions(
+            format=self.format,
+            label=self.label,
+            delimiter=self.delimiter,
+            header=self.header,
+            missing=self.missing,
+            missing_values=tuple(self.missing_values or ()),
+        )
 
 
 @dataclass(frozen=True)
@@ -102,17 +114,30 @@ class DataOptions(FileOptions):
         list[str] | None,
         _option(
             "--features",
-            help="Columns to use, by name or index: a,b,c, or repeat the option. Default: all.",
+            help="Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used.",
             panel=READING,
         ),
     ] = None
     drop: Annotated[
         list[str] | None,
-        _option("--drop", help="Columns to ignore, such as an id: a,b,c, or repeat the option.", panel=READING),
+        _option("--drop", help="Columns to ignore: a,b,c, or repeat the option.", panel=READING),
     ] = None
-    one_hot: Annotated[
-        bool, _option("--one-hot", help="Encode text columns as one 0/1 column per category.", panel=READING)
-    ] = False
+    id: Annotated[
+        list[str] | None,
+        _option("--id", help="Columns that identify a row and are no features. Default: detected.", panel=READING),
+    ] = None
+    categorical: Annotated[
+        list[str] | None,
+        _option("--categorical", help="Columns to treat as categories, such as codes that are numbers.", panel=READING),
+    ] = None
+    numeric: Annotated[
+        list[str] | None,
+        _option("--numeric", help="Columns to treat as numbers; other cells in them count as empty.", panel=READING),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        _option("--decimal", help="The decimal sign, . or , (the other separates thousands).", panel=READING),
+    ] = None
     index_base: Annotated[
         int | None,
         _option(
@@ -132,11 +157,15 @@ class DataOptions(FileOptions):
         """Return the options in the words of `drsvm.datasets`."""
         from dataclasses import replace
 
+        check_choice("--decimal", self.decimal, (None, ".", ","))
         return replace(
             super().read_options(),
             features=tuple(self.features or ()),
             drop=tuple(self.drop or ()),
-            one_hot=self.one_hot,
+            id=tuple(self.id or ()),
+            categorical=tuple(self.categorical or ()),
+            numeric=tuple(self.numeric or ()),
+            decimal=self.decimal,
             index_base=self.index_base,
             max_features=self.max_features,
         )
@@ -159,11 +188,11 @@ class BallOptions:
     """The adversary and the classifier."""
 
     flip_cost: Annotated[
-        float | None,
+        list[str] | None,
         _option(
             "--flip-cost",
             help="Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. "
-            "Default: 5.",
+            "A number, or CLASS=NUMBER for every class. Default: inf.",
             panel=MODEL,
         ),
     ] = None
@@ -179,7 +208,7 @@ class BallOptions:
         bool,
         _option(
             "--standardise/--no-standardise",
-            help="Scale every feature to variance 1 (and mean 0, unless sparse).",
+            help="Scale numbers to variance 1 (and mean 0, unless sparse); categories are 0 or 1.",
             panel=MODEL,
         ),
     ] = True
@@ -203,15 +232,17 @@ class BallOptions:
     def ball(self) -> dict[str, Any]:
         """Return the given parameters under the library's names."""
         check_choice("--norm", self.norm, NORMS)
-        given = {} if self.flip_cost is None else {"flip_cost": self.flip_cost}
+        cost = flip_cost_of(self.flip_cost)
+        given = {} if cost is None else {"flip_cost": cost}
         return {**given, "norm": float(self.norm), "l2": self.l2, "fit_intercept": self.intercept}
 
     def with_radius(self, radius: str | None) -> dict[str, Any]:
         """Return the given parameters, and the radius if it was given."""
+        ball = self.ball()
         if radius is None:
-            return self.ball()
+            return ball
         try:
-            return {"radius": radius if radius == "auto" else float(radius), **self.ball()}
+            return {"radius": radius if radius == "auto" else float(radius), **ball}
         except ValueError:
             raise ValueError(f"--radius must be a number or auto, got {radius!r}.") from None
 
@@ -233,6 +264,66 @@ class BallOptions:
         return {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
 
 
+@dataclass(frozen=True)
+class PriceOptions:
+    """What is known about labels, features and the intercept."""
+
+    trust_column: Annotated[
+        list[str] | None,
+        _option(
+            "--trust-column",
+            help="A column that cannot shift, such as a year of birth; repeat for more.",
+            panel=KNOWN,
+        ),
+    ] = None
+    increasing: Annotated[
+        list[str] | None,
+        _option("--increasing", help="A numeric column that must speak for the positive class.", panel=KNOWN),
+    ] = None
+    decreasing: Annotated[
+        list[str] | None,
+        _option("--decreasing", help="A numeric column that must speak against it.", panel=KNOWN),
+    ] = None
+    intercept_cost: Annotated[
+        float | None,
+        _option(
+            "--intercept-cost",
+            help="Price of the intercept; inf: it is not regularised. Default: the size of a typical feature.",
+            panel=KNOWN,
+        ),
+    ] = None
+
+    def mentioned(self) -> tuple[tuple[str, str], ...]:
+        """Return the options that name columns, with the columns."""
+        named = {
+            "--trust-column": self.trust_column,
+            "--increasing": self.increasing,
+            "--decreasing": self.decreasing,
+        }
+        return tuple((option, column) for option, columns in named.items() for column in columns or ())
+
+    def intercept(self) -> dict[str, float]:
+        """Return the price of the intercept if it was given."""
+        return {} if self.intercept_cost is None else {"intercept_cost": self.intercept_cost}
+
+
+def flip_cost_of(given: list[str] | None) -> float | dict[str, float] | None:
+    """Return one price, or one for each class by its text."""
+    if not given:
+        return None
+    pairs = [text.rpartition("=") for text in given]
+    by_class = all(equals for _, equals, _ in pairs)
+    try:
+        if not by_class and len(given) == 1:
+            return float(given[0])
+        if by_class:
+            return {name: float(price) for name, _, price in pairs}
+    except ValueError:
+        pass
+    shown = " ".join(f"--flip-cost {text}" for text in given)
+    raise ValueError(f"{shown}: give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf.")
+
+
 def check_choice(option: str, value, allowed: Sequence) -> None:
     """Raise an error if a value is not allowed."""
     if value not in allowed:
@@ -248,41 +339,3 @@ def numbers_in(option: str, text: str | None) -> list[float] | None:
         return [float(part) for part in text.replace(";", ",").split(",") if part.strip()]
     except ValueError:
         raise ValueError(f"{option} must be comma-separated numbers, such as 0,0.05,0.1; got {text!r}.") from None
-
-
-def command(function: Callable[..., int | None]) -> Callable[..., None]:
-    """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
-    signature = inspect.signature(function)
-    groups: dict[str, Any] = {
-        name: entry.annotation for name, entry in signature.parameters.items() if is_dataclass(entry.annotation)
-    }
-    parameters = [
-        part
-        for name, entry in signature.parameters.items()
-        for part in (_parameters(groups[name]) if name in groups else [entry.replace(kind=entry.KEYWORD_ONLY)])
-    ]
-
-    @wraps(function)
-    def run(**given):
-        built = {
-            name: group(**{part.name: given.pop(part.name) for part in _parameters(group)})
-            for name, group in groups.items()
-        }
-        screen = next(group for group in built.values() if isinstance(group, Screen))
-        with reported_errors(screen), listening(screen.whisper):
-            code = function(**given, **built)
-        if code:
-            raise typer.Exit(code)
-
-    run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {part.name: part.annotation for part in parameters}
-    return run
-
-
-def _parameters(group: Any) -> list[inspect.Parameter]:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(entry.name, kind, default=entry.default, annotation=entry.type)
-        for entry in fields(group)
-        if entry.init
-    ]

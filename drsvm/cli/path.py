@@ -1,5 +1,6 @@
 """``drsvm path``: solutions over a grid of radii."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from drsvm.cli.options import (
     DataOptions,
     PlotFile,
     Positive,
+    PriceOptions,
     SplitOptions,
     TableFile,
     numbers_in,
@@ -30,6 +32,7 @@ def path(
     data: DataOptions,
     split: SplitOptions,
     ball: BallOptions,
+    prices: PriceOptions,
     screen: Screen,
     radii: Annotated[
         str | None, typer.Option(help="Radii, such as 0.2,0.1,0.05. Default: a grid.", rich_help_panel=MODEL)
@@ -46,24 +49,32 @@ def path(
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.plots import check_plot
+    from drsvm.cli.prices import feature_prices, flip_cost_by_row
     from drsvm.cli.tables import save_outputs, show_table
+    from drsvm.learn.prices import at_centre, with_intercept_cost
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
     work.check_outputs([csv, plot], [file, split.test])
     check_plot(plot)
-    settings, limits = ball.problem(), {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
+    settings: dict[str, Any] = {**ball.problem(), "feature_cost": None, "intercept_cost": "auto"}
+    settings |= prices.intercept()
+    limits = {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
     grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
-    parts = work.load_parts(file, data, split, screen)
+    parts = work.load_parts(file, replace(data.read_options(), mentioned=prices.mentioned()), split, screen)
     chosen, (y, y_test) = work.two_classes(parts.y, positive, parts.y_test)
-    X, X_test = work.preprocessed(parts, standardise=ball.standardise, fill=data.missing == "median")
-    found = _solve(Problem(X, y, radius=0.0, **settings), grid, limits, screen)
+    prepared = work.prepared(parts, standardise=ball.standardise)
+    settings |= feature_prices(parts, prepared)
+    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    X, X_test = prepared.X, prepared.X_test
+    centred = at_centre(Problem(X, y, radius=0.0, **with_intercept_cost(settings, X, None)))
+    found = _solve(centred.problem, grid, limits, screen)
+    found = replace(found, results=[centred.back(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
-    names = parts.data.schema.feature_names
-    save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, names))
+    save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, prepared.names))
     proven = all(result.gap <= result.tol for result in found.results)
     payload: dict[str, Any] = {
         "command": "path",

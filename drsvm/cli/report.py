@@ -1,11 +1,12 @@
 """``drsvm report``: a page about a classifier and what an adversary could do to it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import OUTPUT, BallOptions, DataFile, DataOptions, Positive, Radius, SplitOptions
+from drsvm.cli.options import OUTPUT, BallOptions, DataFile, DataOptions, Positive, PriceOptions, Radius, SplitOptions
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
@@ -17,6 +18,7 @@ def report(
     data: DataOptions,
     split: SplitOptions,
     ball: BallOptions,
+    prices: PriceOptions,
     screen: Screen,
     radius: Radius = None,
     positive: Positive = None,
@@ -32,6 +34,7 @@ def report(
     """
     from drsvm import WassersteinSVC
     from drsvm.cli import work
+    from drsvm.cli.prices import feature_prices, flip_cost_by_label
     from drsvm.cli.streams import name_of
     from drsvm.report import make_report
 
@@ -39,21 +42,24 @@ def report(
     if output.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{output}: the name of a report must end in .html.")
     settings = {**ball.with_radius(radius), **ball.limits(), "solver": ball.checked_solver()}
-    model = WassersteinSVC(**settings, random_state=split.seed)
-    parts = work.load_parts(file, data, split, screen)
-    X, X_test = work.preprocessed(parts, standardise=False, fill=data.missing == "median")
+    settings |= {**prices.intercept(), "random_state": split.seed}
+    parts = work.load_parts(file, replace(data.read_options(), mentioned=prices.mentioned()), split, screen)
+    if "flip_cost" in settings:
+        settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
+    prepared = work.prepared(parts, standardise=ball.standardise)
+    model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         page = make_report(
-            X,
+            prepared.X,
             parts.y,
             model=model,
-            X_test=X_test,
+            X_test=prepared.X_test,
             y_test=parts.y_test,
-            feature_names=parts.data.schema.feature_names,
+            feature_names=prepared.names,
             row_names=(parts.rows + 1).tolist(),
             row_note="Samples are numbered like the rows of the file, from 1, not counting the header.",
             title=title or name_of(file),
-            standardise=ball.standardise,
+            standardise=False,  # they are prepared
             positive=None if positive is None else work.label_called(parts.y, positive),
             progress=lambda share, words: advance(words, completed=100 * share),
         )

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -104,13 +104,18 @@ def reported_errors(screen: Screen) -> Iterator[None]:
         # The user cannot fix an ImportError without a remedy.
         if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
             raise
-        raise _fail(screen, str(error), 2) from None
+        raise _fail(screen, str(error), 2, getattr(error, "fixes", ())) from None
 
 
-def _fail(screen: Screen, message: str, code: int) -> typer.Exit:
+def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Any] = ()) -> typer.Exit:
+    remedy = None
+    if fixes:
+        from drsvm.cli.remedy import corrected_command
+
+        remedy = corrected_command(fixes)
     if screen.as_json:
-        print(json.dumps({"error": message, "exit_code": code}))
-    typer.echo(f"error: {message}", err=True)
+        print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
+    typer.echo(f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True)
     return typer.Exit(code)
 
 

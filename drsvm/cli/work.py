@@ -1,4 +1,4 @@
-"""Steps that several commands share: reading, splitting, scaling, and checks of output files."""
+"""Steps that several commands share: reading, splitting, preparation, and checks of output files."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -8,16 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.cli.options import DataOptions, FileOptions, SplitOptions
+from drsvm.cli.options import FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
-from drsvm.datasets import DataFileError, Dataset, Schema, read, read_like
-from drsvm.persistence.model_files import SavedModel, is_model_file, load_saved
+from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
+from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Training rows with their numbers in the file (from 0) and test rows, if any."""
+    """Training rows with their numbers in the file (from 0) and test rows, if any.
+
+    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified.
+    """
 
     X: Any
     y: np.ndarray
@@ -25,16 +28,20 @@ class Parts:
     X_test: Any
     y_test: np.ndarray | None
     data: Dataset
+    verified: np.ndarray | None = None
 
 
 def load_parts(
-    file: Path, data: DataOptions, split: SplitOptions, screen: Screen, reader: Callable[..., Dataset] = read
+    file: Path,
+    options: ReadOptions,
+    split: SplitOptions,
+    screen: Screen,
+    reader: Callable[..., Dataset] = read,
 ) -> Parts:
     """Read a file, and split it or read the test file."""
     if split.test is not None and split.test_size is not None:
         raise ValueError("use --test or --test-size, not both.")
     check_inputs(None, [file, split.test])
-    options = data.read_options()
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: reader(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
@@ -42,10 +49,11 @@ def load_parts(
     labels = _labels(dataset)
     if test is not None:
         show_notes(test, screen)
-        return Parts(dataset.X, labels, dataset.rows, test.X, _known_labels(test, labels), dataset)
+        y_test = _known_labels(test, labels)
+        return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified)
     if split.test_size is not None:
-        return Parts(*_split(dataset, labels, split), data=dataset)
-    return Parts(dataset.X, labels, dataset.rows, None, None, dataset)
+        return _split(dataset, labels, split)
+    return Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
 
 
 def show_notes(dataset: Dataset, screen: Screen) -> None:
@@ -90,7 +98,7 @@ def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
-def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
+def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions) -> Parts:
     from sklearn.model_selection import train_test_split
 
     size = split.test_size or 0.0
@@ -100,63 +108,95 @@ def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions):
         rare = classes.tolist()[int(counts.argmin())]
         raise DataFileError(f"{dataset.path}: only one row has the label {rare!r}; --test-size needs two of each.")
     try:
-        X, X_test, y, y_test, rows, _ = train_test_split(
-            dataset.X, labels, dataset.rows, test_size=size, random_state=split.seed, stratify=labels
-        )
+        train, test = train_test_split(np.arange(len(labels)), test_size=size, random_state=split.seed, stratify=labels)
     except ValueError as error:
         raise ValueError(f"--test-size {split.test_size:g}: {error}") from None
-    return X, y, rows, X_test, y_test
+    return Parts(
+        X=rows_of(dataset.X, train),
+        y=labels[train],
+        rows=dataset.rows[train],
+        X_test=rows_of(dataset.X, test),
+        y_test=labels[test],
+        data=dataset,
+        verified=None if dataset.verified is None else dataset.verified[train],
+    )
+
+
+def rows_of(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of a table or a matrix."""
+    return X.take(rows) if hasattr(X, "take") else X[rows]
 
 
 def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read."""
+    """Load a model and read a file the way its training file was read.
+
+    The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
+    """
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
-        saved = load_saved(model)
-        if not isinstance(saved.metadata.get("schema"), dict):
+        opened = OpenModel(model)
+        schema = opened.metadata().get("schema")
+        if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        dataset = read_for(saved, file, options)
+        saved = None if "styles" in schema or schema.get("kind") == "sparse" else _current(opened.load())
+        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options)
+        saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
 
 
-def read_for(saved: SavedModel, file: Path, options: FileOptions) -> Dataset:
-    """Read a file the way the training file of a model was read; with an imputer, empty cells are filled by default."""
+def _current(saved: SavedModel) -> SavedModel:
+    """Return a model of format 1 or 2 as one that starts from the raw table, like those of this version."""
+    from drsvm.datasets.preparation import of_version_0_1_0
+
     imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
+    schema = replace(Schema.from_dict(saved.metadata["schema"]), missing="fill" if imputes else "error")
+    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
+
+
+def read_for(schema: dict[str, Any], file: Path, options: FileOptions) -> Dataset:
+    """Read a file the way the training file of a model was read, which its metadata describe."""
     wanted = options.read_options()
-    if wanted.missing == "median" and not imputes:
-        raise ValueError("--missing median: the model was trained without it; retrain, or use --missing drop.")
-    if wanted.missing == "error" and imputes:
-        wanted = replace(wanted, missing="median")
-    return read_from(file, lambda path: read_like(path, Schema.from_dict(saved.metadata["schema"]), wanted))
+    return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
-def preprocessing_steps(X, standardise: bool, fill: bool) -> list[Any]:
-    """Return unfitted steps: an imputer, a scaler; sparse data are not centred, to keep them sparse."""
-    from scipy import sparse
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import StandardScaler
+@dataclass(frozen=True)
+class Prepared:
+    """Training and test rows as features, the fitted preparation, and the features (None if they have no names)."""
 
-    imputer = [SimpleImputer(strategy="median", keep_empty_features=True)] if fill else []
-    return [*imputer, *([StandardScaler(with_mean=not sparse.issparse(X))] if standardise else [])]
+    X: Any
+    X_test: Any
+    steps: list[tuple[str, Any]]
+    features: list[Any] | None
 
-
-def preprocessed(parts: Parts, *, standardise: bool, fill: bool) -> tuple[Any, Any]:
-    """Return training and test rows after the preprocessing."""
-    X, X_test = parts.X, parts.X_test
-    for step in preprocessing_steps(X, standardise, fill):
-        X = step.fit_transform(X)
-        X_test = None if X_test is None else step.transform(X_test)
-    return X, X_test
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the features."""
+        return None if self.features is None else [feature.name for feature in self.features]
 
 
-def label_called(labels: np.ndarray, name: str) -> Any:
+def prepared(parts: Parts, *, standardise: bool) -> Prepared:
+    """Return the rows after the preparation, which is fitted to the training rows."""
+    from sklearn.pipeline import Pipeline
+
+    from drsvm.datasets.preparation import features_of, preparation
+
+    steps = preparation(parts.data.schema, standardise)
+    if not steps:
+        return Prepared(parts.X, parts.X_test, [], None)
+    pipeline = Pipeline(steps)
+    X = pipeline.fit_transform(parts.X)
+    X_test = None if parts.X_test is None else pipeline.transform(parts.X_test)
+    return Prepared(X, X_test, pipeline.steps, features_of(pipeline, parts.data.schema))
+
+
+def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> Any:
     """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():
         if str(label) == name:
             return label
     known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
-    raise ValueError(f"--positive {name}: unknown label; the labels are {known}.")
+    raise ValueError(f"{option} {name}: unknown label; the labels are {known}.")
 
 
 def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | None) -> tuple[str, list[Any]]:

@@ -1,28 +1,36 @@
-"""Files read with pyarrow: Parquet, and CSV for speed.
+"""Tables read with pyarrow: Parquet and CSV. Text is stripped of blanks, and empty cells are nulls.
 
 It reads with one thread: with several, a process that ends soon afterwards may crash.
 """
 
 import codecs
+import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from drsvm.datasets.files import Fix, compression_of, invalid, opened
 
-from drsvm.datasets.files import compression_of, invalid, opened
-from drsvm.datasets.values import MISSING, Column, column_of_texts
+LARGEST_BLOCK = (1 << 31) - 1
+"""pyarrow guesses the types of columns from one block; this is the largest one it can read."""
 
 
-def read_csv_columns(
-    path: Path, names: list[str], has_header: bool, delimiter: str, wanted: list[str], as_text: set[str]
-) -> dict[str, Column] | None:
-    """Return columns of a CSV file, or None if pyarrow is missing or cannot parse the file."""
+def pyarrow_or_error() -> Any:
+    """Return pyarrow; if it is missing, the error names the extra."""
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
-        from pyarrow import csv  # pyright: ignore[reportMissingImports]
     except ImportError:
-        return None
+        raise ImportError("reading tables needs pyarrow: pip install 'drsvm[cli]'.") from None
+    return pyarrow
+
+
+def csv_table(
+    path: Path, names: list[str], has_header: bool, delimiter: str, wanted: list[str], as_text: str | None, empty
+) -> Any:
+    """Return columns of a CSV file, `as_text` as text; None if pyarrow cannot parse the file."""
+    pyarrow = pyarrow_or_error()
+    from pyarrow import csv  # pyright: ignore[reportMissingImports]
 
     with opened(path) as stream:
         # pyarrow would take blank lines before the header for the header.
@@ -30,35 +38,71 @@ def read_csv_columns(
     if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
         return None
 
-    def table(numeric: set[str]) -> Any:
-        types = {name: pyarrow.float64() if name in numeric else pyarrow.string() for name in wanted}
+    def table(columns: list[str], texts: Iterable[str]) -> Any:
         return csv.read_csv(
             pyarrow.BufferReader(content),
-            csv.ReadOptions(column_names=names, skip_rows_after_names=int(has_header), use_threads=False),
-            csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            csv.ReadOptions(
+                column_names=names,
+                skip_rows_after_names=int(has_header),
+                use_threads=False,
+                block_size=min(max(len(content), 1), LARGEST_BLOCK),
+            ),
+            csv.ParseOptions(delimiter=delimiter, newlines_in_values=b'"' in content),
             csv.ConvertOptions(
-                include_columns=wanted, column_types=types, null_values=sorted(MISSING), strings_can_be_null=True
+                include_columns=columns,
+                column_types=dict.fromkeys(texts, pyarrow.string()),
+                null_values=sorted(empty),
+                strings_can_be_null=True,
             ),
         )
 
-    # Most files have numbers in all columns except the labels; otherwise every column is converted separately.
-    for numeric in ({name for name in wanted if name not in as_text}, set()):
-        try:
-            read = table(numeric)
-        except pyarrow.ArrowInvalid:
-            continue
-        if b'"' in content and read.num_rows + has_header != sum(map(bool, content.splitlines())):
-            return None  # a cell spans several lines; the csv module is strict about its quotes
-        return {name: _from_csv(read.column(name), name in numeric, name in as_text) for name in wanted}
-    return None
+    try:
+        read = _read_as_written(table, wanted, [as_text] if as_text else [])
+    except pyarrow.ArrowInvalid:
+        return None
+    if b'"' in content and read.num_rows + has_header != _number_of_lines(content, read.num_rows + has_header):
+        return None  # a cell spans several lines; the csv module is strict about its quotes
+    return cleaned(read, empty)
 
 
-def _from_csv(values, numeric: bool, keep_text: bool) -> Column:
-    return _floats(values) if numeric else column_of_texts(values.to_pylist(), keep_text)
+def _number_of_lines(content: bytes, expected: int) -> int:
+    """Return the number of lines that are not empty; if there are as many line breaks as expected, none is."""
+    breaks = content.count(b"\n") + (not content.endswith(b"\n"))
+    return breaks if breaks == expected and b"\r" not in content else sum(map(bool, content.splitlines()))
 
 
-def _floats(values) -> Column:
-    return np.array(values.cast("float64").to_numpy(), dtype=np.float64)  # missing values become NaN
+def _read_as_written(table, wanted: list[str], texts: list[str]) -> Any:
+    """Return the columns; dates and times as text, since Python reads them from data frames as such, too."""
+    from pyarrow import types  # pyright: ignore[reportMissingImports]
+
+    read = table(wanted, texts)
+    temporal = [field.name for field in read.schema if types.is_temporal(field.type)]
+    if not temporal:
+        return read
+    columns = dict(zip(read.column_names, read.columns, strict=True))
+    again = table(temporal, temporal)
+    columns |= dict(zip(temporal, again.columns, strict=True))
+    return pyarrow_or_error().table(columns)
+
+
+def cleaned(table: Any, empty: frozenset[str]) -> Any:
+    """Return a table whose texts have no blanks around them, with nulls for texts that count as empty."""
+    # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
+    pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
+    columns = [_cleaned(column, pattern) for column in table.columns]
+    return pyarrow_or_error().table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _cleaned(column: Any, empty: str) -> Any:
+    from pyarrow import compute, nulls, string, types  # pyright: ignore[reportMissingImports]
+
+    if types.is_dictionary(column.type) or types.is_null(column.type):
+        column = column.cast(string())
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return column
+    column = compute.utf8_trim_whitespace(column)
+    known = compute.match_substring_regex(column, empty)
+    return compute.if_else(known, nulls(len(column), column.type), column) if compute.any(known).as_py() else column
 
 
 class ParquetFile:
@@ -66,26 +110,33 @@ class ParquetFile:
 
     def __init__(self, path: Path):
         try:
-            import pyarrow  # pyright: ignore[reportMissingImports]
-            from pyarrow import compute, parquet  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise invalid(path, "Parquet files need pyarrow: pip install 'drsvm[data]'.") from None
+            self._pyarrow = pyarrow_or_error()
+        except ImportError as error:
+            raise invalid(path, str(error)) from None
+        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+
         if compression_of(path):
             raise invalid(path, "Parquet files are compressed internally: unpack this one first.")
-        self.path, self._pyarrow, self._compute = path, pyarrow, compute
+        self.path = path
         self.notes: list[str] = []
+        self.renamed: dict[str, str] = {}
         try:
             self._file = parquet.ParquetFile(path)
-        except (pyarrow.ArrowException, OSError) as error:
+        except (self._pyarrow.ArrowException, OSError) as error:
             raise invalid(path, f"is truncated or damaged ({error}): copy it again.") from None
         self.names: list[str] = self._file.schema_arrow.names
+        self.delimiter = None
 
-    def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
-        """Return columns by name; those in `as_text` are not converted to numbers."""
+    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
+        """Return columns as a table; `as_text` is not converted to numbers."""
         if self._file.metadata.num_rows == 0:
             raise invalid(self.path, "no rows found.")
+        self._check_types(wanted)
         table = self._table(wanted)
-        return {name: self._column(name, table.column(name), name in as_text) for name in wanted}
+        if as_text is not None:
+            place = wanted.index(as_text)
+            table = table.set_column(place, as_text, self._texts(table.column(place)))
+        return cleaned(table, empty)
 
     def cells(self) -> list[tuple[str, ...]]:
         """Return the text of all cells, row by row."""
@@ -102,34 +153,20 @@ class ParquetFile:
         """Return the position of a row in the file."""
         return f"row {row + 1}"
 
-    def _column(self, name: str, values, keep_text: bool) -> Column:
-        types, kind = self._pyarrow.types, values.type
-        if types.is_nested(kind) or types.is_binary(kind):
-            raise invalid(self.path, f"column {name!r} has type {kind}: drop it with --drop {shlex.quote(name)}.")
-        if types.is_boolean(kind) and not keep_text:
-            return _floats(values.cast("int8"))
-        if (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)) and not keep_text:
-            return self._numbers(name, values)
-        if types.is_integer(kind) or types.is_floating(kind):
-            # Labels are few and rows are many: convert each distinct number once.
-            distinct = values.unique()
-            codes = self._compute.index_in(values, value_set=distinct).to_numpy()
-            return _column_of_values(distinct)[codes]
-        return _column_of_values(values)
+    def _check_types(self, wanted: list[str]) -> None:
+        types = self._pyarrow.types
+        kinds = {name: self._file.schema_arrow.field(name).type for name in wanted}
+        odd = {name: kind for name, kind in kinds.items() if types.is_nested(kind) or types.is_binary(kind)}
+        if odd:
+            listed = " and ".join(f"column {name!r} has type {kind}" for name, kind in odd.items())
+            drops = " ".join(f"--drop {shlex.quote(name)}" for name in odd)
+            raise invalid(self.path, f"{listed}: drop it with {drops}.", [Fix(("--drop", name)) for name in odd])
 
-    def _numbers(self, name: str, values) -> Column:
-        try:
-            return _floats(values)
-        except self._pyarrow.ArrowInvalid:
-            raise invalid(
-                self.path,
-                f"column {name!r} has integers beyond 2^53, which floats cannot represent exactly: drop it with "
-                f"--drop {shlex.quote(name)} if it is an id, or save it as floats.",
-            ) from None
-
-
-def _column_of_values(values) -> Column:
-    return column_of_texts([None if value is None else _text(value) for value in values.to_pylist()], keep_text=True)
+    def _texts(self, values: Any) -> Any:
+        """Return labels as text: few are distinct, so that each is converted once."""
+        encoded = values.combine_chunks().dictionary_encode()
+        texts = [None if value is None else _text(value) for value in encoded.dictionary.to_pylist()]
+        return self._pyarrow.array(texts, self._pyarrow.string()).take(encoded.indices)
 
 
 def _text(value) -> str:

@@ -1,43 +1,81 @@
-"""The choice of the label column and the feature columns."""
+"""The choice of the columns: which is the label, which are features, which are set aside."""
 
 import re
 from difflib import get_close_matches
-from pathlib import Path
-
-import numpy as np
+from typing import NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import DataFileError, invalid
+from drsvm.datasets.files import Fix
 
 LABEL_NAMES = ("label", "target", "y", "class")
-ROW_NUMBER_NAMES = re.compile(r"(.*[\W_])?(id|index|row|key|nr|no)|unnamed: 0|column0|.*[a-z](Id|ID)")
+
+Problem = tuple[str, list[Fix]]
+"""What is wrong, and the changes of the options that avoid it."""
 
 
-def check_names(path: Path, names: list[str]) -> None:
-    """Raise an error if a name occurs twice."""
-    seen: dict[str, int] = {}
-    for index, name in enumerate(names):
-        if name in seen:
-            raise invalid(
-                path,
-                f"columns {seen[name]} and {index} are both called {name!r}: rename one in the first line.",
-            )
-        seen[name] = index
+class Chosen(NamedTuple):
+    """The columns by their role, and what could not be found."""
+
+    label: str
+    features: list[str]
+    ids: list[str]
+    categorical: list[str]
+    numeric: list[str]
+    verified: str | None
+    mentioned: list[tuple[str, str]]
+    notes: list[str]
+    problems: list[Problem]
 
 
-def choose_columns(path: Path, names: list[str], options: ReadOptions) -> tuple[str, list[str], list[str]]:
-    """Return the label column, the feature columns, and notes on what was assumed."""
-    label, notes = _label(path, names, options.label)
-    dropped = [find(path, names, name, "--drop") for name in _listed(names, options.drop)]
-    features = [find(path, names, name, "--features") for name in _listed(names, options.features)]
-    features = [name for name in features or names if name not in dropped and (name != label or features)]
-    if label in features:
-        raise invalid(path, f"{label!r} is the label column and cannot be a feature: remove it from --features.")
-    if label in dropped:
-        raise invalid(path, f"{label!r} is the label column and cannot be dropped: choose another one with --label.")
+def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
+    """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
+    problems: list[Problem] = []
+    label, notes = _label(names, options.label, problems)
+    listed = {
+        option: [found for name in _listed(names, given) if (found := find(names, name, option, problems)) is not None]
+        for option, given in (
+            ("--drop", options.drop),
+            ("--features", options.features),
+            ("--id", options.id),
+            ("--categorical", options.categorical),
+            ("--numeric", options.numeric),
+            ("--verified", (options.verified,) if options.verified else ()),
+        )
+    }
+    for option, role in (("--features", "a feature"), ("--drop", "dropped"), ("--id", "an id")):
+        if label in listed[option]:
+            fixes = [Fix(option=option, old=label)]
+            problems.append((f"{label!r} is the label column and cannot be {role}: remove it from {option}.", fixes))
+    both = [name for name in listed["--categorical"] if name in listed["--numeric"]]
+    if both:
+        fixes = [Fix(option="--numeric", old=name) for name in both]
+        problems.append((f"{both[0]!r} cannot be both --categorical and --numeric.", fixes))
+    aside = {label, *listed["--drop"], *listed["--id"], *listed["--verified"]}
+    features = [name for name in listed["--features"] or names if name not in aside]
     if not features:
-        raise invalid(path, f"no feature columns remain besides the label column {label!r}.")
-    return label, features, notes
+        problems.append((f"no feature columns remain besides the label column {label!r}.", []))
+    return Chosen(
+        label=label,
+        features=features,
+        ids=listed["--id"],
+        categorical=listed["--categorical"],
+        numeric=listed["--numeric"],
+        verified=next(iter(listed["--verified"]), None),
+        mentioned=_mentioned(names, features, options, problems),
+        notes=notes,
+        problems=problems,
+    )
+
+
+def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
+    """Return the options that name features; other columns are problems."""
+    pairs = [(option, name) for option, given in options.mentioned for name in _listed(names, (given,))]
+    found = [(option, found) for option, name in pairs if (found := find(names, name, option, problems)) is not None]
+    for option, name in found:
+        if name not in features:
+            fixes = [Fix(option=option, old=name)]
+            problems.append((f"{option} {name}: this column is not a feature; remove the option.", fixes))
+    return found
 
 
 def _listed(names: list[str], given: tuple[str, ...]) -> list[str]:
@@ -46,38 +84,55 @@ def _listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
 
 
-def _label(path: Path, names: list[str], wanted: str | None) -> tuple[str, list[str]]:
+def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
     if wanted is not None:
-        return find(path, names, wanted, "--label"), []
+        found = find(names, wanted, "--label", problems)
+        return found if found is not None else names[-1], []
     called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
     return chosen, [f"Column {chosen!r} is used as the label ({reason}); choose another one with --label."]
 
 
-def find(path: Path, names: list[str], wanted: str, option: str) -> str:
-    """Return the name of a column given by name or index."""
+def find(names: list[str], wanted: str, option: str, problems: list[Problem]) -> str | None:
+    """Return the column given by name or index; otherwise note the problem, and return the nearest name or None."""
     if wanted in names:
         return wanted
     if re.fullmatch(r"-?\d+", wanted):
         index = int(wanted)
         if -len(names) <= index < len(names):
             return names[index]
-        raise invalid(path, f"{option} {wanted}: there are {len(names)} columns, 0 to {len(names) - 1} (-1: the last).")
-    raise no_such_column(path, names, wanted, option)
+        problems.append(
+            (f"{option} {wanted}: there are {len(names)} columns, 0 to {len(names) - 1} (-1: the last).", [])
+        )
+        return None
+    near = close_names(names, wanted)
+    hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else _all_of(names)
+    fixes = [Fix(option=option, old=wanted, new=near[0])] if near else []
+    problems.append((f"there is no column {wanted!r} ({option}): {hint}", fixes))
+    return near[0] if near else None
 
 
-def no_such_column(path: Path, names: list[str], wanted: str, option: str) -> DataFileError:
-    """Return an error that lists names similar to the missing one, or else all names."""
+def close_names(names: list[str], wanted: str) -> list[str]:
+    """Return up to three names similar to one that does not exist."""
     lower = {name.lower(): name for name in names}
-    near = [lower[name] for name in get_close_matches(wanted.lower(), list(lower), n=3)]
+    return [lower[name] for name in get_close_matches(wanted.lower(), list(lower), n=3)]
+
+
+def _all_of(names: list[str]) -> str:
     listed = ", ".join(repr(name) for name in names[:12]) + (", ..." if len(names) > 12 else "")
-    hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else f"the columns are {listed}."
-    return invalid(path, f"there is no column {wanted!r} ({option}): {hint}")
+    return f"the columns are {listed}."
 
 
-def looks_like_row_number(name: str, values) -> bool:
-    """Return whether a column seems to number the rows: distinct integers under a typical name."""
-    telling = ROW_NUMBER_NAMES.fullmatch(name) or ROW_NUMBER_NAMES.fullmatch(name.lower())
-    if not telling or len(values) < 20 or not np.isfinite(values).all():
-        return False
-    return bool((values == np.trunc(values)).all()) and len(np.unique(values)) == len(values)
+def absent_columns(names: list[str], needed: list[str]) -> str | None:
+    """Return what is wrong if columns that a model needs are absent: all of them, with similar names."""
+    absent = [name for name in needed if name not in names]
+    if not absent:
+        return None
+    near = {name: close_names([other for other in names if other not in needed], name) for name in absent}
+    if len(absent) == 1:
+        [name] = absent
+        hint = f"did you mean {near[name][0]!r}?" if near[name] else _all_of(names)
+        return f"there is no column {name!r} (needed by the model): {hint}"
+    some = [f"{name!r}" + (f" (is it {near[name][0]!r}?)" if near[name] else "") for name in absent[:20]]
+    more = f" and {len(absent) - 20} more" if len(absent) > 20 else ""
+    return f"{len(absent)} columns that the model needs are missing: {', '.join(some)}{more}; {_all_of(names)}"

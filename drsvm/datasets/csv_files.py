@@ -1,14 +1,16 @@
-"""CSV files: read with pyarrow if it is installed, which is fast; otherwise, or if it fails, with the csv module."""
+"""CSV files: read with pyarrow or, where that fails, with the csv module, which locates errors."""
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from drsvm.datasets.arrow_files import read_csv_columns
+from drsvm.datasets.arrow_files import cleaned, csv_table, pyarrow_or_error
 from drsvm.datasets.files import DataFileError, invalid, opened
-from drsvm.datasets.values import MISSING, Column, as_number, column_of_texts, is_text, shown
+from drsvm.datasets.values import MISSING, as_number, shown
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
@@ -32,9 +34,22 @@ class CsvFile:
         if not self.has_header:
             reason = "" if header is False else "The first line has only numbers: "
             self.notes.append(f"{reason}the columns are called column0, column1, ...")
-        self.names = [cell if cell and self.has_header else f"column{index}" for index, cell in enumerate(first)]
+        names = [cell if cell and self.has_header else f"column{index}" for index, cell in enumerate(first)]
+        self.names = self._distinct(names)
         if len(first) == 1:
             raise self._one_column(text)
+
+    def _distinct(self, names: list[str]) -> list[str]:
+        """Return names without repetitions, as pandas chooses them: a, a.1, a.2."""
+        distinct: dict[str, None] = {}
+        for name in names:
+            numbered = (f"{name}.{number}" for number in itertools.count(1))
+            distinct[name if name not in distinct else next(each for each in numbered if each not in distinct)] = None
+        self.renamed = {new: old for old, new in zip(names, distinct, strict=True) if old != new}
+        if self.renamed:
+            listed = ", ".join(f"{old!r} as {new!r}" for new, old in list(self.renamed.items())[:5])
+            self.notes.append(f"Some columns have the same name; they are read under other names: {listed}.")
+        return list(distinct)
 
     def _decoded(self, head: bytes) -> str:
         cut = max(head.rfind(b"\n"), head.rfind(b"\r")) + 1  # do not split a multi-byte character
@@ -57,36 +72,26 @@ class CsvFile:
                 )
         return [" ".join(cell.splitlines()).strip() for cell in first]
 
-    def read(self, wanted: list[str], as_text: set[str]) -> dict[str, Column]:
-        """Return columns by name; those in `as_text` are not converted to numbers."""
-        columns = read_csv_columns(self.path, self.names, self.has_header, self.delimiter, wanted, as_text)
-        if columns is None:
-            numbered = {name: place for place, name in enumerate(self.names)}
-            places = {name: numbered[name] for name in wanted}
-            rows = self.cells()
-            columns = {
-                name: column_of_texts([cells[place] for cells in rows], name in as_text)
-                for name, place in places.items()
-            }
-        if not len(columns[wanted[0]]):
+    def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
+        """Return columns as a table; `as_text` is not converted to numbers."""
+        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, as_text, empty)
+        if table is None:
+            table = self._read_slowly(wanted, empty)
+        if not table.num_rows:
             raise invalid(self.path, "no rows found below the header.")
-        for name, column in columns.items():
-            self._check_line_breaks(name, column)
-        return columns
+        return table
+
+    def _read_slowly(self, wanted: list[str], empty: frozenset[str]) -> Any:
+        """Return columns as texts; errors are located."""
+        rows = self.cells()
+        places = {name: place for place, name in enumerate(self.names)}
+        pyarrow = pyarrow_or_error()
+        texts = {name: pyarrow.array([row[places[name]] for row in rows], pyarrow.string()) for name in wanted}
+        return cleaned(pyarrow.table(texts), empty)
 
     def cells(self) -> list[list[str]]:
         """Return the text of all cells, row by row."""
         return [cells for _, cells in self._records()]
-
-    def _check_line_breaks(self, name: str, column: Column) -> None:
-        """Raise an error if a cell of a column that is used spans several lines; in other columns it is harmless."""
-        broken = [row for row, text in enumerate(column) if text and _has_line_break(text)] if is_text(column) else []
-        if broken:
-            raise invalid(
-                self.path,
-                f"the cell of column {name!r} that starts in {self.place(broken[0])} spans several lines: add the "
-                "missing closing quote, or remove the line break.",
-            )
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""

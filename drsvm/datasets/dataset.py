@@ -1,13 +1,15 @@
 """Options and results of the readers."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from drsvm.datasets.values import CATEGORY, MISSING, PLAIN
+
 MAX_FEATURES = 5_000_000
-MAX_CATEGORIES = 100
 
 
 @dataclass(frozen=True)
@@ -22,14 +24,25 @@ class ReadOptions:
         Name or index (0 is the first, -1 the last) of the label column.
     features, drop : tuple of str
         Names or indices of the columns to use (if empty, all others), and of those to drop.
+    id : tuple of str
+        Columns that identify a row: no features.
+    categorical, numeric : tuple of str
+        Columns that contain categories, or numbers: cells of the latter that are no numbers count as empty.
+    verified : str, optional
+        A column that says whether the label of a row was verified: no feature.
+    mentioned : tuple of pairs
+        Further options and columns they name, which must be features: ``("--increasing", "age")``.
     delimiter : str, optional
         Delimiter of the columns of a CSV file.
     header : bool, optional
         Whether the first line of a CSV file contains the column names.
-    one_hot : bool
-        Whether to encode text columns as indicator columns, one per category.
-    missing : {"error", "drop", "median"}
-        How to treat empty cells: raise an error, drop their rows, or keep them as NaN for an imputer.
+    decimal : {".", ","}, optional
+        The decimal sign of a CSV file; the other one separates thousands.
+    missing : {"fill", "drop", "error"}, optional
+        Whether to fill empty cells, drop their rows, or reject them; by default they are filled, or for a saved model
+        treated as in its training.
+    missing_values : tuple of str
+        Texts that count as empty, besides the usual ones.
     index_base : {0, 1}, optional
         Index of the first feature of an svmlight file.
     max_features : int
@@ -40,12 +53,23 @@ class ReadOptions:
     label: str | None = None
     features: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    verified: str | None = None
+    mentioned: tuple[tuple[str, str], ...] = ()
     delimiter: str | None = None
     header: bool | None = None
-    one_hot: bool = False
-    missing: str = "error"
+    decimal: str | None = None
+    missing: str | None = None
+    missing_values: tuple[str, ...] = ()
     index_base: int | None = None
     max_features: int = MAX_FEATURES
+
+    @property
+    def empty(self) -> frozenset[str]:
+        """All texts that count as empty."""
+        return MISSING | frozenset(self.missing_values)
 
 
 @dataclass(frozen=True)
@@ -57,13 +81,29 @@ class Schema:
     kind : {"sparse", "table"}
         An svmlight file, or one with named columns.
     n_features : int
-        Number of features after encoding.
+        Number of features of an svmlight file, or of columns that are used.
     label : str, optional
         Name of the label column.
     columns : list of str
-        Names of the feature columns in the file.
+        Names of the columns that are used.
+    styles : dict
+        What their cells look like (see `values`). Without an entry the column has plain numbers.
+    gaps : list of str
+        Columns with so many empty cells that being empty is a feature of its own.
+    many_levels : bool
+        Whether the categories are so many that the features are better stored sparsely.
+    rare : int
+        Levels with fewer rows than this share one column.
+    left_out : dict
+        Columns that are not used, each with the reason.
+    id : list of str
+        Columns among them that identify a row.
+    missing : str
+        How empty cells are treated (see `ReadOptions`).
+    missing_values : list of str
+        Texts that count as empty, besides the usual ones.
     categories : dict
-        The categories of the text columns among them, in the order of their indicator columns.
+        Only in files of version 0.1.0: the categories of the text columns, in the order of their indicator columns.
     index_base : int
         Index of the first feature of an svmlight file.
     """
@@ -72,8 +112,24 @@ class Schema:
     n_features: int
     label: str | None = None
     columns: list[str] = field(default_factory=list)
+    styles: dict[str, str] = field(default_factory=dict)
+    gaps: list[str] = field(default_factory=list)
+    many_levels: bool = False
+    rare: int = 1
+    left_out: dict[str, str] = field(default_factory=dict)
+    id: list[str] = field(default_factory=list)
+    missing: str = "fill"
+    missing_values: list[str] = field(default_factory=list)
     categories: dict[str, list[str]] = field(default_factory=dict)
     index_base: int = 1
+
+    def style(self, column: str) -> str:
+        """Return what the cells of a column look like."""
+        return CATEGORY if column in self.categories else self.styles.get(column, PLAIN)
+
+    def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
+        """Return the columns whose style satisfies a condition."""
+        return [name for name in self.columns if wanted(self.style(name))]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain values."""
@@ -85,18 +141,6 @@ class Schema:
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in plain.items() if name in known})
 
-    @property
-    def feature_names(self) -> list[str] | None:
-        """Names of the features after encoding; None for svmlight files, which have no names."""
-        if self.kind == "sparse":
-            return None
-        return [name for column in self.columns for name in self._names_of(column)]
-
-    def _names_of(self, column: str) -> list[str]:
-        if column not in self.categories:
-            return [column]
-        return [f"{column}={category}" for category in self.categories[column]]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
@@ -104,18 +148,23 @@ class Dataset:
 
     Attributes
     ----------
-    X : array or CSR array of shape (n_rows, n_features)
-        Features.
+    X : pyarrow table or CSR array of shape (n_rows, n_features)
+        The columns that are used: numbers as floats, categories as text, empty cells as nulls. Or the features of an
+        svmlight file.
     y : array of shape (n_rows,), optional
         Labels, as integers if all are whole numbers, otherwise as text; None if the file has none.
     schema : Schema
         The structure of the file.
     notes : list of str
-        Assumptions made while reading, as sentences for the user.
+        What was assumed and done while reading, as sentences for the user.
     path : Path
         The file.
     rows : array of ints
         Positions of these rows in the file (rows may have been dropped).
+    verified : array of bools, optional
+        Which labels were verified, if a column says so.
+    mentioned : list of pairs
+        The options and columns of `ReadOptions.mentioned`, with the columns by their names.
     """
 
     X: Any
@@ -124,12 +173,14 @@ class Dataset:
     notes: list[str]
     path: Path
     rows: np.ndarray
+    verified: np.ndarray | None = None
+    mentioned: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of rows and features."""
+        """Numbers of rows and columns."""
         return self.X.shape
 
     def __repr__(self) -> str:
         n, d = self.shape
-        return f"Dataset({self.path.name}: {n} rows, {d} features)"
+        return f"Dataset({self.path.name}: {n} rows, {d} columns)"

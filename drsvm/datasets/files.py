@@ -7,9 +7,10 @@ import lzma
 import os
 import re
 import zlib
+from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 HEAD_BYTES = 1 << 16
 
@@ -26,7 +27,8 @@ FORMATS = {
     ".pq": "parquet",
 }
 
-SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.]\S*(\s+qid:\S+)?(\s+[+-]?\d+:\S*)+\s*(#.*)?$")
+SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.][^\s,;]*(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*)+\s*(#.*)?$")
+"""Without commas: a line of a table may contain the time of day, as in 31.12.2024 12:30."""
 
 UNSUPPORTED = {
     b"PK\x03\x04": "is a zip archive (or an Excel workbook): unpack it, or save the sheet as CSV",
@@ -36,13 +38,40 @@ UNSUPPORTED = {
 }
 
 
+class Fix(NamedTuple):
+    """A change of the options that avoids an error: options to add, or a value of one option to replace."""
+
+    add: tuple[str, ...] = ()
+    option: str | None = None
+    old: str = ""
+    new: str = ""
+
+
 class DataFileError(ValueError):
-    """A data file cannot be used; the message names the file, the position and the remedy."""
+    """A data file cannot be used; the message names the file, the position and the remedy.
+
+    `fixes` are the changes of the options after which it can be used.
+    """
+
+    def __init__(self, message: str, fixes: Sequence[Fix] = ()):
+        super().__init__(message)
+        self.fixes = tuple(fixes)
 
 
-def invalid(path: Path, what: str) -> DataFileError:
+def invalid(path: Path, what: str, fixes: Sequence[Fix] = ()) -> DataFileError:
     """Return an error about a file."""
-    return DataFileError(f"{path}: {what}")
+    return DataFileError(f"{path}: {what}", fixes)
+
+
+def all_invalid(path: Path, problems: Sequence[tuple[str, Sequence[Fix]]]) -> DataFileError:
+    """Return one error about several problems with a file."""
+    texts, fixes = zip(*problems, strict=True)
+    every = [fix for some in fixes for fix in some]
+    if len(texts) == 1:
+        return invalid(path, texts[0], every)
+    return invalid(
+        path, "".join([f"{len(texts)} things need a decision.", *(f"\n  - {text}" for text in texts)]), every
+    )
 
 
 def check_readable(path: Path) -> None:
@@ -136,7 +165,7 @@ def _open_zst(path: Path) -> Any:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise invalid(
-            path, "files compressed with zstd need pyarrow: pip install 'drsvm[data]', or unpack it with unzstd."
+            path, "files compressed with zstd need pyarrow: pip install 'drsvm[cli]', or unpack it with unzstd."
         ) from None
     with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
         return io.BytesIO(stream.read())  # pyarrow's stream cannot be read by lines

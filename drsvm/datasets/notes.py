@@ -1,39 +1,67 @@
-"""Notes of a reader about the values of a table."""
+"""What was done with the columns of a table, in a few lines."""
 
 from shlex import quote
+from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.columns import looks_like_row_number
 from drsvm.datasets.dataset import Schema
-from drsvm.datasets.values import Column, is_missing, is_text, shown
+from drsvm.datasets.kinds import Kind
+from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, coded
+
+TELLING = 10
+"""A column betrays the label only if a level has this many rows on average."""
+
+MOST = 8
+"""A line lists this many columns."""
 
 
-def suspicions(columns: list[str], values: dict[str, Column]) -> list[str]:
-    """Return notes on columns that do not look like features."""
+def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
+    """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
+    encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == CATEGORY)}
     return [
-        f"Column {name!r} looks like a row number, not a feature: drop it with --drop {quote(name)}."
-        for name in columns
-        if not is_text(values[name]) and looks_like_row_number(name, values[name])
+        *_line("left out", schema.left_out, "use one anyway with --numeric or --categorical"),
+        *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
+        *_line("dates as days", dict.fromkeys(schema.of_style(lambda style: style.startswith("date")))),
+        *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
+        *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
+        *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
+        *what_was_filled(schema, X),
     ]
 
 
-def unknown_categories(schema: Schema, values: dict[str, Column], kept) -> list[str]:
-    """Return notes on categories that the model has not seen."""
-    notes = []
-    for name, categories in schema.categories.items():
-        unknown = {text for text in values[name][kept] if text is not None} - set(categories)
-        if unknown:
-            some = ", ".join(map(shown, sorted(unknown)[:3]))
-            notes.append(f"Column {name!r} has categories that are not in the training file ({some}); ignored.")
-    return notes
-
-
-def empty_categories(schema: Schema, values: dict[str, Column], kept) -> list[str]:
-    """Return notes on empty cells that an imputer does not fill: categories have no median."""
-    counts = {name: int(np.count_nonzero(is_missing(values[name][kept]))) for name in schema.categories}
-    return [
-        f"Column {name!r} has {count} empty cells: they belong to none of its categories."
-        for name, count in counts.items()
-        if count
+def what_was_filled(schema: Schema, X: Any) -> list[str]:
+    """Return notes on the empty cells of a table that a model fills."""
+    n = len(X)
+    counts = {name: int(column.null_count) for name, column in zip(X.column_names, X.columns, strict=True)}
+    filled = {name: f"{count:,} of {n:,}" for name, count in counts.items() if count}
+    numbers = [name for name in filled if schema.style(name) != CATEGORY]
+    ways = [
+        *(["numbers by their median"] if numbers else []),
+        *(["text as a level"] if len(numbers) < len(filled) else []),
     ]
+    return _line("filled", filled, " and ".join(ways))
+
+
+def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
+    """Return a note on columns that determine the label by themselves: perhaps they are known only afterwards."""
+    classes, labels = np.unique(y, return_inverse=True)
+    found = []
+    for name in schema.of_style(lambda style: style in (CATEGORY, TRUTH)):
+        cells = coded(X.column(X.column_names.index(name)))
+        pairs = np.unique(np.column_stack([cells.codes, labels]), axis=0)
+        levels = len(np.unique(pairs[:, 0]))
+        if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
+            found.append(name)
+    if not found:
+        return []
+    drops = " ".join(f"--drop {quote(name)}" for name in found)
+    return [f"{', '.join(found)} alone determines the label; if it is known only afterwards, leave it out: {drops}."]
+
+
+def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:
+    if not columns:
+        return []
+    listed = [f"{name} ({detail})" if detail else name for name, detail in columns.items()]
+    more = f" and {len(listed) - MOST} more" if len(listed) > MOST else ""
+    return [f"{what}: {', '.join(listed[:MOST])}{more}{f'; {remark}' if remark else ''}."]

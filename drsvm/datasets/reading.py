@@ -1,17 +1,18 @@
-"""From a file to numbers: `read` for a new file, `read_like` for a file that a model is applied to."""
+"""From a file to a table of the columns that are used: `read` for a new file, `read_like` for one that fits a model."""
 
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
+from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_files import ParquetFile
-from drsvm.datasets.columns import check_names, choose_columns, find, no_such_column
+from drsvm.datasets.arrow_files import ParquetFile, pyarrow_or_error
+from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find
 from drsvm.datasets.csv_files import CsvFile
-from drsvm.datasets.dataset import MAX_CATEGORIES, Dataset, ReadOptions, Schema
+from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
-    DataFileError,
+    Fix,
+    all_invalid,
     check_readable,
     check_text,
     detect_format,
@@ -19,20 +20,26 @@ from drsvm.datasets.files import (
     invalid,
     read_head,
 )
-from drsvm.datasets.notes import empty_categories, suspicions, unknown_categories
+from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
+from drsvm.datasets.notes import tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import (
-    Column,
-    as_number,
-    has_commas,
-    is_missing,
-    is_number_with_commas,
-    is_text,
+    CATEGORY,
+    PLAIN,
+    TRUTH,
+    NotANumber,
+    coded,
     labels_of,
+    levels_of,
+    numbers_of,
     shown,
 )
 
 TableFile = CsvFile | ParquetFile
+
+MANY_LEVELS = 200
+"""With more categories than this, the features are stored sparsely."""
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
@@ -52,23 +59,26 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     Raises
     ------
     DataFileError
-        If the file cannot be used; the message names the position and the remedy.
+        If the file cannot be used; the message names everything that needs a decision, and the remedy.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
     if kind == "svmlight":
         return _with_notes(read_svmlight(path, options), notes)
     file = _table(path, kind, head, options)
-    label, columns, assumed = choose_columns(path, file.names, options)
-    values = file.read([label, *columns], as_text={label})
-    kept, dropped = _kept_rows(file, label, columns, values, options.missing)
-    categories = _categories(file, columns, values, kept, options.one_hot)
-    schema = Schema("table", 0, label, columns, categories)
-    schema = replace(schema, n_features=len(schema.feature_names or []))
-    X = _matrix(file, schema, values, kept, options.missing, fixed=False)
-    found = [*notes, *file.notes, *assumed, *dropped, *suspicions(columns, values)]
-    found += empty_categories(schema, values, kept)
-    return Dataset(X, labels_of(values[label][kept]), schema, found, path, kept)
+    chosen = choose_columns(file.names, options)
+    wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
+    table = file.read(wanted, chosen.label, options.empty)
+    broken = line_break(coded(table.column(chosen.label)), chosen.label, file.place)
+    kinds = kinds_of(table, chosen, options, file.place)
+    _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
+    schema = _schema(chosen, kinds, options, len(table))
+    kept, dropped = kept_rows(file, table, chosen.label, schema, options)
+    y = labels_of(coded(table.column(chosen.label).take(kept)))
+    X = _converted(file, table, schema, options.empty).take(kept)
+    verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
+    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
+    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
@@ -97,17 +107,16 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         return _with_notes(read_svmlight_like(path, schema), notes)
     file = _table(path, kind, head, options)
     label = _label_if_present(path, file.names, schema, options)
-    for column in schema.columns:
-        if column not in file.names:
-            raise no_such_column(path, file.names, column, "needed by the model")
-    wanted = [*([label] if label else []), *schema.columns]
-    values = file.read(wanted, as_text={*schema.categories, *([label] if label else [])})
-    kept, dropped = _kept_rows(file, label, schema.columns, values, options.missing)
-    X = _matrix(file, schema, values, kept, options.missing, fixed=True)
-    y = labels_of(values[label][kept]) if label else None
-    unknown = unknown_categories(schema, values, kept)
-    found = [*notes, *file.notes, *dropped, *unknown, *empty_categories(schema, values, kept)]
-    return Dataset(X, y, schema, found, path, kept)
+    absent = absent_columns(file.names, schema.columns)
+    if absent:
+        raise invalid(path, absent)
+    options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
+    table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
+    X = _converted(file, table, schema, options.empty)
+    kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
+    y = labels_of(coded(table.column(label).take(kept))) if label else None
+    X = X.take(kept)
+    return Dataset(X, y, schema, [*notes, *file.notes, *dropped, *what_was_filled(schema, X)], path, kept)
 
 
 def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
@@ -148,9 +157,7 @@ def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
 
 
 def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFile:
-    file = ParquetFile(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
-    check_names(path, file.names)
-    return file
+    return ParquetFile(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
 
 
 def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
@@ -158,138 +165,121 @@ def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
 
 
 def _label_if_present(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:
-    if options.label is not None:
-        return find(path, names, options.label, "--label")
-    return schema.label if schema.label in names else None
-
-
-# --- rows ---------------------------------------------------------------------------------------------------------
-
-
-def _kept_rows(file: TableFile, label, columns, values, missing: str) -> tuple[np.ndarray, list[str]]:
-    """Return the rows to keep: all of them unless missing values are to be dropped."""
-    n = len(values[columns[0]])
-    if missing == "drop":
-        lacking = np.zeros(n, dtype=bool)
-        for name in values:
-            lacking |= is_missing(values[name])
-        kept = np.flatnonzero(~lacking)
-        if not len(kept):
-            raise invalid(file.path, "every row has a missing value: drop empty columns with --drop.")
-        return kept, [f"{n - len(kept)} of {n} rows have missing values and are dropped."] if len(kept) < n else []
-    if label is not None and is_missing(values[label]).any():
-        row = int(np.argmax(is_missing(values[label])))
-        raise invalid(
-            file.path,
-            f"{file.place(row)} has no label (column {label!r}): fill it in, or use --missing drop.",
-        )
-    return np.arange(n), []
-
-
-# --- features -----------------------------------------------------------------------------------------------------
-
-
-def _categories(file: TableFile, columns, values, kept, one_hot: bool) -> dict[str, list[str]]:
-    """Return the categories of text columns; raise an error for unencoded text and for numbers with commas."""
-    texts = [name for name in columns if is_text(values[name])]
-    with_commas = [name for name in texts if has_commas(values[name])]
-    if with_commas:
-        raise _commas_found(file, with_commas, values)
-    if texts and not one_hot:
-        raise _text_found(file, texts, values)
-    found = {}
-    for name in texts:
-        categories = sorted({value for value in values[name][kept] if value is not None})
-        if len(categories) > MAX_CATEGORIES:
-            raise invalid(
-                file.path,
-                f"column {name!r} has {len(categories)} different texts, more than {MAX_CATEGORIES}: drop it "
-                f"with --drop {quote(name)}, or group them first.",
-            )
-        found[name] = categories
+    if options.label is None:
+        return schema.label if schema.label in names else None
+    problems = []
+    found = find(names, options.label, "--label", problems)
+    if problems:
+        raise all_invalid(path, problems)
     return found
 
 
-def _text_found(file: TableFile, texts: list[str], values, fixed: bool = False) -> DataFileError:
-    """Return an error for the first text column: a few wrong cells among numbers, or a column of text."""
-    name = texts[0]
-    given = [(row, text) for row, text in enumerate(values[name]) if text is not None]
-    odd = [(row, text) for row, text in given if as_number(text) is None]
-    if not given:
-        return invalid(file.path, f"column {name!r} is empty: drop it with --drop {quote(name)}.")
-    row, text = (odd or given)[0]
-    where = f"column {name!r} contains the text {shown(text)} ({file.place(row)})"
-    if odd and (len(odd) <= 0.5 * len(given) or fixed):
-        remedy = "correct it, or empty the cell and use --missing"
-        rest = f"while {len(given) - len(odd)} of {len(given)} values are numbers: {remedy}"
-        return invalid(file.path, f"{where}, {rest}{_or_drop(name, fixed)}.")
-    others = f"; {', '.join(map(repr, texts[1:6]))} also contain text" if len(texts) > 1 else ""
-    drops = " ".join(f"--drop {quote(column)}" for column in texts[:6])
-    return invalid(file.path, f"{where}{others}: drop text columns ({drops}), or encode them with --one-hot.")
+# --- columns ------------------------------------------------------------------------------------------------------
 
 
-def _commas_found(file: TableFile, names: list[str], values, fixed: bool = False) -> DataFileError:
-    """Return an error for columns of numbers with decimal commas, or with commas as thousands separators."""
-    name = names[0]
-    row = next(row for row, text in enumerate(values[name]) if text is not None and is_number_with_commas(text))
-    others = f" (similarly in {', '.join(map(repr, names[1:6]))})" if len(names) > 1 else ""
-    return invalid(
-        file.path,
-        f"column {name!r} contains {shown(values[name][row])} ({file.place(row)}){others}: use decimal points and no "
-        f"thousands separators, as in 1234.5{_or_drop(name, fixed)}.",
+def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str, Kind]) -> None:
+    """Raise an error that names all problems: those known already, and those with the columns."""
+    problems += [kind.problem for kind in kinds.values() if kind.problem]
+    problems += [problem for pair in chosen.mentioned if (problem := _misplaced(*pair, kinds)) is not None]
+    if not problems and all(kind.left_out for kind in kinds.values()):
+        reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
+        problems.append((f"no column is left to learn from; left out: {reasons}. Keep some with --numeric or "
+                         "--categorical.", []))  # fmt: skip
+    if problems:
+        raise all_invalid(path, problems)
+
+
+def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
+    """Return what is wrong if a feature has the name of the label in the file: it would betray the label."""
+    name = file.renamed.get(chosen.label, chosen.label)
+    copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
+    if not copies:
+        return []
+    fixes = [Fix(("--drop", copy)) for copy in copies]
+    return [(f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others.", fixes)]
+
+
+def _misplaced(option: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
+    """Return what is wrong with an option that names a column without a weight, or a sign for categories."""
+    kind = kinds.get(name)
+    if kind is None or kind.problem:
+        return None
+    if kind.left_out:
+        keep = Fix(("--numeric", name))
+        return f"{option} {name}: the column is left out ({kind.left_out}); keep it with --numeric.", [keep]
+    if kind.style == CATEGORY and option in ("--increasing", "--decreasing"):
+        return f"{option} {name}: the column has categories, which have no order.", [Fix(option=option, old=name)]
+    return None
+
+
+def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows: int) -> Schema:
+    used = {name: kind for name, kind in kinds.items() if not kind.left_out}
+    frequent = FREQUENT_GAPS * n_rows
+    levels = sum(kind.levels for kind in used.values())
+    return Schema(
+        kind="table",
+        n_features=len(used),
+        label=chosen.label,
+        columns=list(used),
+        styles={name: kind.style for name, kind in used.items() if kind.style != PLAIN},
+        gaps=[name for name, kind in used.items() if kind.style != CATEGORY and kind.missing >= max(frequent, 1)],
+        many_levels=levels > MANY_LEVELS,
+        rare=rare_below(n_rows),
+        left_out={name: kind.left_out for name, kind in kinds.items() if kind.left_out},
+        id=[*chosen.ids, *(name for name, kind in kinds.items() if kind.is_id)],
+        missing=options.missing or "fill",
+        missing_values=list(options.missing_values),
     )
 
 
-def _or_drop(name: str, fixed: bool) -> str:
-    return "" if fixed else f"; or drop the column with --drop {quote(name)}"
-
-
-def _matrix(file: TableFile, schema: Schema, values, kept, missing: str, *, fixed: bool) -> np.ndarray:
-    """Return the features as one array; `fixed`: a model needs all of them, so no column can be dropped."""
-    X = np.empty((len(kept), schema.n_features))
-    place = 0
+def _converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
+    """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
+    pyarrow = pyarrow_or_error()
+    given = dict(zip(table.column_names, table.columns, strict=True))
+    columns = {}
     for name in schema.columns:
-        if missing == "error":
-            _check_missing(file, name, values[name], kept, fixed)
-        if name in schema.categories:
-            categories = schema.categories[name]
-            X[:, place : place + len(categories)] = _indicators(values[name][kept], categories)
-            place += len(categories)
+        column, style = given[name], schema.style(name)
+        if style == CATEGORY:
+            columns[name] = _as_texts(pyarrow, column, empty)
         else:
-            X[:, place] = _checked_numbers(file, name, values[name], kept, missing, fixed)
-            place += 1
-    return X
+            columns[name] = pyarrow.array(_as_numbers(file, name, column, style, empty), from_pandas=True)
+    return pyarrow.table(columns)
 
 
-def _indicators(texts: Column, categories: list[str]) -> np.ndarray:
-    codes = {category: code for code, category in enumerate(categories)}
-    chosen = np.array([codes.get(text, -1) for text in texts])
-    return chosen[:, None] == np.arange(len(categories))
+def _as_texts(pyarrow: Any, column: Any, empty: frozenset[str]) -> Any:
+    levels = levels_of(column, empty)
+    codes = pyarrow.array(levels.codes, mask=levels.codes < 0)
+    return pyarrow.array(levels.values, pyarrow.string()).take(codes)
 
 
-def _check_missing(file: TableFile, name: str, column: Column, kept, fixed: bool) -> None:
-    lacking = is_missing(column[kept])
-    if not lacking.any():
-        return
-    row = int(kept[np.argmax(lacking)])
-    share = f"{np.count_nonzero(lacking)} of {len(lacking)} values are missing"
-    fill = "retrain the model with --missing median" if fixed else "fill them with --missing median"
-    drop = "" if fixed else f", or drop the column with --drop {quote(name)}"
-    raise invalid(
-        file.path,
-        f"column {name!r} has no value at {file.place(row)} ({share}): drop such rows with --missing drop, "
-        f"or {fill}{drop}.",
-    )
-
-
-def _checked_numbers(file: TableFile, name: str, column: Column, kept, missing: str, fixed: bool) -> np.ndarray:
-    if is_text(column):
-        found = _commas_found if has_commas(column) else _text_found
-        raise found(file, [name], {name: column}, fixed)
-    numbers = column[kept]
-    if np.isinf(numbers).any():
-        row = int(kept[np.argmax(np.isinf(numbers))])
+def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
+    try:
+        values = numbers_of(column, style, empty)
+    except NotANumber as wrong:
+        raise invalid(
+            file.path,
+            f"column {name!r} contains the text {shown(wrong.text)} ({file.place(wrong.row)}), but the model needs "
+            f"{_expected(style)}: correct it, or let it count as empty with --missing-values.",
+            [Fix(("--missing-values", wrong.text))],
+        ) from None
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
         raise invalid(file.path, f"column {name!r} is infinite at {file.place(row)}: correct it, or empty the cell.")
-    if missing == "median" and not fixed and np.isnan(numbers).all():
-        raise invalid(file.path, f"column {name!r} is empty: drop it with --drop {quote(name)}.")
-    return numbers
+    return values
+
+
+def _expected(style: str) -> str:
+    return {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+
+
+def _truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
+    """Return a yes/no column as booleans; an empty cell is a no."""
+    column = table.column(name)
+    problem = f"column {name!r} (--verified) must say yes or no, true or false, or 1 or 0"
+    try:
+        values = numbers_of(column, TRUTH, options.empty)
+    except NotANumber as wrong:
+        raise invalid(file.path, f"{problem}; {file.place(wrong.row)} contains {shown(wrong.text)}.") from None
+    if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+        raise invalid(file.path, f"{problem}; it contains other numbers.")
+    return values == 1.0

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import compression_of, invalid, opened
@@ -17,8 +16,11 @@ LONELY = 10
 
 def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
     """Read an svmlight file whose number of features is unknown."""
-    if options.label or options.features or options.drop or options.one_hot:
-        raise invalid(path, "--label, --features, --drop and --one-hot do not apply to svmlight files: omit them.")
+    if options.label or options.features or options.drop or options.id or options.categorical or options.numeric:
+        raise invalid(
+            path,
+            "--label, --features, --drop, --id, --categorical and --numeric do not apply to svmlight files: omit them.",
+        )
     X, y = _parse(path)
     base, notes = _index_base(path, X, options.index_base)
     n_features = _count(path, X, base, options.max_features)
@@ -68,6 +70,8 @@ def _parse(path: Path):
 
 def _shaped(X, base: int, n_features: int):
     """Return the first `n_features` features, counted from 0, with 32-bit indices if possible."""
+    from scipy import sparse  # it takes long to import
+
     fits = max(X.nnz, n_features) <= np.iinfo(np.int32).max
     kind = np.int32 if fits else np.int64
     width = max(X.shape[1] - base, n_features, 0)

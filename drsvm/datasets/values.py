@@ -1,109 +1,259 @@
-"""Conversion of text columns to numbers or booleans, and of labels to integers or text."""
+"""Cells as numbers, categories and labels.
+
+The text of a number depends on the country and the program that wrote it. A column has one *style*, which is found once
+and then used for all files: the names of the styles are part of model files.
+"""
 
 import re
-from typing import Any
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 MISSING = frozenset(
-    ["", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "-NaN", "NULL", "null", "None", "<NA>", "NaT"]
+    [
+        *("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN"),
+        *("NULL", "null", "Null", "None", "none", "<NA>", "NaT"),
+    ]
 )
 """Texts that denote a missing value."""
 
-LEADING_ZERO = re.compile(r"[+-]?0\d")
+EMPTY = "(empty)"
+"""The category of empty cells."""
 
-DECIMAL_COMMA = re.compile(r"[+-]?(\d*|\d{1,3}([.' ]\d{3})+),\d+([eE][+-]?\d+)?")
-THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+PLAIN, COERCED, DECIMAL_COMMA, THOUSANDS = "number", "number or empty", "decimal comma", "thousands separators"
+TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
+"""Styles; a date in another form has the style ``date %d.%m.%Y``."""
 
-TRUTH = {"true": 1.0, "false": 0.0}
+EXACT = 2.0**53
+"""Integers below this are exact as floats."""
 
-Column = np.ndarray
-"""Floats with NaN for missing values, or objects: texts, with None for missing values."""
+_SIGNS = "$€£¥% \u00a0"
+_GAP = "[.' \u00a0\u202f]"
+_LEADING_ZERO = re.compile(r"[+-]?0\d")
+_DECIMAL_COMMA = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?(\d*|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
+_TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+
+TRUTH_WORDS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"))
+_TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
+
+_DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
+DATE_FORMATS = tuple(day + time for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 
 
-def is_text(column: Column) -> bool:
-    """Return whether a column contains text."""
-    return column.dtype == object
+class NotANumber(ValueError):
+    """A cell does not have the style of its column."""
+
+    def __init__(self, row: int, text: str):
+        super().__init__(f"row {row + 1} contains {shown(text)}")
+        self.row, self.text = row, text
 
 
-def is_missing(column: Column) -> np.ndarray:
-    """Return a mask of the missing values."""
-    return np.array([value is None for value in column], dtype=bool) if is_text(column) else np.isnan(column)
+# --- the text of one cell -----------------------------------------------------------------------------------------
 
 
 def as_number(text: str) -> float | None:
-    """Return the number that a text represents, or None."""
-    try:
-        return _number(text)
-    except ValueError:
-        return None
-
-
-def is_number_with_commas(text: str) -> bool:
-    """Return whether a text is a number with commas, such as 3,14 or 1.234,5 or 1,234,567."""
-    return DECIMAL_COMMA.fullmatch(text) is not None or THOUSANDS.fullmatch(text) is not None
-
-
-def has_commas(column: Column) -> bool:
-    """Return whether most non-numeric texts of a column are numbers with commas."""
-    odd = [text for text in set(column) if text is not None and as_number(text) is None]
-    return 2 * sum(map(is_number_with_commas, odd)) > len(odd)
-
-
-def _number(text: str) -> float:
+    """Return the number that a text represents, with a decimal point, or None."""
     if "_" in text:  # Python reads 1_0 as 10, which data files do not mean
-        raise ValueError(f"not a number: {text!r}")
-    return float(text)
-
-
-def column_of_texts(texts: list[str | None], keep_text: bool = False) -> Column:
-    """Return a column of the numbers or booleans that the texts represent, or else of the texts."""
-    given = [None if text is None or text.strip() in MISSING else text.strip() for text in texts]
-    if not keep_text:
-        for convert in (_numbers, _truth_values):
-            column = convert(given)
-            if column is not None:
-                return column
-    column = np.empty(len(given), dtype=object)
-    column[:] = given
-    return column
-
-
-def _numbers(texts: list[str | None]) -> Column | None:
+        return None
     try:
-        return np.array([np.nan if text is None else _number(text) for text in texts], dtype=np.float64)
+        return float(text)
     except ValueError:
         return None
 
 
-def _truth_values(texts: list[str | None]) -> Column | None:
+def _plain(text: str) -> float | None:
+    number = as_number(text)
+    return as_number(text.strip(_SIGNS)) if number is None else number
+
+
+def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
+    text = text.strip(_SIGNS)
+    if not pattern.fullmatch(text):
+        return None
+    return as_number(re.sub(ignored, "", text).replace(",", "."))
+
+
+def _truth(text: str) -> float | None:
+    return _TRUTH.get(text.lower())
+
+
+def _days(moment: date) -> float:
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    known = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+    return known.timestamp() / 86400.0
+
+
+def _iso_days(text: str) -> float | None:
+    if not _ISO.fullmatch(text):
+        return None
     try:
-        return np.array([np.nan if text is None else TRUTH[text.lower()] for text in texts], dtype=np.float64)
-    except KeyError:
+        return _days(datetime.fromisoformat(text))
+    except ValueError:
         return None
 
 
-def labels_of(column: Column) -> np.ndarray:
+def _hours(text: str) -> float | None:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    return int(found[1]) + int(found[2]) / 60.0 + int(found[4] or 0) / 3600.0
+
+
+def _days_in(form: str, text: str) -> float | None:
+    try:
+        return _days(datetime.strptime(text, form))
+    except ValueError:
+        return None
+
+
+def parser_of(style: str) -> Callable[[str], float | None]:
+    """Return the function that turns the text of a cell into a number, or None if it has another style."""
+    known = {
+        PLAIN: _plain,
+        COERCED: _plain,
+        DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
+        THOUSANDS: partial(_with_commas, _THOUSANDS, ","),
+        TRUTH: _truth,
+        ISO_DATE: _iso_days,
+        TIME: _hours,
+    }
+    return known[style] if style in known else partial(_days_in, style.removeprefix("date "))
+
+
+def level_of(value: Any, missing: frozenset[str] = MISSING) -> str | None:
+    """Return the category of a cell as text, or None if it is empty: 1, 1.0 and "1" are the same category."""
+    text = "" if is_empty(value) else str(value).strip()
+    if text in missing:
+        return None
+    number = as_number(text)
+    if number is None or not abs(number) < EXACT:
+        return text.lower() if text.lower() in TRUTH_WORDS[0] else text
+    text = str(int(number)) if number.is_integer() else repr(number)
+    return None if text in missing else text
+
+
+def is_empty(value: Any) -> bool:
+    """Return whether a cell of a data frame is None, NaN, NaT or pandas.NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # comparisons with pandas.NA are neither true nor false
+        return True
+
+
+# --- columns ------------------------------------------------------------------------------------------------------
+
+
+class Coded(NamedTuple):
+    """A column as its distinct values and, for every row, the position of its value among them (-1: empty)."""
+
+    values: list[Any]
+    codes: np.ndarray
+
+    def mapped(self, images: Iterable[Any], otherwise: Any, dtype: Any) -> np.ndarray:
+        """Return a column in which every value is replaced by its image."""
+        table = np.empty(len(self.values) + 1, dtype=dtype)
+        for place, image in enumerate(images):
+            table[place] = image
+        table[-1] = otherwise
+        return table[self.codes]
+
+
+def coded(column: Any) -> Coded:
+    """Return the distinct values of a column: of pyarrow, or anything that numpy can read."""
+    if hasattr(column, "dictionary_encode"):
+        encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False)  # floats with NaN if some are empty
+        codes = np.nan_to_num(codes, nan=-1.0) if encoded.null_count else codes
+        return Coded(encoded.dictionary.to_pylist(), codes.astype(np.intp))
+    places: dict[Any, int] = {}
+    cells = np.asarray(column, dtype=object)
+    known = [-1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells]
+    return Coded(list(places), np.array(known, dtype=np.intp))
+
+
+def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np.ndarray:
+    """Return a column as floats, with NaN for empty cells; raise `NotANumber` for a cell of another style."""
+    array = _typed(column)
+    if array is not None:
+        numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
+        return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
+    values, codes = cells = coded(column)
+    parse = parser_of(style)
+    numbers = [_number(value, parse, missing) for value in values]
+    wrong = [place for place, number in enumerate(numbers) if number is None]
+    if wrong and style != COERCED:
+        row = int(np.argmax(np.isin(codes, wrong)))
+        raise NotANumber(row, str(values[codes[row]]))
+    return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
+
+
+def _typed(column: Any) -> np.ndarray | None:
+    """Return a column of numbers, truth values or dates as floats; None for text and mixtures."""
+    kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
+    if kind in ("bool", "date32[day]", "date64[ms]") or kind.startswith("decimal"):
+        column = column.cast("timestamp[ms]" if kind.startswith("date") else "float64" if kind != "bool" else "int8")
+    elif kind in ("string", "large_string") or kind.startswith("dictionary"):
+        return None
+    array = np.asarray(column)
+    if array.dtype.kind == "M":
+        days = array.astype("datetime64[us]").astype(np.int64) / 86400e6
+        return np.where(np.isnat(array), np.nan, days)
+    return array.astype(np.float64) if array.dtype.kind in "biuf" else None
+
+
+def _number(value: Any, parse: Callable[[str], float | None], missing: frozenset[str]) -> float | None:
+    """Return the number of a cell, NaN if it is empty, None if it is something else."""
+    if is_empty(value):
+        return np.nan
+    if isinstance(value, date):
+        return _days(value)
+    text = str(value).strip()
+    return np.nan if text in missing or level_of(text, missing) is None else parse(text)
+
+
+def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
+    """Return the categories of a column as text; empty cells have the code -1."""
+    values, codes = coded(column)
+    levels: dict[str, int] = {}
+    places = [
+        -1 if level is None else levels.setdefault(level, len(levels))
+        for level in (level_of(value, missing) for value in values)
+    ]
+    return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
+
+
+# --- labels -------------------------------------------------------------------------------------------------------
+
+
+def labels_of(texts: Coded) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
     """
-    if is_text(column):
-        numbers = _numbers(column.tolist())
-        if numbers is None or _loses_information(set(column.tolist()), numbers):
-            return column.astype(str)
-        column = numbers
-    return whole_numbers(column)
+    used = np.unique(texts.codes)
+    words = [str(texts.values[code]) for code in used]
+    numbers = [as_number(word) for word in words]
+    kept: np.ndarray = np.array(words)
+    if None not in numbers and not _loses_information(words, np.array(numbers, dtype=np.float64)):
+        kept = whole_numbers(np.array(numbers, dtype=np.float64))
+    return kept[np.searchsorted(used, texts.codes)]
 
 
-def _loses_information(texts: set[str], numbers: np.ndarray) -> bool:
-    too_large = bool((np.abs(numbers) >= 2**53).any())
-    return too_large or len(np.unique(numbers)) < len(texts) or any(map(LEADING_ZERO.match, texts))
+def _loses_information(texts: list[str], numbers: np.ndarray) -> bool:
+    too_large = bool((np.abs(numbers) >= EXACT).any())
+    return too_large or len(np.unique(numbers)) < len(texts) or any(map(_LEADING_ZERO.match, texts))
 
 
 def whole_numbers(values: np.ndarray) -> np.ndarray:
     """Return numbers as integers if all of them are whole."""
-    whole = (np.abs(values) < 2**53) & (values == np.trunc(values))
+    whole = (np.abs(values) < EXACT) & (values == np.trunc(values))
     return values.astype(np.int64) if whole.all() else values
 
 

@@ -58,6 +58,10 @@ class Fold(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
+    def rows(self, X) -> tuple[Any, Any]:
+        """Return the training rows and the test rows."""
+        return X[self.train], X[self.test]
+
 
 class PathScores(NamedTuple):
     """The outcome of one path, one entry per radius: scores, seconds and proven gaps; and the score of a constant."""
@@ -102,7 +106,7 @@ def score_path(
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
-    rows = X[fold.train]
+    rows, test_rows = fold.rows(X)
     ball = prices.with_intercept_cost(setting.ball_of(fold.train), rows, weights)
     problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
     paths = list(_paths(problems, setting.radii, limits, time))
@@ -112,7 +116,7 @@ def score_path(
     coefs, intercepts = np.concatenate([coefs, nothing[0]]), np.concatenate([intercepts, nothing[1]])
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, coefs, intercepts, X[fold.test], y[fold.test], weights)
+    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
     gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
     idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)

@@ -1,4 +1,4 @@
-"""Checks of skops archives from untrusted sources, before any object in them is built.
+"""Checks of archives from untrusted sources, before any object in them is built.
 
 A few kilobytes of zip can unpack to gigabytes, and the directory of an archive may give wrong sizes. Therefore the
 directory is checked first, which takes no time, and then every member is read only up to the size given there. After
@@ -12,22 +12,16 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from drsvm.persistence.names import PUBLIC_HOMES, make_public
-
-ALLOWED_TYPES = frozenset(
-    {
-        *(f"builtins.{name}" for name in ("dict", "list", "tuple", "str", "int", "float", "bool", "NoneType")),
-        *(f"numpy.{name}" for name in ("ndarray", "dtype", "float64", "float32", "int64", "int32", "bool", "str_")),
-        *(f"{home}.{name}" for name, home in PUBLIC_HOMES.items()),
-    }
-)
-"""The types that may occur in a model file."""
+from drsvm.persistence.names import ALLOWED_NAMES, FUNCTION_HOMES, PUBLIC_HOMES, make_public
 
 ALLOWED_NODES = frozenset(
     f"{name}Node"
-    for name in ("Dict", "List", "Tuple", "Json", "Type", "Object", "NdArray", "DType", "SparseMatrix", "Cached")
+    for name in (
+        *("Dict", "Pairs", "List", "Tuple", "Slice", "Json", "Scalar", "Type", "Function", "Object"),
+        *("NdArray", "ObjectArray", "DType", "SparseMatrix"),
+    )
 )
-"""The node types from which skops may build them: none of these calls a function named in the file."""
+"""The kinds of nodes (see `nodes`)."""
 
 RATIO = 50
 """An archive may unpack to this many times its own size.
@@ -127,24 +121,8 @@ def with_public_names(archive: bytes, home_of: Callable[[str], str | None], comp
 def foreign_types(archive: bytes) -> list[str]:
     """Return the names of all types and node types that are not allowed."""
     with ZipFile(io.BytesIO(archive)) as opened:
-        text = opened.read("schema.json")
-    schema = json.loads(text)
-    if _visits(schema, {}) > len(text):
-        raise ArchiveError("its parts refer to each other far more often than in any drsvm model.")
+        schema = json.loads(opened.read("schema.json"))
     return sorted(set().union(*map(_foreign_in, _nodes(schema))))
-
-
-def _visits(entry: Any, known: dict[Any, int]) -> int:
-    """Return how many nodes skops visits in part of a schema: it follows every reference to the same object again."""
-    if isinstance(entry, list):
-        return sum(_visits(part, known) for part in entry)
-    if not isinstance(entry, dict):
-        return 0
-    number = entry.get("__id__")
-    if number is None or number not in known:
-        visits = 1 + sum(_visits(part, known) for part in entry.values())
-        known[number] = visits
-    return known[number]
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -154,7 +132,7 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
         entry = waiting.pop()
         if isinstance(entry, dict):
             file = entry.get("file")
-            if isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
+            if "__loader__" in entry and isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
                 raise ArchiveError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
             yield entry
             waiting.extend(entry.values())
@@ -165,6 +143,18 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
 def _foreign_in(node: dict[str, Any]) -> set[str]:
     if not {"__class__", "__module__", "__loader__"} & set(node):
         return set()
-    name = f"{node.get('__module__')}.{node.get('__class__')}"
-    known = name in ALLOWED_TYPES and node.get("__loader__") in ALLOWED_NODES
-    return set() if known else {name if name not in ALLOWED_TYPES else f"{name} ({node.get('__loader__')})"}
+    title, loader = node.get("__class__"), node.get("__loader__")
+    name = f"{node.get('__module__')}.{title}"
+    if name not in ALLOWED_NAMES:
+        return {name}
+    return set() if loader in _loaders_of(title, node["__module__"]) else {f"{name} ({loader})"}
+
+
+def _loaders_of(title: Any, home: Any) -> frozenset[str]:
+    """Return how something in the list may be built: a function is no object, and an estimator is no type."""
+    special = {"FunctionNode", "ObjectNode", "SparseMatrixNode"}
+    if title in FUNCTION_HOMES:
+        return frozenset({"FunctionNode"})
+    if title in PUBLIC_HOMES:
+        return frozenset({"SparseMatrixNode" if home == "scipy.sparse" else "ObjectNode"})
+    return ALLOWED_NODES - special

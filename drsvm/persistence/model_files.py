@@ -1,47 +1,44 @@
 """Model files: written atomically, checked before use, and loaded without running code.
 
-    drsvm-model 2 sha256:…      ← one line: the format, and the checksum of everything after it
-    skops archive               ← {"model": Pipeline or classifier, "metadata": plain values}
+    drsvm-model 3 sha256:…      ← one line: the format, and the checksum of everything after it
+    zip archive                 ← {"model": Pipeline or classifier, "metadata": plain values}
 
-skops stores objects as plain data. Its own list of trusted types is long; here only the few types that a model of this
-library needs may occur, under their public names (`names.py`), and everything else is rejected before any object is
-built. Before that, archives that would take far more memory or time than their size suggests are rejected.
+The archive contains objects as plain data (`nodes.py`). Only the types in a list may occur, under their public names
+(`names.py`), and everything else is rejected before any object is built. Before that, archives that would take far more
+memory or time than their size suggests are rejected.
 
 Format 1, written by version 0.1.0, names the modules that defined the classes then; loading replaces these names.
+Format 2 has public names. Both were written by skops.
 """
 
-import copy
 import hashlib
+import io
+import json
 import math
 import os
 import tempfile
 import zlib
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from drsvm import __version__
 from drsvm.model.result import Result
-from drsvm.persistence.archives import (
-    ALLOWED_TYPES,
-    ArchiveError,
-    check_archive,
-    foreign_types,
-    unpacked,
-    with_public_names,
-)
-from drsvm.persistence.names import HOMES_IN_FORMAT_1, defining_home
+from drsvm.persistence.archives import ArchiveError, check_archive, foreign_types, unpacked, with_public_names
+from drsvm.persistence.names import HOMES_IN_FORMAT_1
+from drsvm.persistence.nodes import Builder, Writer
 
-MAGIC, FORMAT = b"drsvm-model ", 2
+MAGIC, FORMAT = b"drsvm-model ", 3
 
 NO_ARCHIVE = (
     *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
     *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
 )
-"""Exceptions that zipfile, json and skops raise for malformed files."""
-
+"""Exceptions that zipfile, json, numpy and the building of objects raise for malformed files."""
 
 BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
 """What earlier versions did, for parameters whose default does something else: the intercept was free."""
@@ -75,8 +72,9 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
     Parameters
     ----------
-    model : WassersteinSVC or WassersteinSVCCV, or Pipeline of scalers that ends in one
-        The classifier.
+    model : WassersteinSVC, WassersteinSVCCV, Pipeline that ends in one, or CalibratedClassifierCV around one
+        The classifier, with any of scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
+        scalers, selectors, vectorizers, PCA, ...).
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
@@ -87,50 +85,64 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     ModelFileError
         If the model contains something that `load_model` would reject.
     """
-    content = {"model": _without_blocks(model), "metadata": {**(metadata or {}), "drsvm": __version__}}
+    if not all(hasattr(one, "coef_") for one in _classifiers(model)):
+        raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
+    if not all(map(_is_ours, _classifiers(model))):
+        raise ModelFileError(f"{Path(path)}: the model does not end in a WassersteinSVC or WassersteinSVCCV.")
+    content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
     try:
         archive = _archive_of(content)
     except ArchiveError as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
-    foreign = foreign_types(archive)
-    if foreign:
-        raise ModelFileError(
-            f"{Path(path)}: the model contains {', '.join(foreign)}, which is not allowed in a model file: save a "
-            "WassersteinSVC or WassersteinSVCCV with a solver given by name, alone or in a Pipeline after "
-            "StandardScaler, MaxAbsScaler or SimpleImputer."
-        )
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
 
 
 def _archive_of(content: dict[str, Any]) -> bytes:
     """Return an archive that `load_model` accepts: compressed, unless it would then unpack to more than is allowed."""
-    plain = _skops().dumps(content, compression=ZIP_STORED)
-    archive = with_public_names(plain, defining_home, ZIP_DEFLATED)
+    archive = _written(content, ZIP_DEFLATED)
     try:
         check_archive(archive)
     except ArchiveError:
-        archive = with_public_names(plain, defining_home, ZIP_STORED)
+        archive = _written(content, ZIP_STORED)
         check_archive(archive)
     return archive
 
 
-def _without_blocks(model):
-    """Return a shallow copy of a fitted model without the state of partial_fit."""
-    kept = copy.copy(model)
-    if hasattr(model, "steps"):
-        name, last = model.steps[-1]
-        kept.steps = [*model.steps[:-1], (name, _without_blocks(last))]
-        return kept
-    if not hasattr(model, "coef_"):
-        raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
-    kept.__dict__.pop("_block_fits", None)
-    results = getattr(model, "result_", None)
-    if results is not None:
-        # Additional information from a solver may be of any type and is not part of the certificate.
-        bare = [replace(each, info={}) for each in (results if isinstance(results, list) else [results])]
-        kept.result_ = bare if isinstance(results, list) else bare[0]
-    return kept
+def _written(content: dict[str, Any], compression: int) -> bytes:
+    packed = io.BytesIO()
+    with ZipFile(packed, "w", compression) as archive:
+        writer = Writer(archive, _state_of)
+        archive.writestr("schema.json", json.dumps(writer.node(content)))
+    if writer.foreign:
+        raise ArchiveError(
+            f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file. Use solvers given "
+            "by name, and scikit-learn's transformers without functions of your own."
+        )
+    return packed.getvalue()
+
+
+def _state_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object to save: without the state of partial_fit and what solvers add to results."""
+    state = dict(thing.__getstate__())
+    state.pop("_block_fits", None)
+    # Additional information from a solver may be of any type and is not part of the certificate.
+    return state | ({"info": {}} if isinstance(thing, Result) else {})
+
+
+def _classifiers(model: Any) -> list[Any]:
+    """Return the linear classifiers at the end of a model: several in a CalibratedClassifierCV."""
+    if hasattr(model, "calibrated_classifiers_"):
+        return [last for one in model.calibrated_classifiers_ for last in _classifiers(one.estimator)]
+    if type(model).__name__ == "FrozenEstimator":
+        return _classifiers(model.estimator)
+    return _classifiers(model.steps[-1][1]) if hasattr(model, "steps") else [model]
+
+
+def _is_ours(classifier: Any) -> bool:
+    from drsvm import WassersteinSVC, WassersteinSVCCV
+
+    return isinstance(classifier, WassersteinSVC | WassersteinSVCCV)
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -204,30 +216,56 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 
 def load_saved(path: str | Path) -> SavedModel:
     """Load a classifier together with its metadata."""
-    path = Path(path)
-    version, packed = _checked_archive(path)
-    try:
-        archive = unpacked(packed)
-        if version == 1:
-            archive = with_public_names(archive, HOMES_IN_FORMAT_1.get)
-        foreign = foreign_types(archive)
+    return OpenModel(path).load()
+
+
+class OpenModel:
+    """A model file after all checks that need no object to be built.
+
+    The metadata are there at once; the classes of a model take seconds to import.
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        version, packed = _checked_archive(self.path)
+        with self._errors():
+            self.archive = unpacked(packed)
+            if version == 1:
+                self.archive = with_public_names(self.archive, HOMES_IN_FORMAT_1.get)
+            foreign = foreign_types(self.archive)
         if foreign:
             raise ModelFileError(
                 f"{path}: contains {', '.join(foreign)}, which no drsvm model needs: it is rejected, because loading "
                 "such types may run code. Do not trust its source."
             )
-        content = _skops().loads(archive, trusted=sorted(ALLOWED_TYPES))
-        return _checked_content(path, content)
-    except ModelFileError:
-        raise
-    except ArchiveError as error:
-        raise ModelFileError(f"{path}: is rejected: {error}") from None
-    except MemoryError:
-        raise ModelFileError(f"{path}: not enough memory to load it, or a size in it is wrong.") from None
-    except NO_ARCHIVE as error:
-        raise ModelFileError(
-            f"{path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
-        ) from None
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata alone; the model is not checked further."""
+        found = self._built(lambda schema: schema["content"]["metadata"])
+        if not isinstance(found, dict):
+            raise ModelFileError(f"{self.path}: its content is not that of a drsvm model.")
+        return found
+
+    def load(self) -> SavedModel:
+        """Return the classifier with its metadata."""
+        return _checked_content(self.path, self._built(lambda schema: schema))
+
+    def _built(self, part: Callable[[Any], Any]) -> Any:
+        with self._errors(), ZipFile(io.BytesIO(self.archive)) as opened:
+            return Builder(opened, _finish).build(part(json.loads(opened.read("schema.json"))))
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ArchiveError as error:
+            raise ModelFileError(f"{self.path}: is rejected: {error}") from None
+        except MemoryError:
+            raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
+        except NO_ARCHIVE as error:
+            raise ModelFileError(
+                f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
+            ) from None
 
 
 def is_model_file(path: Path) -> bool:
@@ -259,38 +297,29 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
 
 
 def _checked_content(path: Path, content) -> SavedModel:
-    from drsvm import WassersteinSVC, WassersteinSVCCV
-
     parts = content if isinstance(content, dict) else {}
     model: Any = parts.get("model")
     metadata: Any = parts.get("metadata")
     try:
-        last = model[-1] if hasattr(model, "steps") else model
-    except (TypeError, ValueError, IndexError):  # malformed steps
-        last = None
-    known = isinstance(last, WassersteinSVC | WassersteinSVCCV)
-    if not known or not isinstance(metadata, dict) or not hasattr(last, "coef_"):
+        last = _classifiers(model)
+    except (AttributeError, TypeError, ValueError, IndexError):  # malformed steps
+        last = []
+    known = bool(last) and all(_is_ours(one) and hasattr(one, "coef_") for one in last)
+    if not known or not isinstance(metadata, dict):
         raise ModelFileError(f"{path}: its content is not that of a drsvm model.")
-    results = getattr(last, "result_", None)
-    if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
-        raise ModelFileError(f"{path}: the result in it is incomplete.")
-    _add_missing_parameters(last)
+    for classifier in last:
+        results = getattr(classifier, "result_", None)
+        if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
+            raise ModelFileError(f"{path}: the result in it is incomplete.")
     return SavedModel(model, metadata)
 
 
-def _add_missing_parameters(classifier) -> None:
+def _finish(thing: Any) -> None:
     """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
-    for name, parameter in signature(type(classifier)).parameters.items():
-        vars(classifier).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+    if _is_ours(thing):
+        for name, parameter in signature(type(thing)).parameters.items():
+            vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
 
 
 def _is_complete(result) -> bool:
     return isinstance(result, Result) and {entry.name for entry in fields(Result)} == set(vars(result))
-
-
-def _skops() -> Any:
-    try:
-        import skops.io  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ImportError("saving and loading models needs skops: pip install 'drsvm[cli]'.") from None
-    return skops.io

@@ -8,7 +8,7 @@ from cli_tables import rows, write_csv
 @pytest.fixture(autouse=True)
 def extras():
     """Skip the tests if an extra of the command line is missing."""
-    for extra in ("typer", "rich", "skops"):
+    for extra in ("typer", "rich", "pyarrow"):
         pytest.importorskip(extra)
 
 

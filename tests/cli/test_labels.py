@@ -74,7 +74,7 @@ def test_rows_are_numbered_as_in_the_file_if_some_are_dropped(drsvm_command, mis
     assert set(answer["worst"]["row"]) == set((WRONG + 6).tolist())
     table = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert table[0]["row"] == "6" and table[0]["id"] == "p000" and len(table) == 120
-    filled = answer_of(drsvm_command, mislabelled, "--drop", "id,remark", "--missing", "median")
+    filled = answer_of(drsvm_command, mislabelled, "--drop", "id,remark", "--missing", "fill")
     assert filled["rows"] == 125
 
 

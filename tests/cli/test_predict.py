@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,25 +78,28 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     table = tmp_path / "export.csv"
     table.write_text("customer id;a;b;town;churned\n" + "\n".join(lines) + "\n")
     model = tmp_path / "m.drsvm"
-    code, _, err = drsvm_command(
-        "fit",
-        table,
-        "--label",
-        "churned",
-        "--drop",
-        "customer id",
-        "--one-hot",
-        "--missing",
-        "median",
-        "--model",
-        model,
-    )
-    assert code == 0, err
+    code, _, err = drsvm_command("fit", table, "--label", "churned", "--model", model)
+    assert code == 0 and "left out: customer id (an id)" in err and "filled: b (9 of 60)" in err
     new = tmp_path / "new.csv"
     new.write_text("a;b;town\n1;;Rome\n2;3;Bonn\n")
     code, out, err = drsvm_command("predict", model, new, "--json")
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["rows"] == 2 and "'Bonn'" in answer["notes"][0]
+    assert answer["rows"] == 2 and answer["notes"] == ["filled: b (1 of 2); numbers by their median."]
     code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
     assert json.loads(out)["predictions"]["row"] == [2]
+    new.write_text("A;town\n1;Rome\n")
+    code, _, err = drsvm_command("predict", model, new)
+    assert code == 2 and "2 columns that the model needs are missing: 'a' (is it 'A'?), 'b'" in err
+
+
+def test_a_model_of_a_table_in_format_2(drsvm_command):
+    """It was saved when tables had no preparation of their own: with categories in the metadata, and an imputer."""
+    files = Path(__file__).parents[1] / "persistence" / "files"
+    code, out, err = drsvm_command("predict", files / "table-format-2.drsvm", files / "table-format-2.csv", "--json")
+    assert code == 0, err
+    answer = json.loads(out)
+    assert answer["scores"]["accuracy"] == 0.75
+    np.testing.assert_allclose(answer["predictions"]["decision"][:2], [0.24256912467786218, 0.7236546591430065])
+    code, _, err = drsvm_command("audit", files / "table-format-2.drsvm", files / "table-format-2.csv")
+    assert code == 0, err

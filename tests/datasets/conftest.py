@@ -1,10 +1,14 @@
 """Fixtures of the reader tests."""
 
-import sys
-
 import pytest
 
 from drsvm.datasets import DataFileError, ReadOptions, read
+
+
+@pytest.fixture(autouse=True)
+def extras():
+    """Skip the tests if pyarrow is missing."""
+    pytest.importorskip("pyarrow")
 
 
 @pytest.fixture
@@ -32,11 +36,3 @@ def error_for(write):
         return message.removeprefix(f"{path}: ")
 
     return error_for
-
-
-@pytest.fixture(params=["with pyarrow", "without pyarrow"])
-def with_and_without_pyarrow(request, monkeypatch):
-    if request.param == "without pyarrow":
-        monkeypatch.setitem(sys.modules, "pyarrow", None)
-    else:
-        pytest.importorskip("pyarrow")

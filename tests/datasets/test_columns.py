@@ -5,13 +5,11 @@ from file_contents import TABLE
 
 from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
 
-pytestmark = pytest.mark.usefixtures("with_and_without_pyarrow")
-
 
 def test_columns_by_name_and_index(write):
     text = "id,a,b,c,kind\n1,2,3,4,x\n5,6,7,8,y\n"
     path = write("data.csv", text)
-    assert read(path, ReadOptions(label="kind", features=("c", "a"))).X.tolist() == [[4, 2], [8, 6]]
+    assert read(path, ReadOptions(label="kind", features=("c", "a"))).X.to_pydict() == {"c": [4, 8], "a": [2, 6]}
     assert read(path, ReadOptions(label="-1", drop=("id,0,b",))).schema.columns == ["a", "c"]
     assert read(path, ReadOptions(label="0", features=("1,2",))).y.tolist() == [1, 5]
 
@@ -19,9 +17,50 @@ def test_columns_by_name_and_index(write):
 def test_another_file_is_read_by_column_names(write):
     schema = read(write("data.csv", TABLE)).schema
     data = read_like(write("new.csv", "extra;label;b;a\nt;no;1;2\n"), Schema.from_dict(schema.to_dict()))
-    assert data.X.tolist() == [[2, 1]] and data.y.tolist() == ["no"]
+    assert data.X.to_pydict() == {"a": [2], "b": [1]} and data.y.tolist() == ["no"]
     with pytest.raises(DataFileError, match=r"there is no column 'b' \(needed by the model\).*'a', 'c'"):
         read_like(write("new.csv", "a,c\n1,2\n"), schema)
+    with pytest.raises(DataFileError, match=r"2 columns that the model needs are missing: 'a', 'b' \(is it 'B'\?\)"):
+        read_like(write("new.csv", "xx,B\n1,2\n"), schema)
+
+
+def test_the_same_name_twice(write):
+    data = read(write("data.csv", "a,b,a,label,a.1\n1,2,3,x,5\n2,3,4,y,6\n"))
+    assert data.schema.columns == ["a", "b", "a.2", "a.1"] or data.schema.columns == ["a", "b", "a.1", "a.1.1"]
+    assert any("'a' as 'a.1'" in note for note in data.notes)
+
+
+def test_a_second_column_with_the_name_of_the_label(write):
+    path = write("data.csv", "a,label,label\n1,x,x\n2,y,y\n3,x,x\n")
+    for label in ("label", "label.1", None):
+        with pytest.raises(DataFileError, match="2 columns are called 'label', like the label: drop the others"):
+            read(path, ReadOptions(label=label))
+    assert read(path, ReadOptions(label="label", drop=("label.1",))).schema.columns == ["a"]
+
+
+def test_everything_that_is_wrong_is_named_at_once(write):
+    path = write("data.csv", "age,size,town,label\n" + "1,2,Rome,x\n3,four,Oslo,y\n5,6,Rome,x\n")
+    options = ReadOptions(label="lable", drop=("twon",), mentioned=(("--increasing", "agee"),))
+    with pytest.raises(DataFileError) as caught:
+        read(path, options)
+    message, fixes = str(caught.value), caught.value.fixes
+    for part in ("'lable' (--label)", "'twon' (--drop)", "'agee' (--increasing)", "the text 'four' (line 3)"):
+        assert part in message
+    assert [(fix.option, fix.new) for fix in fixes[:3]] == [
+        ("--label", "label"),
+        ("--drop", "town"),
+        ("--increasing", "age"),
+    ]
+    assert fixes[3].add == ("--missing-values", "four")
+
+
+def test_options_for_columns_without_weight(error_for):
+    rows = "".join(f"{k},{k * k % 17},t{k % 3},{k % 2}\n" for k in range(30))
+    content = "number,a,town,label\n" + rows
+    assert "is left out (an id)" in error_for("data.csv", content, mentioned=(("--trust-column", "number"),))
+    assert "categories, which have no order" in error_for("data.csv", content, mentioned=(("--increasing", "town"),))
+    assert "is not a feature" in error_for("data.csv", content, mentioned=(("--increasing", "a"),), drop=("a",))
+    assert "cannot be both" in error_for("data.csv", content, numeric=("a",), categorical=("a",))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +73,6 @@ def test_another_file_is_read_by_column_names(write):
         (TABLE, {"drop": ("a", "b")}, "no feature columns remain"),
         (TABLE, {"features": ("label",)}, "is the label column and cannot be a feature"),
         (TABLE, {"drop": ("label",)}, "is the label column and cannot be dropped"),
-        ("a,b,a,label\n1,2,3,x\n", {}, "columns 0 and 2 are both called 'a'"),
     ],
 )  # fmt: skip
 def test_invalid_columns(error_for, content, options, expected):

@@ -107,6 +107,5 @@ def test_a_file_without_read_permission(write, monkeypatch):
         (b"PK\x03\x04rest", {}, "is a zip archive (or an Excel workbook)"),
     ],
 )  # fmt: skip
-@pytest.mark.usefixtures("with_and_without_pyarrow")
 def test_contents_that_are_not_tables(error_for, content, options, expected):
     assert expected in error_for("data.csv", content, **options)

@@ -1,26 +1,44 @@
-"""Notes on the values of a table."""
+"""What is said about the columns of a table."""
 
-import numpy as np
-import pytest
-
-from drsvm.datasets import DataFileError, ReadOptions, read, read_like
-
-pytestmark = pytest.mark.usefixtures("with_and_without_pyarrow")
+from drsvm.datasets import read, read_like
 
 
-def test_a_column_of_row_numbers_is_noted(write):
-    rows = "".join(f"{k},{k % 3},{k % 2}\n" for k in range(30))
-    data = read(write("data.csv", "customer_id,a,label\n" + rows))
-    assert any("--drop customer_id" in note for note in data.notes)
+def table(n=40):
+    """Return a table with an id, a constant, gaps, a date and text that never repeats."""
+    lines = [
+        f"{7 * k},always,{k if k % 4 else ''},{'Rome' if k % 3 else ''},2024-01-{k % 28 + 1:02},note {k * k},{k % 2}"
+        for k in range(n)
+    ]
+    return "customer_id,same,income,town,joined,remark,label\n" + "\n".join(lines) + "\n"
 
 
-def test_an_empty_category_is_noted_if_empty_cells_are_filled(write):
-    options = ReadOptions(one_hot=True, missing="median")
-    data = read(write("data.csv", "a,t,label\n1,p,x\n3,,y\n5,q,x\n"), options)
-    np.testing.assert_array_equal(data.X[:, 1:], [[1, 0], [0, 0], [0, 1]])
-    note = "Column 't' has 1 empty cells: they belong to none of its categories."
-    assert note in data.notes
-    path = write("new.csv", "a,t\n1,\n")
-    assert note in read_like(path, data.schema, options).notes
-    with pytest.raises(DataFileError, match="column 't' has no value at line 2"):
-        read_like(path, data.schema)
+def test_what_was_done(write):
+    data = read(write("data.csv", table()))
+    assert data.schema.columns == ["income", "town", "joined"] and data.schema.gaps == ["income"]
+    assert data.schema.id == ["customer_id", "remark"]
+    left, categories, dates, filled = data.notes[1:]
+    assert left.startswith("left out: customer_id (an id), same (always the same), remark (an id)")
+    assert categories.startswith("categories: town (1)") and dates == "dates as days: joined."
+    assert filled == "filled: income (10 of 40), town (14 of 40); numbers by their median and text as a level."
+
+
+def test_levels_that_are_all_rare(write):
+    rows = "".join(f"t{k % 40},{k % 7},{k % 2}\n" for k in range(120))
+    data = read(write("data.csv", "town,a,label\n" + rows))
+    assert data.schema.left_out == {"town": "40 levels, all of them rare"}
+
+
+def test_a_column_that_says_the_same_as_the_label(write):
+    rows = "".join(f"{k % 7},{'left' if k % 2 else 'here'},{'x' if k % 4 else 'z'},{k % 2}\n" for k in range(60))
+    data = read(write("data.csv", "a,alive,other,label\n" + rows))
+    assert data.notes[-1] == (
+        "alive alone determines the label; if it is known only afterwards, leave it out: --drop alive."
+    )
+
+
+def test_what_was_filled_in_another_file(write):
+    schema = read(write("data.csv", table())).schema
+    new = read_like(write("new.csv", "income,town,joined\n,Rome,2024-05-05\n3,,\n"), schema)
+    assert new.notes == [
+        "filled: income (1 of 2), town (1 of 2), joined (1 of 2); numbers by their median and text as a level."
+    ]

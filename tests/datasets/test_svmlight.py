@@ -58,7 +58,7 @@ def test_a_lonely_far_index_is_noted(write):
         (TABLE, {}, "line 1: the label 'a,b,label' is not a number"),
         ("# only a comment\n", {}, "no rows found"),
         ("1\n-1\n", {}, "no features found"),
-        (SPARSE, {"drop": ("1",)}, "--drop and --one-hot do not apply to svmlight files"),
+        (SPARSE, {"drop": ("1",)}, "--categorical and --numeric do not apply to svmlight files"),
         (SPARSE, {"label": "1"}, "--label, --features"),
     ],
 )

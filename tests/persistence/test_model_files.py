@@ -20,7 +20,9 @@ from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
+from sklearn.svm import SVC
 
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
@@ -134,13 +136,13 @@ def test_sparse_weights_and_models_of_partial_fit(file):
 @pytest.mark.parametrize(
     "model",
     [
-        make_pipeline(RobustScaler(), WassersteinSVC()),
+        make_pipeline(GaussianRandomProjection(n_components=2, random_state=0), WassersteinSVC()),
         WassersteinSVC(random_state=np.random.default_rng(0)),
         LogisticRegression(),
     ],
 )
 def test_what_could_not_be_loaded_is_not_saved(file, model):
-    with pytest.raises(ModelFileError, match=r"RobustScaler|Generator|PCG64|LogisticRegression"):
+    with pytest.raises(ModelFileError, match=r"GaussianRandomProjection|Generator|does not end in a WassersteinSVC"):
         save_model(model.fit(*data()), file)
     assert not file.exists()
 
@@ -253,20 +255,21 @@ def test_a_changed_or_truncated_file(refusal, saved):
 
 
 def test_a_file_of_a_newer_version(refusal, saved):
-    assert "newer drsvm" in refusal(saved.replace(b"drsvm-model 2", b"drsvm-model 9", 1))
+    assert "newer drsvm" in refusal(saved.replace(b"drsvm-model 3", b"drsvm-model 9", 1))
 
 
 @pytest.mark.parametrize(
     ("content", "named"),
     [
-        (LogisticRegression(), "sklearn.linear_model._logistic.LogisticRegression"),
-        (RobustScaler(), "sklearn.preprocessing._data.RobustScaler"),
+        (SVC(), "sklearn.svm._classes.SVC"),
+        (GaussianRandomProjection(), "sklearn.random_projection.GaussianRandomProjection"),
         (os.path.join, "posixpath.join|ntpath.join"),
+        (np.load, "numpy.load"),
         (np.add, "numpy"),
         (functools.partial(print, "hello"), "functools.partial"),
         (operator.methodcaller("system", "true"), "methodcaller"),
-        (slice(1), "builtins.slice"),
         ({1, 2}, "builtins.set"),
+        (np.random.RandomState(0), "RandomState"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -294,6 +297,73 @@ def test_an_allowed_type_built_in_another_way_is_rejected(refusal):
 
     archive = rewritten(dumped({"model": [], "metadata": {}}), change)
     assert "builtins.str (FunctionNode)" in refusal(with_checksum(archive))
+
+
+def node(name, loader, content=None, home="builtins"):
+    return {"__module__": home, "__class__": name, "__loader__": loader, "content": content}
+
+
+HOSTILE = {
+    "a function as an object": node("f_classif", "ObjectNode", {}, "sklearn.feature_selection"),
+    "an estimator as a function": node("Pipeline", "FunctionNode", None, "sklearn.pipeline"),
+    "an estimator as a type": node("FunctionTransformer", "TypeNode", None, "sklearn.preprocessing"),
+    "a function outside the list": node("system", "FunctionNode", None, "os"),
+    "an attribute of a module in the list": node("savetxt", "FunctionNode", None, "numpy"),
+    "a dotted name": node("lib.format.os.system", "FunctionNode", None, "numpy"),
+    "an unknown kind of node": node("dict", "CallNode", {}),
+    "a subclass by its defining module": node(
+        "ColumnTransformer", "ObjectNode", {}, "sklearn.compose._column_transformer"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_what_a_node_may_not_name(refusal, kind):
+    model = {"model": HOSTILE[kind], "metadata": node("dict", "DictNode", {})}
+    message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
+    assert "rejected" in message and HOSTILE[kind]["__class__"] in message
+
+
+MALFORMED = {
+    "attributes that are no dict": node(
+        "StandardScaler", "ObjectNode", node("list", "ListNode", []), "sklearn.preprocessing"
+    ),
+    "a cache folder": node("Pipeline", "ObjectNode", node("dict", "DictNode", {"memory": "/tmp"}), "sklearn.pipeline"),
+    "a slice of objects": node("slice", "SliceNode", [node("list", "ListNode", []), None, None]),
+    "keys of another type": {
+        **node("dict", "DictNode", {"a": 1}),
+        "key_types": node("list", "ListNode", [node("list", "TypeNode")]),
+    },
+    "a list in a text": node("str", "JsonNode", "[1, 2]"),
+    "a bare list": [1, 2],
+    "an array that is not there": {
+        **node("ndarray", "NdArrayNode", None, "numpy"),
+        "type": "numpy",
+        "file": "7.npy",
+        "__id__": 7,
+    },
+    "a huge array of nothing": {**node("ndarray", "ObjectArrayNode", [], "numpy"), "shape": [1 << 40]},
+    "a type of objects": node("dtype", "DTypeNode", "no such type", "numpy"),
+    "a spline without parts": node("BSpline", "ObjectNode", node("dict", "DictNode", {"t": 1}), "scipy.interpolate"),
+}
+
+
+@pytest.mark.parametrize("kind", MALFORMED)
+def test_malformed_nodes(refusal, kind):
+    model = {"model": MALFORMED[kind], "metadata": node("dict", "DictNode", {})}
+    message = refusal(with_checksum(schema_only(json.dumps(node("dict", "DictNode", model)))))
+    assert "not that of a drsvm model" in message
+
+
+def test_metadata_may_have_any_names(file):
+    metadata = {
+        "file": "people.csv",
+        "__class__": "x",
+        "content": {"type": "numpy"},
+        "numbers": {1: 0.5, 2: float("inf")},
+    }
+    save_model(WassersteinSVC().fit(*data()), file, metadata)
+    assert load_metadata(file) == {**metadata, "drsvm": drsvm.__version__}
 
 
 def test_no_code_of_a_rejected_file_runs(refusal, tmp_path):
@@ -384,12 +454,6 @@ def test_malformed_archives(refusal):
     empty = io.BytesIO()
     zipfile.ZipFile(empty, "w").close()
     assert "not that of a drsvm model" in refusal(with_checksum(empty.getvalue()))
-
-
-def test_a_missing_dependency_names_the_extra(file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    with pytest.raises(ImportError, match=r"pip install 'drsvm\[cli\]'"):
-        save_model(WassersteinSVC().fit(*data()), file)
 
 
 # --- files that would take more memory or time than they should ---------------------------------------------------
@@ -490,13 +554,13 @@ def test_one_array_for_many_objects_is_rejected(refusal, saved):
     assert "'7.npy' in it is not named after its object" in refusal(with_checksum(rewritten(archive_of(saved), change)))
 
 
-def test_references_that_multiply_are_rejected(refusal):
-    """Forty lists, each of which refers to the previous one twice: visiting all of them would never end."""
+def test_references_do_not_multiply(refusal):
+    """Forty lists, each of which refers to the previous one twice: nobody follows them."""
     bare = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": []}
     node = {**bare, "__id__": 1}
     for number in range(2, 42):
         node = {**bare, "content": [node, {**bare, "__id__": number - 1}], "__id__": number}
-    assert "far more often" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
+    assert "not that of a drsvm model" in refusal(with_checksum(schema_only(json.dumps({**node, "protocol": 0}))))
 
 
 def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
@@ -511,7 +575,7 @@ def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
 
 
 def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatch):
-    for name, value in {"RATIO": 2, "SMALL": 0, "SMALL_TEXT": 0}.items():
+    for name, value in {"RATIO": 1, "SMALL": 0, "SMALL_TEXT": 0}.items():
         monkeypatch.setattr(archives, name, value)
     X, y = data()
     model = WassersteinSVC().fit(X, y)

@@ -1,0 +1,274 @@
+"""What the columns of a table contain: numbers, truth values, dates, categories, or nothing that a model can use."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from shlex import quote
+from typing import Any
+
+import numpy as np
+
+from drsvm.datasets.columns import Chosen, Problem
+from drsvm.datasets.dataset import ReadOptions
+from drsvm.datasets.files import Fix
+from drsvm.datasets.values import (
+    CATEGORY,
+    COERCED,
+    DATE_FORMATS,
+    DECIMAL_COMMA,
+    ISO_DATE,
+    PLAIN,
+    THOUSANDS,
+    TIME,
+    TRUTH,
+    TRUTH_WORDS,
+    Coded,
+    coded,
+    levels_of,
+    numbers_of,
+    parser_of,
+    shown,
+)
+
+FREQUENT_GAPS = 0.05
+"""A column with at least this share of empty cells gets an indicator of them."""
+
+NEARLY_ALL = 0.9
+"""A column with more different texts than this share of its rows is an id: no category repeats often enough."""
+
+RARE, SMALL_PARTS = 5, 20
+"""Levels with fewer rows than this, or than one in this many of a small table, share one column."""
+
+FEW_ROWS = 20
+"""In a table with fewer rows than this nothing is taken for an id."""
+
+ID_NAMES = re.compile(r"(.*[\W_])?(id|index|row|key|nr|no|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)")
+
+NEEDLESS = 3
+"""Up to this many different texts among numbers are suggested as missing values."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a column contains.
+
+    Attributes
+    ----------
+    style : str
+        The style of its cells (see `values`).
+    missing : int
+        The number of empty cells.
+    levels : int
+        The number of categories.
+    left_out : str, optional
+        Why the column is not used.
+    is_id : bool
+        Whether it identifies the rows.
+    problem : tuple, optional
+        Why it cannot be used, and the remedy.
+    """
+
+    style: str = PLAIN
+    missing: int = 0
+    levels: int = 0
+    left_out: str | None = None
+    is_id: bool = False
+    problem: Problem | None = None
+
+
+def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, place: Callable[[int], str]) -> dict[str, Kind]:
+    """Return what the feature columns contain; `place` names the position of a row in the file."""
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    columns = {name: columns[name] for name in chosen.features}
+    texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
+    styles = {name: _number_style(cells.values) for name, cells in texts.items()}
+    points = any(str(column.type) == "double" for column in columns.values())
+    commas = _meaning_of_commas(set(styles.values()), points, options.decimal)
+    kinds = {}
+    for name, column in columns.items():
+        given = _Given(name, name in chosen.numeric, name in chosen.categorical)
+        if name in texts:
+            style = commas if styles[name] == AMBIGUOUS else styles[name]
+            kind = _text_kind(column, texts[name], style, given, options, place)
+        else:
+            kind = _numeric_kind(column, given)
+        missing = int(column.null_count)
+        if kind.style != CATEGORY and not kind.left_out and not kind.problem:
+            kind = _checked_numbers(column, kind, name, options, place)
+            missing = max(missing, kind.missing)
+        kinds[name] = replace(kind, missing=missing)
+    return kinds
+
+
+@dataclass(frozen=True)
+class _Given:
+    name: str
+    numeric: bool
+    categorical: bool
+
+
+def _is_typed(column: Any) -> bool:
+    return str(column.type) not in ("string", "large_string")
+
+
+# --- columns of numbers -------------------------------------------------------------------------------------------
+
+
+def _numeric_kind(column: Any, given: _Given) -> Kind:
+    if given.categorical:
+        return Kind(CATEGORY, levels=len(levels_of(column).values))
+    if str(column.type) == "bool":
+        return Kind(TRUTH)
+    if not str(column.type).startswith(("int", "uint")):
+        return Kind(ISO_DATE if str(column.type).startswith(("date", "timestamp")) else PLAIN)
+    if not given.numeric and _numbers_the_rows(given.name, numbers_of(column, PLAIN)):
+        return Kind(left_out="an id", is_id=True)
+    return Kind()
+
+
+def _numbers_the_rows(name: str, values: np.ndarray) -> bool:
+    """Return whether integers count the rows, or are nearly all different under a typical name."""
+    if len(values) < FEW_ROWS or not (values == np.trunc(values)).all():  # nor with empty cells
+        return False
+    if (np.diff(values) == 1).all():
+        return True
+    typical = ID_NAMES.fullmatch(name) or ID_NAMES.fullmatch(name.lower())
+    return typical is not None and len(np.unique(values)) > NEARLY_ALL * len(values)
+
+
+def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, place) -> Kind:
+    """Return the kind of a column of numbers after a look at its values."""
+    values = numbers_of(column, kind.style, options.empty)
+    given = values[~np.isnan(values)]
+    if np.isinf(given).any():
+        row = int(np.argmax(np.isinf(values)))
+        text = f"column {name!r} is infinite at {place(row)}: correct it, or let it count as empty."
+        return replace(kind, problem=(text, [Fix(("--missing-values", str(column[row].as_py())))]))
+    missing = len(values) - len(given)
+    if len(given) == 0:
+        return Kind(left_out="empty")
+    if given.min() == given.max() and missing < FREQUENT_GAPS * len(values):
+        return Kind(left_out="always the same")
+    truth = kind.style == PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
+    return replace(kind, style=TRUTH if truth else kind.style, missing=missing)
+
+
+# --- columns of text ----------------------------------------------------------------------------------------------
+
+
+def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, options: ReadOptions, place) -> Kind:
+    levels = len(cells.values)
+    if levels == 0:
+        return Kind(left_out="empty")
+    if given.categorical:
+        return _category(cells, given.name, place)
+    if given.numeric:
+        return Kind(
+            style if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")) else COERCED
+        )
+    if style == AMBIGUOUS:
+        return Kind(problem=_ambiguous_commas(cells, given.name, place))
+    if style == AMBIGUOUS_DATE:
+        return Kind(left_out="dates, as day/month or as month/day")
+    if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)):
+        return Kind(left_out="an id", is_id=True)
+    if style is not None:
+        return Kind(style)
+    if levels == 1 and column.null_count < FREQUENT_GAPS * len(column):
+        return Kind(left_out="always the same")
+    numbers = [parser_of(PLAIN)(value) is not None for value in cells.values]
+    if sum(np.bincount(cells.codes[cells.codes >= 0], minlength=levels)[numbers]) >= 0.5 * (cells.codes >= 0).sum():
+        return Kind(problem=_mixed(cells, np.array(numbers), given.name, place))
+    present = len(column) - column.null_count
+    if len(column) >= FEW_ROWS and levels > NEARLY_ALL * present:
+        return Kind(left_out="an id" if _is_short(cells.values) else "text, nearly always different", is_id=True)
+    if np.bincount(cells.codes[cells.codes >= 0]).max() < rare_below(len(column)):
+        return Kind(left_out=f"{levels:,} levels, all of them rare")
+    return _category(cells, given.name, place)
+
+
+def rare_below(n_rows: int) -> int:
+    """Return the number of rows below which a level is rare."""
+    return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
+
+
+def _is_short(values: list[str]) -> bool:
+    return max(map(len, values)) <= 40
+
+
+def _category(cells: Coded, name: str, place) -> Kind:
+    broken = line_break(cells, name, place)
+    return Kind(problem=broken) if broken else Kind(CATEGORY, levels=len(cells.values))
+
+
+def line_break(cells: Coded, name: str, place: Callable[[int], str]) -> Problem | None:
+    """Return what is wrong if a cell contains a line break, usually because of a missing closing quote."""
+    broken = [code for code, value in enumerate(cells.values) if "\n" in str(value) or "\r" in str(value)]
+    if not broken:
+        return None
+    row = int(np.argmax(np.isin(cells.codes, broken)))
+    text = (
+        f"the cell of column {name!r} that starts in {place(row)} spans several lines: add the missing closing quote, "
+        "or remove the line break."
+    )
+    return text, []
+
+
+AMBIGUOUS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dates"
+
+
+def _number_style(values: list[str]) -> str | None:
+    """Return the only style in which all texts are numbers, truth values or dates; None if they are something else."""
+    if _all(PLAIN, values):
+        return PLAIN
+    fitting = [style for style in (DECIMAL_COMMA, THOUSANDS) if _all(style, values)]
+    if fitting:
+        return fitting[0] if len(fitting) == 1 else AMBIGUOUS
+    words = {value.lower() for value in values}
+    if any(words == set(pair) for pair in TRUTH_WORDS):
+        return TRUTH
+    for style in (ISO_DATE, TIME):
+        if _all(style, values):
+            return style
+    forms = [form for form in DATE_FORMATS if _all(f"date {form}", values)]
+    return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
+
+
+def _all(style: str, values: list[str]) -> bool:
+    parse = parser_of(style)
+    return all(parse(value) is not None for value in values)
+
+
+def _meaning_of_commas(styles: set[str | None], points: bool, decimal: str | None) -> str:
+    """Return what a comma such as in 1,234 means in this file: as said, or as seen in other columns."""
+    if decimal is not None:
+        return DECIMAL_COMMA if decimal == "," else THOUSANDS
+    if DECIMAL_COMMA in styles:
+        return AMBIGUOUS if THOUSANDS in styles else DECIMAL_COMMA
+    return THOUSANDS if THOUSANDS in styles or points else AMBIGUOUS
+
+
+# --- what needs a decision ----------------------------------------------------------------------------------------
+
+
+def _ambiguous_commas(cells: Coded, name: str, place) -> Problem:
+    code = next(code for code, value in enumerate(cells.values) if "," in value)
+    text, row = cells.values[code], int(np.argmax(cells.codes == code))
+    return (
+        f"column {name!r} contains {shown(text)} ({place(row)}): the comma may separate thousands or decimals; use "
+        "--decimal . if it separates thousands, --decimal , if decimals.",
+        [Fix(("--decimal", "."))],
+    )
+
+
+def _mixed(cells: Coded, numbers: np.ndarray, name: str, place) -> Problem:
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.values))
+    odd = np.flatnonzero(~numbers)
+    row = int(np.argmax(np.isin(cells.codes, odd)))
+    some = ", ".join(shown(cells.values[code]) for code in odd[:NEEDLESS]) + (", ..." if len(odd) > NEEDLESS else "")
+    where = f"column {name!r} contains the text {shown(cells.values[cells.codes[row]])} ({place(row)})"
+    share = f"while {counts[numbers].sum():,} of {counts.sum():,} values are numbers"
+    text = f"{where}, {share}: let {some} count as empty, or treat the column as --categorical {quote(name)}."
+    if len(odd) > NEEDLESS:
+        return text, [Fix(("--numeric", name))]
+    return text, [Fix(("--missing-values", cells.values[code])) for code in odd]

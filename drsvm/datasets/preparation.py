@@ -1,0 +1,111 @@
+"""From a table to features: scikit-learn's own transformers, behind a `TableReader`.
+
+Numbers are standardised. Categories and truth values stay 0/1 columns: dividing them by their standard deviation would
+make rare categories the largest features. On adult and titanic that costs 0.3 and 0.8 points of accuracy.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from drsvm.datasets.dataset import Schema
+from drsvm.datasets.table_reader import TableReader
+from drsvm.datasets.values import CATEGORY, EMPTY, TRUTH
+
+MOST_LEVELS = 1000
+"""A column has at most this many levels of its own: the most frequent ones."""
+
+RARE_NAME = "(rare)"
+
+
+def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any]]:
+    """Return unfitted steps of a pipeline from the table of a schema to features."""
+    if schema.kind == "sparse":  # not centred, to stay sparse
+        return [("scaler", StandardScaler(with_mean=False))] if standardise else []
+    places = {name: place for place, name in enumerate(schema.columns)}
+    categories = schema.of_style(lambda style: style == CATEGORY)
+    flags = schema.of_style(lambda style: style == TRUTH)
+    numbers = [name for name in schema.columns if name not in {*categories, *flags}]
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    encoder = OneHotEncoder(
+        handle_unknown="ignore",
+        min_frequency=schema.rare,
+        max_categories=MOST_LEVELS,
+        sparse_output=schema.many_levels,
+    )
+    parts = {
+        "numbers": (make_pipeline(fill, StandardScaler()) if standardise else fill, numbers),
+        "flags": (fill, flags),
+        "gaps": (MissingIndicator(features="all"), schema.gaps),
+        "categories": (encoder, categories),
+    }
+    columns = ColumnTransformer(
+        [(name, step, [places[column] for column in used]) for name, (step, used) in parts.items() if used],
+        sparse_threshold=1.0 if schema.many_levels else 0.0,
+    )
+    reader = TableReader(list(schema.columns), dict(schema.styles), list(schema.missing_values))
+    return [("reader", reader), ("preparation", columns)]
+
+
+class Feature(NamedTuple):
+    """A feature after the preparation: its name, and the column it comes from."""
+
+    name: str
+    column: str
+    part: str
+
+
+def features_of(steps: Pipeline, schema: Schema) -> list[Feature] | None:
+    """Return the features of a fitted preparation; None for svmlight files, which have no names."""
+    if schema.kind == "sparse":
+        return None
+    found = []
+    for part, step, places in steps[-1].transformers_:
+        columns = [schema.columns[place] for place in places]
+        for place, column in enumerate(columns):
+            found += [Feature(name, column, part) for name in _names(part, step, place, column)]
+    return found
+
+
+def _names(part: str, step: Any, place: int, column: str) -> list[str]:
+    if part == "gaps":
+        return [f"{column}={EMPTY}"]
+    if part != "categories":
+        return [column]
+    rare = getattr(step, "infrequent_categories_", [None] * (place + 1))[place]
+    rare = set() if rare is None else set(rare)
+    names = [f"{column}={level}" for level in step.categories_[place] if level not in rare]
+    return [*names, f"{column}={RARE_NAME}"] if rare else names
+
+
+def aligned(X: Any, given: list[str], wanted: list[str]) -> Any:
+    """Return columns in another order, by their names; columns that are not there are 0."""
+    places = {name: place for place, name in enumerate(given)}
+    pairs = [(place, number) for number, name in enumerate(wanted) if (place := places.get(name)) is not None]
+    sources, targets = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    if sparse.issparse(X):
+        entries = np.ones(len(pairs)), (sources, targets)
+        return X @ sparse.csr_array(entries, shape=(len(given), len(wanted)))
+    result = np.zeros((X.shape[0], len(wanted)))
+    result[:, targets] = X[:, sources]
+    return result
+
+
+def of_version_0_1_0(model: Any, schema: Schema) -> Pipeline:
+    """Return a model of version 0.1.0, which has no preparation, as a pipeline that starts from the raw table."""
+    names = schema.columns
+    sample = np.empty((1, len(names)), dtype=object)
+    parts = []
+    for place, name in enumerate(names):
+        levels = schema.categories.get(name)
+        sample[0, place] = levels[0] if levels else 0.0
+        encoder = OneHotEncoder(categories=[levels], handle_unknown="ignore", sparse_output=False)
+        parts.append((name, encoder if levels else "passthrough", [place]))
+    reader = TableReader(list(names), {name: schema.style(name) for name in names})
+    steps = model.steps if isinstance(model, Pipeline) else [("classifier", model)]
+    return Pipeline([("reader", reader), ("columns", ColumnTransformer(parts).fit(sample)), *steps])

@@ -1,0 +1,47 @@
+"""The rows of a table that are used: those with a label, and with or without empty cells."""
+
+from typing import Any
+
+import numpy as np
+
+from drsvm.datasets.arrow_files import ParquetFile
+from drsvm.datasets.csv_files import CsvFile
+from drsvm.datasets.dataset import ReadOptions, Schema
+from drsvm.datasets.files import Fix, all_invalid, invalid
+
+
+def kept_rows(
+    file: CsvFile | ParquetFile, table: Any, label: str | None, schema: Schema, options: ReadOptions
+) -> tuple[np.ndarray, list[str]]:
+    """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
+    n = len(table)
+    given = dict(zip(table.column_names, table.columns, strict=True))
+    empty = {name: given[name].is_null().to_numpy() for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(n, dtype=bool) if label is None else given[label].is_null().to_numpy()
+    if options.missing == "error":
+        _reject_empty_cells(file, ({label: unlabelled} if unlabelled.any() else {}) | empty, label)
+    lacking = unlabelled.copy()
+    if options.missing == "drop":
+        lacking |= np.any([*empty.values(), unlabelled], axis=0)
+    kept = np.flatnonzero(~lacking)
+    if not len(kept):
+        what = "no row has a label" if unlabelled.all() else "every row has a missing value"
+        raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
+    if len(kept) == n:
+        return kept, []
+    what = "have missing values and are dropped" if options.missing == "drop" else "have no label and are left out"
+    return kept, [f"{n - len(kept):,} of {n:,} rows {what}."]
+
+
+def _reject_empty_cells(file: CsvFile | ParquetFile, empty: dict[Any, np.ndarray], label: str | None) -> None:
+    problems = []
+    for name, mask in empty.items():
+        row = int(np.argmax(mask))
+        share = f"{np.count_nonzero(mask):,} of {len(mask):,} are empty"
+        what = "has no label" if name == label else "has an empty cell"
+        text = f"column {name!r} {what} at {file.place(row)} ({share}): use --missing fill, or --missing drop."
+        problems.append((text, []))
+    if problems:
+        text, _ = problems[0]
+        problems[0] = (text, [Fix(option="--missing", old="error", new="fill")])
+        raise all_invalid(file.path, problems)

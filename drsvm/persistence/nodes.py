@@ -1,0 +1,236 @@
+"""Objects as plain data and back: JSON for their structure, NumPy files for arrays.
+
+Each object is a node: a dict that names its class and how to build it (``__loader__``). Numbers, texts, truth values
+and None stand for themselves. Files of formats 1 and 2 were written by skops, whose nodes are read as well.
+
+Building runs no code that a file names: an object is created without calling its class (but for `CONSTRUCTED`), and
+gets its attributes; a function or a type is looked up in the lists of `names` and never called.
+"""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+
+from drsvm.persistence.names import FUNCTION_HOMES, PLAIN_TYPES, PUBLIC_HOMES, named, public_name
+
+HARMLESS = {"memory": (None,), "input": ("content",)}
+"""Attributes with which an estimator would read or write files when it is used, and their harmless values."""
+
+RESERVED = ("__class__", "__module__", "__loader__")
+"""The keys that make a dict in the archive a node."""
+
+CONSTRUCTED = {"BSpline": ("t", "c", "k", "extrapolate", "axis")}
+"""Classes that are built by calling them, with these attributes as arguments: their other attributes are functions."""
+
+TYPE_HOMES = {name: home for home, names in PLAIN_TYPES.items() for name in names.split()}
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Turns objects into nodes and writes their arrays into a zip archive.
+
+    `foreign` lists what a model file may not contain.
+    """
+
+    def __init__(self, archive: ZipFile, state_of: Callable[[Any], dict[str, Any]]):
+        self.archive, self.state_of = archive, state_of
+        self.foreign: set[str] = set()
+        self._files = 0
+
+    def node(self, value: Any) -> Any:
+        """Return an object as a node."""
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        for types, write in self._ways():
+            if isinstance(value, types):
+                return write(value)
+        return self._named(value)
+
+    def _ways(self):
+        from scipy import sparse
+
+        return (
+            (np.generic, self._scalar),
+            (np.ndarray, self._array),
+            (np.dtype, lambda value: _node("numpy", "dtype", "DTypeNode", value.str)),
+            (dict, self._dict),
+            (list, lambda value: _node("builtins", "list", "ListNode", [self.node(each) for each in value])),
+            (tuple, self._tuple),
+            (slice, lambda value: _node("builtins", "slice", "SliceNode", [value.start, value.stop, value.step])),
+            ((sparse.sparray, sparse.spmatrix), self._sparse),
+        )
+
+    def _tuple(self, value: tuple) -> Any:
+        if type(value) is not tuple:
+            return self._foreign(type(value))
+        return _node("builtins", "tuple", "TupleNode", [self.node(each) for each in value])
+
+    def _scalar(self, value: np.generic) -> Any:
+        if value.dtype.kind not in "biufU":
+            return self._foreign(type(value))
+        return _node("numpy", type(value).__name__, "ScalarNode", value.item())
+
+    def _array(self, value: np.ndarray) -> Any:
+        if type(value) is not np.ndarray:  # a masked array, for instance
+            return self._foreign(type(value))
+        if value.dtype.hasobject:
+            content = [self.node(each) for each in value.ravel().tolist()]
+            return {**_node("numpy", "ndarray", "ObjectArrayNode", content), "shape": list(value.shape)}
+        return self._file(
+            "numpy", "ndarray", "NdArrayNode", ".npy", lambda out: np.save(out, value, allow_pickle=False)
+        )
+
+    def _sparse(self, value: Any) -> Any:
+        from scipy import sparse
+
+        name = public_name(type(value), PUBLIC_HOMES)
+        if name is None:
+            return self._foreign(type(value))
+        return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
+
+    def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[Any], None]) -> Any:
+        self._files += 1
+        content = io.BytesIO()
+        write(content)
+        self.archive.writestr(f"{self._files}{ending}", content.getvalue())
+        kind = "numpy" if ending == ".npy" else "scipy"
+        return {**_node(home, name, loader), "type": kind, "file": f"{self._files}{ending}", "__id__": self._files}
+
+    def _dict(self, value: dict) -> Any:
+        if type(value) is not dict:
+            return self._foreign(type(value))
+        if all(type(key) is str and key not in RESERVED for key in value):
+            return _node("builtins", "dict", "DictNode", {key: self.node(each) for key, each in value.items()})
+        pairs = [[self.node(key), self.node(each)] for key, each in value.items()]
+        return _node("builtins", "dict", "PairsNode", pairs)
+
+    def _named(self, value: Any) -> Any:
+        """Return a class, a function or an object of a class in the list."""
+        for homes, loader in ((TYPE_HOMES, "TypeNode"), (FUNCTION_HOMES, "FunctionNode")):
+            name = public_name(value, homes)
+            if name is not None:
+                return _node(*name, loader)
+        name = public_name(type(value), PUBLIC_HOMES)
+        if name is None:
+            is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
+            return self._foreign(value if is_named else type(value))
+        parts = CONSTRUCTED.get(name[1])
+        state = {part: getattr(value, part) for part in parts} if parts else self.state_of(value)
+        self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}
+        return _node(*name, "ObjectNode", self.node(state))
+
+    def _foreign(self, thing: Any) -> None:
+        self.foreign.add(f"{thing.__module__}.{getattr(thing, '__qualname__', thing)}")
+
+
+def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, Any]:
+    bare = {"__module__": home, "__class__": name, "__loader__": loader}
+    return bare if content is None else {**bare, "content": content}
+
+
+def risky_attributes(state: Any) -> list[str]:
+    """Return the names of attributes with which an estimator would read or write files."""
+    if not isinstance(state, dict):
+        return []
+    return [name for name, harmless in HARMLESS.items() if name in state and state[name] not in harmless]
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+class Builder:
+    """Builds objects from the nodes of an archive whose names have been checked; `finish` checks each object."""
+
+    def __init__(self, archive: ZipFile, finish: Callable[[Any], None]):
+        self.archive, self.finish = archive, finish
+        self._ways = {
+            "JsonNode": self._json,
+            "ScalarNode": lambda node: self._class(node)(node["content"]),
+            "DictNode": self._dict,
+            "PairsNode": lambda node: {self.build(key): self.build(value) for key, value in node["content"]},
+            "ListNode": lambda node: [self.build(part) for part in node["content"]],
+            "TupleNode": lambda node: tuple(self.build(part) for part in node["content"]),
+            "SliceNode": self._slice,
+            "TypeNode": self._class,
+            "FunctionNode": self._class,
+            "DTypeNode": self._dtype,
+            "NdArrayNode": self._array,
+            "ObjectArrayNode": self._object_array,
+            "SparseMatrixNode": self._sparse,
+            "ObjectNode": self._object,
+        }
+
+    def build(self, node: Any) -> Any:
+        """Return the object of a node."""
+        if isinstance(node, dict):
+            return self._ways[node["__loader__"]](node)
+        if isinstance(node, list):
+            raise ValueError("a list that is not in a node")
+        return node
+
+    def _class(self, node: dict[str, Any]) -> Any:
+        return named(node["__module__"], node["__class__"])
+
+    def _json(self, node: dict[str, Any]) -> Any:
+        value = json.loads(node["content"])
+        if isinstance(value, dict | list):
+            raise ValueError("a JsonNode is one value")
+        return value
+
+    def _dict(self, node: dict[str, Any]) -> dict[Any, Any]:
+        kinds = self.build(node["key_types"]) if "key_types" in node else [str] * len(node["content"])
+        if not set(kinds) <= {str, int, float, bool}:
+            raise ValueError("keys of another type")
+        return {kind(key): self.build(value) for kind, (key, value) in zip(kinds, node["content"].items(), strict=True)}
+
+    def _slice(self, node: dict[str, Any]) -> slice:
+        ends = node["content"]
+        if not all(end is None or isinstance(end, int) for end in ends):
+            raise ValueError("a slice is between integers")
+        return slice(*ends)
+
+    def _dtype(self, node: dict[str, Any]) -> np.dtype:
+        content = node["content"]
+        return np.dtype(content) if isinstance(content, str) else self.build(content).dtype
+
+    def _array(self, node: dict[str, Any]) -> Any:
+        if node["type"] == "json":  # of skops: an array of objects
+            values = [self.build(part) for part in node["content"]]
+            array = np.empty(len(values), dtype=object)
+            array[:] = values
+            return array
+        array = np.load(io.BytesIO(self.archive.read(node["file"])), allow_pickle=False)
+        return array if node["__class__"] == "ndarray" else self._class(node)(array)
+
+    def _object_array(self, node: dict[str, Any]) -> np.ndarray:
+        values = [self.build(part) for part in node["content"]]
+        array = np.empty(len(values), dtype=object)
+        for place, value in enumerate(values):
+            array[place] = value
+        return array.reshape(node["shape"])
+
+    def _sparse(self, node: dict[str, Any]) -> Any:
+        from scipy import sparse
+
+        return sparse.load_npz(io.BytesIO(self.archive.read(node["file"])))
+
+    def _object(self, node: dict[str, Any]) -> Any:
+        cls: Any = self._class(node)
+        if node["__class__"] not in PUBLIC_HOMES or not isinstance(cls, type):
+            raise ValueError(f"{node['__class__']} is not a class")
+        state = self.build(node["content"])
+        if not isinstance(state, dict) or risky_attributes(state):
+            raise ValueError(f"the attributes of {node['__class__']}")
+        if node["__class__"] in CONSTRUCTED:
+            return cls(**state)
+        made = object.__new__(cls)
+        restore = getattr(made, "__setstate__", made.__dict__.update)
+        restore(state)
+        self.finish(made)
+        return made

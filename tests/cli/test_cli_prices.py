@@ -1,0 +1,123 @@
+"""Prices of labels, features and the intercept as options."""
+
+import json
+
+import numpy as np
+import pytest
+
+from drsvm import WassersteinSVC
+from drsvm.persistence import load_metadata, load_model
+
+N = 160
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Return a table with two numbers, a category and a column of verified labels, and the parts of it."""
+    rng = np.random.default_rng(3)
+    left = np.arange(N) % 2 == 1
+    age, calls = rng.normal(size=N) - left, rng.normal(size=N) + 0.3 * left
+    town = np.where(rng.random(N) < 0.3 + 0.3 * left, "Oslo", "Rome")
+    checked = rng.random(N) < 0.4
+    lines = zip(
+        age.round(4), calls.round(4), town, np.where(checked, "yes", "no"), np.where(left, "gone", "here"), strict=True
+    )
+    path = tmp_path / "people.csv"
+    path.write_text("age,calls,town,checked,state\n" + "".join(",".join(map(str, line)) + "\n" for line in lines))
+    return path, left, checked
+
+
+@pytest.fixture
+def fitted(drsvm_command, people, tmp_path):
+    """Return a function that fits with options and returns the pipeline and the names of the features."""
+
+    def fitted(*options):
+        out = tmp_path / "m.drsvm"
+        path = people[0]
+        options = options if "--verified" in options else ("--drop", "checked", *options)
+        radius = () if "--cv" in options else ("--radius", 0.1)
+        code, _, err = drsvm_command("fit", path, "--label", "state", *radius, "--model", out, *options)
+        assert code == 0, err
+        return load_model(out), load_metadata(out)["feature_names"]
+
+    return fitted
+
+
+def test_a_text_column_is_trusted_with_all_its_categories(fitted):
+    model, names = fitted("--trust-column", "town", "--trust-column", "age", "--l2", 0.01)
+    assert names == ["age", "calls", "town=Oslo", "town=Rome"]
+    np.testing.assert_array_equal(model[-1].feature_cost, [np.inf, 1, np.inf, np.inf])
+
+
+def test_signs(fitted):
+    free, names = fitted()
+    signs = dict(zip(names, free[-1].coef_[0], strict=True))
+    assert signs["age"] > 0 > signs["calls"]  # the positive class is "here"
+    model, _ = fitted("--decreasing", "age", "--increasing", "calls")
+    np.testing.assert_array_equal(model[-1].monotonic_cst, [-1, 1, 0, 0])
+    np.testing.assert_allclose(model[-1].coef_[0, :2], 0.0, atol=1e-6)
+
+
+def test_verified_labels_and_prices_by_class(fitted, people):
+    _, left, checked = people
+    labels = np.where(left, "gone", "here")
+    plain, names = fitted()
+    assert "checked" not in names
+    import pandas
+
+    X = plain[:-1].transform(pandas.read_csv(people[0]))
+    model, names = fitted("--verified", "checked", "--flip-cost", "gone=0.4", "--flip-cost", "here=2")
+    assert model[-1].flip_cost == {"gone": 0.4, "here": 2.0} and "checked" not in names
+    costs = np.where(checked, np.inf, np.where(left, 0.4, 2.0))
+    expected = WassersteinSVC(radius=0.1).fit(X, labels, flip_cost=costs)
+    np.testing.assert_allclose(model[-1].coef_, expected.coef_, atol=1e-4)
+    assert model[-1].objective_ == pytest.approx(expected.objective_, abs=2e-6)
+
+
+def test_the_price_of_the_intercept(fitted):
+    free, priced = fitted()[0][-1], fitted("--intercept-cost", 0.01)[0][-1]
+    assert priced.intercept_cost == 0.01 and priced.objective_ > free.objective_
+
+
+def test_prices_with_cross_validation(fitted):
+    """The preparation is fitted in the folds; prices refer to the columns of all rows."""
+    model, _ = fitted_by_cross_validation(fitted, "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
+    np.testing.assert_array_equal(model[-1].feature_cost, [1, 1, np.inf, np.inf])
+    np.testing.assert_array_equal(model[-1].monotonic_cst, [1, 0, 0, 0])
+
+
+def fitted_by_cross_validation(fitted, *options):
+    return fitted("--cv", "--folds", 3, "--flip-cost", 5, *options)
+
+
+def test_paths_and_reports_with_prices(drsvm_command, people, tmp_path):
+    path = people[0]
+    options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)
+    code, out, err = drsvm_command("path", path, *options, "--intercept-cost", 1, "--n-radii", 3, "--json")
+    assert code == 0, err
+    assert json.loads(out)["features"] == 4
+    code, _, err = drsvm_command("report", path, *options, "--output", tmp_path / "r.html")
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--flip-cost", "1", "--flip-cost", "2"], "give one number, or one for every class"),
+        (["--flip-cost", "gone=much"], "give one number, or one for every class"),
+        (
+            ["--flip-cost", "lost=2", "--flip-cost", "here=1"],
+            "--flip-cost lost: unknown label; the labels are gone, here",
+        ),
+        (["--flip-cost", "gone=2"], "no price for the classes ['here']"),
+        (["--increasing", "age", "--decreasing", "age"], "cannot be both --increasing and --decreasing"),
+        (["--increasing", "town"], "has categories, which have no order"),
+        (["--trust-column", "ages"], "did you mean 'age'?"),
+        (["--verified", "checked"], "changes nothing while all labels are trusted"),
+        (["--verified", "calls", "--flip-cost", "2"], "must say yes or no"),
+        (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
+    ],
+)
+def test_bad_prices(drsvm_command, people, options, expected):
+    code, _, err = drsvm_command("fit", people[0], "--label", "state", *options)
+    assert code == 2 and expected in err

@@ -1,0 +1,251 @@
+"""Pipelines of scikit-learn's own transformers: each survives a round trip, with the same decisions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_selection import (
+    RFE,
+    SelectFromModel,
+    SelectKBest,
+    SelectPercentile,
+    VarianceThreshold,
+    chi2,
+    mutual_info_classif,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+from sklearn.random_projection import GaussianRandomProjection
+from sklearn.svm import LinearSVC
+
+from drsvm import ModelFileError, WassersteinSVC, WassersteinSVCCV, load_model, save_model
+
+RNG = np.random.default_rng(0)
+Y = np.arange(80) % 2
+X = RNG.normal(size=(80, 4)) + Y[:, None]
+GAPPY = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+LEVELS = np.array(["a", "b", "rare", None, np.nan], dtype=object)[
+    RNG.choice(5, size=(80, 2), p=[0.4, 0.4, 0.02, 0.1, 0.08])
+]
+WORDS = [f"{['good', 'bad'][label]} film number {k % 7}" for k, label in enumerate(Y)]
+
+
+@pytest.fixture
+def round_trip(tmp_path):
+    """Return a function that saves and loads a fitted model and checks that it decides in the same way."""
+
+    def round_trip(model, rows):
+        save_model(model, tmp_path / "model.drsvm")
+        loaded = load_model(tmp_path / "model.drsvm")
+        np.testing.assert_array_equal(loaded.predict(rows), model.predict(rows))
+        decide = "decision_function" if hasattr(model, "decision_function") else "predict_proba"
+        np.testing.assert_array_equal(getattr(loaded, decide)(rows), getattr(model, decide)(rows))
+        return loaded
+
+    return round_trip
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        StandardScaler(),
+        MinMaxScaler(),
+        MaxAbsScaler(),
+        RobustScaler(),
+        Normalizer("l1"),
+        Binarizer(threshold=0.5),
+        QuantileTransformer(n_quantiles=10),
+        PowerTransformer(),
+        PolynomialFeatures(degree=2),
+        KBinsDiscretizer(n_bins=3, encode="onehot", quantile_method="averaged_inverted_cdf"),
+        SplineTransformer(n_knots=4),
+        VarianceThreshold(),
+        SelectKBest(k=2),
+        SelectKBest(mutual_info_classif, k=2),
+        SelectPercentile(percentile=50),
+        SelectFromModel(LinearSVC(random_state=0)),
+        SelectFromModel(WassersteinSVC()),
+        RFE(LogisticRegression(), n_features_to_select=2),
+        PCA(n_components=2),
+        TruncatedSVD(n_components=2, random_state=0),
+        FunctionTransformer(),
+        FunctionTransformer(np.arcsinh, np.sinh),
+        FeatureUnion([("pca", PCA(n_components=2)), ("scaled", StandardScaler())]),
+        make_union(MinMaxScaler(), "passthrough"),
+        Pipeline([("inner", StandardScaler())]),
+        "passthrough",
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_transformers_of_numbers(round_trip, step):
+    loaded = round_trip(make_pipeline(step, WassersteinSVC()).fit(X, Y), X)
+    assert repr(loaded[-1].result_).startswith("Result")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        SimpleImputer(strategy="median", add_indicator=True),
+        SimpleImputer(strategy="constant", fill_value=-1.0),
+        KNNImputer(n_neighbors=3),
+        make_union(SimpleImputer(), MissingIndicator(features="all")),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_imputers(round_trip, step):
+    round_trip(make_pipeline(step, WassersteinSVC()).fit(GAPPY, Y), GAPPY)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        OneHotEncoder(handle_unknown="ignore"),
+        OneHotEncoder(min_frequency=5, handle_unknown="infrequent_if_exist", sparse_output=False),
+        OneHotEncoder(drop="if_binary", dtype=np.float32),
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+        TargetEncoder(),
+        make_pipeline(OrdinalEncoder(), SimpleImputer(strategy="most_frequent"), OneHotEncoder()),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_encoders_of_levels_with_none_and_nan(round_trip, step):
+    loaded = round_trip(make_pipeline(step, WassersteinSVC(radius=1e-3)).fit(LEVELS, Y), LEVELS)
+    unseen = np.array([["never seen", "a"]], dtype=object)
+    if getattr(step, "handle_unknown", "error") != "error":
+        assert loaded.predict(unseen).shape == (1,)
+
+
+def test_integer_and_fixed_levels(round_trip):
+    codes = RNG.integers(0, 4, size=(80, 2))
+    for encoder in (OneHotEncoder(), OneHotEncoder(categories=[[0, 1, 2, 3]] * 2), OrdinalEncoder(dtype=np.int32)):
+        round_trip(make_pipeline(encoder, WassersteinSVC()).fit(codes, Y), codes)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [TfidfVectorizer(ngram_range=(1, 2), stop_words=["the"])],
+        [CountVectorizer(binary=True), TfidfTransformer(sublinear_tf=True)],
+        [HashingVectorizer(n_features=64)],
+        [CountVectorizer(), SelectKBest(chi2, k=3)],
+        [TfidfVectorizer(), TruncatedSVD(n_components=2, random_state=0)],
+    ],
+    ids=lambda steps: type(steps[0]).__name__,
+)
+def test_texts(round_trip, steps):
+    round_trip(make_pipeline(*steps, WassersteinSVC()).fit(WORDS, Y), WORDS)
+
+
+def test_dicts(round_trip):
+    rows = [{"word": text.split()[0], "number": k} for k, text in enumerate(WORDS)]
+    round_trip(make_pipeline(DictVectorizer(), WassersteinSVC()).fit(rows, Y), rows)
+    round_trip(make_pipeline(FeatureHasher(n_features=32), WassersteinSVC()).fit(rows, Y), rows)
+
+
+@pytest.mark.parametrize("remainder", ["drop", "passthrough", MinMaxScaler()], ids=str)
+def test_columns_of_a_data_frame(round_trip, remainder):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": GAPPY[:, 0], "town": LEVELS[:, 0], "other": X[:, 1], "income": X[:, 2]})
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    columns = ColumnTransformer(
+        [
+            ("numbers", numbers, ["age"]),
+            ("levels", OneHotEncoder(handle_unknown="ignore"), ["town"]),
+            ("text", CountVectorizer(analyzer="char"), "words"),
+            ("nothing", "drop", ["other"]),
+        ],
+        remainder=remainder,
+    )
+    frame["words"] = WORDS
+    loaded = round_trip(make_pipeline(columns, WassersteinSVC()).fit(frame, Y), frame)
+    shuffled = frame[["words", "income", "town", "other", "age"]] if remainder == "drop" else frame
+    np.testing.assert_array_equal(loaded.predict(shuffled), loaded.predict(frame))
+    assert loaded[0].output_indices_["numbers"] == slice(0, 1)
+    assert list(loaded[0].feature_names_in_) == list(frame.columns)
+
+
+def test_selectors_of_columns_by_type_or_position(round_trip):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    for chosen in (make_column_selector(pattern="a|b"), slice(1, 3), [True, False, True, False], [0, -1]):
+        columns = ColumnTransformer([("some", StandardScaler(), chosen)])
+        round_trip(make_pipeline(columns, WassersteinSVC()).fit(frame, Y), frame)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_calibrated_classifiers(round_trip, method, ensemble):
+    inner = make_pipeline(StandardScaler(), WassersteinSVC())
+    model = CalibratedClassifierCV(inner, method=method, ensemble=ensemble, cv=3).fit(X, Y)
+    loaded = round_trip(model, X)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_calibrated_classifier_at_the_end_of_a_pipeline(round_trip):
+    frozen = CalibratedClassifierCV(FrozenEstimator(WassersteinSVC().fit(X, Y))).fit(X, Y)
+    round_trip(frozen, X)
+    round_trip(make_pipeline(StandardScaler(), CalibratedClassifierCV(WassersteinSVC(), cv=2)).fit(X, Y), X)
+
+
+def test_sparse_rows_and_a_search(round_trip):
+    rows = sparse.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
+    model = make_pipeline(MaxAbsScaler(), WassersteinSVCCV(radii=2, flip_costs=5.0, cv=2)).fit(rows, Y)
+    assert round_trip(model, rows)[-1].best_params_ == model[-1].best_params_
+
+
+# --- rejection ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "named"),
+    [
+        (FunctionTransformer(lambda rows: 2 * rows), "<lambda>"),
+        (FunctionTransformer(np.nan_to_num), "nan_to_num"),
+        (GaussianRandomProjection(n_components=2, random_state=0), "GaussianRandomProjection"),
+        (SelectKBest(lambda rows, labels: np.arange(4.0), k=2), "<lambda>"),
+        (PCA(n_components=2, random_state=np.random.RandomState(0)), "RandomState"),
+    ],
+    ids=["lambda", "function", "class", "score", "random state"],
+)
+def test_what_is_not_in_the_list_is_not_saved(tmp_path, step, named):
+    model = make_pipeline(step, StandardScaler(), WassersteinSVC()).fit(X, Y)
+    with pytest.raises(ModelFileError, match=named):
+        save_model(model, tmp_path / "model.drsvm")
+    assert not (tmp_path / "model.drsvm").exists()
+
+
+def test_a_pipeline_that_would_use_files_is_not_saved(tmp_path):
+    """A cache folder is read and written, and unpickled, when a pipeline is fitted again."""
+    model = Pipeline([("scaler", StandardScaler()), ("svm", WassersteinSVC())], memory=str(tmp_path)).fit(X, Y)
+    with pytest.raises(ModelFileError, match="Pipeline with memory="):
+        save_model(model, tmp_path / "model.drsvm")
+
+
+def test_another_classifier_is_not_saved(tmp_path):
+    with pytest.raises(ModelFileError, match="does not end in a WassersteinSVC"):
+        save_model(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), tmp_path / "model.drsvm")
+    with pytest.raises(ModelFileError, match="call fit first"):
+        save_model(make_pipeline(StandardScaler(), WassersteinSVC()), tmp_path / "model.drsvm")
