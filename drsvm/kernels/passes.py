@@ -12,8 +12,6 @@ from drsvm.kernels import interior_point as samples
 from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 from drsvm.kernels.rows import TILE, add_gram, add_sums, products
 
-over_rows = kernel(**UNCOUNTED)
-
 BLOCK = 32 * TILE
 """Number of rows whose sums are added up before they are added to the total."""
 
@@ -92,7 +90,7 @@ def _close_block(block, last, n, totals):
                 block[k, j] = 0.0
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def center(share, buffers, point, level, mu):
     """Put every sample on the central path of μ."""
     n = share.weights.size
@@ -108,7 +106,7 @@ def center(share, buffers, point, level, mu):
 # --- curvature ----------------------------------------------------------------------------------------------------
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
     """Take a step, unless it is None, and form the Newton equations at the new state.
 
@@ -179,7 +177,7 @@ def _moved(share, buffers, correction, step, first, last):
 # --- directions ---------------------------------------------------------------------------------------------------
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def predict(share, buffers, correction, direction, level_change, totals, smallest, bins):
     """Evaluate the predictor's direction and write the correction of every sample.
 
@@ -211,7 +209,7 @@ def predict(share, buffers, correction, direction, level_change, totals, smalles
     return s0, s1, s2, s3, s4
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def longest_steps(share, buffers, correction, step, smallest, bins):
     """Update the rates of change with those of the corrected direction."""
     n = share.weights.size
@@ -234,7 +232,7 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
         samples.record_rates(buffers.rates, weights, smallest, bins)
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def recorrect(share, buffers, correction, step, new_correction, totals):
     """Write a new correction; add its sums to row 0 of `totals` and return its λ entry."""
     n = share.weights.size
@@ -266,7 +264,7 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
 # --- steps and multipliers ----------------------------------------------------------------------------------------
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def move(share, buffers, correction, step):
     """Take a step; return Σ multiplier · slack."""
     n = share.weights.size
@@ -276,7 +274,7 @@ def move(share, buffers, correction, step):
     return products
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, unless it is None, and add the sums of the multipliers on the two sides to the rows of `totals`.
 
@@ -295,7 +293,7 @@ def dual_sums(share, buffers, correction, step, totals):
     return one, other, cost_one, cost_other, moved
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def restoring_rate(share, buffers, direction, level_change):
     """Return the largest relative change of a slack or multiplier in the restoring direction."""
     n = share.weights.size
@@ -310,7 +308,7 @@ def restoring_rate(share, buffers, direction, level_change):
     return largest
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def restored(share, buffers, direction, level_change, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
     n = share.weights.size
@@ -323,7 +321,7 @@ def restored(share, buffers, direction, level_change, step, alpha, beta):
         )
 
 
-@over_rows
+@kernel(**UNCOUNTED)
 def multipliers(share, alpha, beta):
     """Write α and β."""
     n = share.weights.size

@@ -20,7 +20,6 @@ from drsvm.model.result import Result, Status
 from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Material, prepare
-from drsvm.solvers.centring import Centred
 from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
 
@@ -131,16 +130,17 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 
 
 def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[RadiusPath | None, float]:
-    priced = {"fit_intercept": material.setting("fit_intercept"), "intercept_cost": material.setting("intercept_cost")}
-    rows, centre, priced = at_centre(material.X, material.class_weights(), priced)
-    problem = Problem(
-        rows,
-        material.y == positive,
-        l2=material.setting("l2"),
-        sample_weight=material.row_weights(positive),
-        **priced,
-        **material.ball,
+    names = ("l2", "fit_intercept", "intercept_cost")
+    original = at_centre(
+        Problem(
+            material.X,
+            material.y == positive,
+            sample_weight=material.row_weights(positive),
+            **{name: material.setting(name) for name in names},
+            **material.ball,
+        )
     )
+    problem = original.problem
     largest = radius_max(problem, max_time=time.share(2))
     if largest == 0.0:
         return None, largest
@@ -158,5 +158,4 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         material.notes.append("Time ran out before all radii were solved: increase max_time for exact curves.")
-    original = Centred(problem, centre)
     return replace(path, results=[original.back(result) for result in path.results]), largest
