@@ -8,7 +8,7 @@ PY := $(BIN)/python
 PYTEST := $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless others are listed here.
-EXTRAS-demo := plot,cli,data
+EXTRAS-demo := plot,cli
 EXTRAS-paper := plot,conic
 
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
