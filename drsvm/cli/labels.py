@@ -24,7 +24,7 @@ def labels(
     ball: BallOptions,
     screen: Screen,
     radius: Annotated[
-        float | None, typer.Option(help="Radius of the ball. Default: twice the automatic one.", rich_help_panel=MODEL)
+        float | None, typer.Option(help="Radius of the ball. Default: automatic.", rich_help_panel=MODEL)
     ] = None,
     class_weight: Annotated[
         str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
