@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -50,8 +50,7 @@ def find_label_issues(
     y : array of shape (n,)
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
-        By default a `WassersteinSVC` with the radius of `auto_radius`, ``flip_cost=inf`` and the intercept inside the
-        norm, as the weight of a constant column next to centred features. It is cloned, not changed.
+        By default a `WassersteinSVC` with its default settings. It is cloned, not changed.
     cv : int, splitter or iterable of splits, default=5
         Number of stratified, shuffled folds (at most as many as the largest class has rows), or anything that
         scikit-learn accepts as `cv`. Every row must be in at least one test set; with several, its decision values are
@@ -140,24 +139,10 @@ def find_label_issues(
 # --- classifiers --------------------------------------------------------------------------------------------------
 
 
-def robust_classifier(
-    X, *, standardise: bool = True, radius: float | None = None, fit_intercept: bool = True, **settings: Any
-) -> Pipeline:
-    """Return an unfitted classifier for label issues, with the automatic radius unless one is given.
-
-    The intercept is the weight of a constant column: a free one would follow the class shares of the wrong labels.
-    `intercept_cost` would do the same, but the solvers for many features do not support it.
-    """
-    settings = {"flip_cost": np.inf, "tol": FOLD_TOL, "fit_intercept": False, **settings}
-    robust = WassersteinSVC("auto" if radius is None else radius, **settings)
-    constant = [FunctionTransformer(with_constant_column, accept_sparse=True)] if fit_intercept else []
-    return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), *constant, robust)
-
-
-def with_constant_column(X):
-    """Return the rows with an additional column of ones."""
-    ones = np.ones((X.shape[0], 1))
-    return sparse.hstack([X, ones], format="csr") if sparse.issparse(X) else np.hstack([X, ones])
+def robust_classifier(X, *, standardise: bool = True, **settings: Any) -> Pipeline:
+    """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
+    robust = WassersteinSVC(**{"tol": FOLD_TOL, **settings})
+    return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), robust)
 
 
 def _weights_for(model, weights) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -16,10 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import LabelIssues, auto_radius, find_label_issues
+from drsvm import LabelIssues, WassersteinSVC, find_label_issues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, estimated_errors, flagged, judge
-from drsvm.model.problem import Problem
 
 
 def with_wrong_labels(X, y, share=0.1, seed=0):
@@ -98,17 +98,13 @@ def test_margins_of_several_classes_compare_with_the_best_other(wines):
     np.testing.assert_array_equal(issues.predicted_label, np.unique(y)[decisions.argmax(axis=1)])
 
 
-def test_the_default_radius_is_the_automatic_one(tumours):
+def test_the_default_classifier_has_the_default_settings(tumours):
     X, y, _ = tumours
-    radius = auto_radius(Problem(np.column_stack([X, np.ones(len(y))]), y, radius=0.0, flip_cost=np.inf))
-    assert robust_classifier(X).fit(X, y)[-1].radius_ == pytest.approx(radius)
+    scaled = StandardScaler().fit_transform(X)
+    expected, found = WassersteinSVC().fit(scaled, y), robust_classifier(X).fit(X, y)[-1]
+    assert found.radius_ == pytest.approx(expected.radius_) and found.intercept_cost_ == pytest.approx(1.0)
+    assert found.objective_ == pytest.approx(expected.objective_, abs=1e-4)
     assert robust_classifier(X, radius=0.3).fit(X, y)[-1].radius_ == 0.3
-
-
-def test_the_intercept_is_the_weight_of_a_constant_column(tumours):
-    X, y, _ = tumours
-    assert robust_classifier(X).fit(X, y)[-1].coef_.shape == (1, X.shape[1] + 1)
-    assert robust_classifier(X, fit_intercept=False).fit(X, y)[-1].coef_.shape == (1, X.shape[1])
 
 
 # --- kinds of data ------------------------------------------------------------------------------------------------
@@ -129,8 +125,9 @@ def test_sparse_rows_are_not_centred(tumours, container):
     rows, y = container(X[:150] + 1.0), y[:150]
     uncentred = robust_classifier(rows, standardise=False, radius=0.1)  # the automatic one depends on the storage
     judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
-    dense = find_label_issues(rows.toarray(), y, estimator=uncentred, cv=3)
-    np.testing.assert_allclose(judged.margin, dense.margin, atol=1e-2)
+    free = clone(uncentred).set_params(wassersteinsvc__intercept_cost=np.inf)  # a price depends on it too
+    dense = find_label_issues(rows.toarray(), y, estimator=free, cv=3)
+    np.testing.assert_allclose(find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2)
     automatic = find_label_issues(rows, y, standardise=False, cv=3)
     assert np.corrcoef(automatic.margin, judged.margin)[0, 1] > 0.8
 
