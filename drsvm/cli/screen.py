@@ -78,7 +78,7 @@ class Screen:
             finally:
                 for warning in caught:
                     if not issubclass(warning.category, DeprecationWarning | FutureWarning | ResourceWarning):
-                        self.note(str(warning.message))
+                        self.note(in_terms_of_options(str(warning.message)))
 
     def _console(self, stderr: bool = False) -> Any:
         from rich.console import Console
@@ -86,6 +86,23 @@ class Screen:
         # Without a terminal there is no width to respect.
         stream = sys.stderr if stderr else sys.stdout
         return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
+
+
+OPTIONS = {
+    'radius="auto"': "--radius auto",
+    'class_weight="balanced"': "--class-weight balanced",
+    "WassersteinSVCCV": "--cv",
+    "(max_iter, max_time)": "(--max-iter, --max-time)",
+    "accept a larger tol": "accept a larger --tol",
+}
+"""What the warnings of the library call it, and what it is called here."""
+
+
+def in_terms_of_options(message: str) -> str:
+    """Return a warning of the library with options in place of parameters."""
+    for parameter, option in OPTIONS.items():
+        message = message.replace(parameter, option)
+    return message
 
 
 @contextmanager

@@ -44,3 +44,10 @@ def test_an_interrupt_is_exit_code_130_and_leaves_nothing(drsvm_command, table, 
     code, out, err = drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
     assert (code, out) == (130, "") and "interrupted" in err
     assert not (tmp_path / "m.drsvm").exists()
+
+
+def test_warnings_of_the_library_name_options(drsvm_command, table):
+    _, out, _ = drsvm_command("fit", table, "--radius", 50, "--flip-cost", "inf", "--json")
+    note = next(note for note in json.loads(out)["notes"] if "classifier is constant" in note)
+    assert all(option in note for option in ("--radius auto", "--class-weight balanced", "--cv"))
+    assert "WassersteinSVCCV" not in note and "class_weight" not in note
