@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import drsvm
-from drsvm.cli import audit, compare, demo, fit, labels, path, predict, report
+from drsvm.cli import audit, compare, demo, export, fit, labels, path, predict, report
 from drsvm.cli.commands import command
 
 ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
@@ -56,7 +56,7 @@ def _common(
     pass
 
 
-for module in (fit, predict, path, audit, labels, compare, report, demo):
+for module in (fit, predict, export, path, audit, labels, compare, report, demo):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
     app.command(help=_flowing(function.__doc__), epilog=examples)(command(function))

@@ -138,15 +138,23 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        saved = None if "styles" in schema or schema.get("kind") == "sparse" else _current(opened.load())
+        saved = current_model(opened) if _is_earlier(schema) else None
         dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options)
         saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
 
 
-def _current(saved: SavedModel) -> SavedModel:
-    """Return a model of format 1 or 2 as one that starts from the raw table, like those of this version."""
+def _is_earlier(schema: Any) -> bool:
+    """Return whether a model was trained on a table before models started from the raw table."""
+    return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
+
+
+def current_model(opened: OpenModel) -> SavedModel:
+    """Return a model as one that starts from the raw table if it was trained on one, also in formats 1 and 2."""
+    saved = opened.load()
+    if not _is_earlier(saved.metadata.get("schema")):
+        return saved
     from drsvm.datasets.preparation import of_version_0_1_0
 
     imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
