@@ -17,7 +17,7 @@ standard input. Results go to standard output, notes to standard error.
 EXAMPLES = """To get started with your own table:
 
 \b
-drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
+drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm report customers.csv --label churned --output report.html
 
