@@ -103,9 +103,10 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int,
 
 def _folds(y: np.ndarray, fewest: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and test rows: of one split if its test is large enough, otherwise of several folds."""
-    train, test = train_test_split(np.arange(len(y)), test_size=work.TEST_SHARE, random_state=seed, stratify=y)
-    if _are_enough(y[test]):
-        return [(train, test)]
+    if len(y) * work.TEST_SHARE >= ENOUGH_ROWS:
+        train, test = train_test_split(np.arange(len(y)), test_size=work.TEST_SHARE, random_state=seed, stratify=y)
+        if _are_enough(y[test]):
+            return [(train, test)]
     splitter = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed)
     return list(splitter.split(np.zeros(len(y)), y))
 
