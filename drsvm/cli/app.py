@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import drsvm
-from drsvm.cli import audit, compare, demo, fit, labels, path, predict, report
+from drsvm.cli import audit, compare, demo, export, fit, labels, path, predict, report
 from drsvm.cli.commands import command
 
 ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
@@ -17,7 +17,7 @@ standard input. Results go to standard output, notes to standard error.
 EXAMPLES = """To get started with your own table:
 
 \b
-drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
+drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm report customers.csv --label churned --output report.html
 
@@ -56,7 +56,7 @@ def _common(
     pass
 
 
-for module in (fit, predict, path, audit, labels, compare, report, demo):
+for module in (fit, predict, export, path, audit, labels, compare, report, demo):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
     app.command(help=_flowing(function.__doc__), epilog=examples)(command(function))

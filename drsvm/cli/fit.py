@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,7 +21,7 @@ from drsvm.cli.options import (
 )
 from drsvm.cli.screen import Screen
 
-EXAMPLES = """drsvm fit customers.csv --label churned --test-size 0.3 --model churn.drsvm
+EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit noisy.parquet --label y --cv --json"""
@@ -74,27 +74,28 @@ def fit(
     """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
 
     A table may contain text categories, empty cells, dates and ids: what is done with them is said, and is part of the
-    saved model.
+    saved model. A quarter of the rows is held out first, for a test of a classifier of the others; the model that is
+    saved is then trained on all rows.
     """
     from drsvm.cli import work
 
     work.check_outputs([model], [file, split.test])
     work.check_model_output(model)
+    work.check_split(split)
     _check_choices(ball, radius, class_weight, verified, cv)
     options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
-    parts = work.load_parts(file, options, split, screen)
+    whole = work.load_parts(file, options, replace(split, test_size=None), screen)
+    held = work.held_out(whole, split, screen)
     settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
     settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
-    estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, parts.y)
-    pipeline, prepared = _fitted(estimator, parts, ball, screen)
-    payload = fit_payload(pipeline[-1], prepared, parts, file, ball.standardise)
+    estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, whole.y)
+    training = _training(estimator, ball, cv)
+    found = _searched(training, whole, held, screen) if cv else _trained(training, whole, held, screen)
+    payload = fit_payload(found.model, found.tested, file, ball.standardise)
     if cv:
-        payload["cv"] = {"score": estimator.best_score_, "candidates": len(estimator.cv_results_["params"])}
+        payload["cv"] = found.search
     if model is not None:
-        from drsvm.persistence.model_files import save_model
-
-        save_model(pipeline, model, _metadata(parts, prepared.names, payload))
-        payload["model"] = str(model)
+        _save(found, model, payload, split.seed, screen)
     screen.finish(payload, lambda console: show_fit(console, payload))
     return 0 if payload["proven"] else 1
 
@@ -130,28 +131,61 @@ def _cross_validation(ball: BallOptions, folds: int, settings: dict[str, Any]) -
     return PreparedSearch(cv=folds, **{several.get(name, name): value for name, value in given.items()})
 
 
-def _fitted(estimator, parts, ball: BallOptions, screen: Screen):
-    """Return a fitted pipeline that ends in a WassersteinSVC, even after cross-validation, and the features."""
-    from sklearn.pipeline import Pipeline
+class Found(NamedTuple):
+    """The classifier of all rows, the one that was tested on held-out rows, and how they were trained."""
 
-    from drsvm.cli import work
-    from drsvm.cli.prices import feature_prices, flip_cost_by_row
+    model: Any
+    tested: Any
+    training: Any
+    search: dict[str, Any] | None = None
 
-    searching = hasattr(estimator, "radii")
-    text = f"{'cross-validating' if searching else 'fitting'} {len(parts.y):,} rows"
-    with screen.progress(text, total=100 if searching else None) as advance, screen.warnings_as_notes():
-        prepared = work.prepared(parts, standardise=ball.standardise)
-        estimator.set_params(**feature_prices(parts, prepared))
-        if searching:
-            estimator.of(parts, prepared)
-            if screen.on_terminal:
-                estimator.set_callbacks(PathsDone(advance))
-        costs, rows = ball.ball().get("flip_cost"), {}
-        if parts.verified is not None or (searching and isinstance(costs, dict)):
-            rows["flip_cost"] = flip_cost_by_row(costs, parts.y, parts.verified)
-        estimator.fit(prepared.X, parts.y, **rows)
-    last = _chosen(estimator) if searching else estimator
-    return Pipeline([*prepared.steps, ("classifier", last)]), prepared
+
+def _training(estimator: Any, ball: BallOptions, cv: bool) -> Any:
+    from drsvm.cli.training import Training
+    from drsvm.clock import TimeLimit
+
+    return Training(estimator, ball.standardise, ball.ball().get("flip_cost"), cv, TimeLimit.of(ball.max_time))
+
+
+def _trained(training, whole, held, screen: Screen) -> Found:
+    """Train on all rows first, which may take half of the time, then for the test."""
+    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
+        model = training.fitted(whole, 2)
+        return Found(model, None if held is None else training.quietly(held, 2), training)
+
+
+def _searched(training, whole, held, screen: Screen) -> Found:
+    """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
+    from drsvm.cli.training import as_trained
+
+    def prepare(search, parts, prepared) -> None:
+        search.of(parts, prepared)
+        if screen.on_terminal:
+            search.set_callbacks(PathsDone(advance))
+
+    rows = whole if held is None else held
+    text = f"cross-validating {len(rows.y):,} rows"
+    with screen.progress(text, total=100) as advance, screen.warnings_as_notes():
+        found = training.fitted(rows, 2, prepare)
+        search = found.classifier
+        best = found._replace(classifier=_chosen(search))
+        training = as_trained(training, best.classifier)
+        figures = {"score": search.best_score_, "candidates": len(search.cv_results_["params"]), "rows": len(rows.y)}
+        if held is None:
+            return Found(best, None, training, figures)
+        return Found(training.fitted(whole, 2), best, training, figures)
+
+
+def _save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: Screen) -> None:
+    """Save the model of all rows with sigmoids for its probabilities."""
+    from drsvm.cli.training import sigmoids
+    from drsvm.persistence.model_files import save_model
+
+    with screen.progress("probabilities"):
+        probability = sigmoids(found.training, found.model.parts, found.tested, seed, screen)
+    payload["probability"] = None if probability is None else probability.to_dict()
+    save_model(found.model.pipeline, path, _metadata(found.model, payload))
+    payload["model"] = str(path)
 
 
 class PathsDone:
@@ -189,12 +223,13 @@ def _chosen(search) -> Any:
     return model
 
 
-def _metadata(parts, names: list[str] | None, payload: dict[str, Any]) -> dict[str, Any]:
-    schema = parts.data.schema
-    kept = ("rows", "classes", "positive", "certificates", "train", "test")
+def _metadata(model, payload: dict[str, Any]) -> dict[str, Any]:
+    data = model.parts.data
+    kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     return {
-        "schema": schema.to_dict(),
-        "feature_names": names,
-        "label": schema.label,
-        "training": {"file": parts.data.path.name, **{name: payload[name] for name in kept}},
+        "schema": data.schema.to_dict(),
+        "feature_names": model.prepared.names,
+        "label": data.schema.label,
+        "probability": payload["probability"],
+        "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
     }

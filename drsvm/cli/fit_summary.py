@@ -4,19 +4,21 @@ import math
 from pathlib import Path
 from typing import Any
 
+NOT_SAVED = "not saved; use --model FILE to save it"
+
 PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
 
 
-def fit_payload(classifier, prepared, parts, file: Path, standardise: bool) -> dict[str, Any]:
-    """Return the summary as plain values."""
+def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
+    """Return the summary as plain values; `tested` is the classifier that was tested on held-out rows, if any."""
     import numpy as np
 
     import drsvm
-    from drsvm.cli import work
 
+    classifier, prepared, parts = model
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
-    test = None if parts.y_test is None else work.accuracy(classifier, prepared.X_test, parts.y_test)
+    held_out = None if tested is None else {"rows": len(tested.parts.y_test), "trained_on": len(tested.parts.y)}
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -36,8 +38,9 @@ def fit_payload(classifier, prepared, parts, file: Path, standardise: bool) -> d
             for result, label in zip(results, classes.tolist()[-len(results) :], strict=True)
         ],
         "proven": all(result.gap <= result.tol for result in results),
-        "train": work.accuracy(classifier, prepared.X, parts.y),
-        "test": test,
+        "train": model.train_scores(),
+        "test": (tested or model).test_scores(),
+        "held_out": held_out,
         "weights": _weights(classifier, prepared.names, parts.data.schema.index_base),
     }
 
@@ -74,14 +77,15 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball) + f"; {scaling}",
-        "proof": ("\n" + 11 * " ").join(_proof(each, len(counts) > 2) for each in payload["certificates"]),
-        "accuracy": _scores(payload),
+        "proof": _below([_proof(each, len(counts) > 2) for each in payload["certificates"]]),
+        **_figures(payload),
         "weights": _weights_line(payload),
     }
     if "cv" in payload:
         cv = payload["cv"]
         lines["selection"] = f"best of {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
-    return {**lines, "model": payload.get("model", "not saved; use --model FILE to save it")}
+    saved = f"{payload['model']}, trained on all {payload['rows']:,} rows" if "model" in payload else NOT_SAVED
+    return {**lines, "model": saved}
 
 
 def _adversary(ball: dict[str, Any]) -> str:
@@ -105,12 +109,20 @@ def _proof(certificate: dict[str, Any], named: bool) -> str:
     )
 
 
-def _scores(payload: dict[str, Any]) -> str:
-    parts = [("training", payload["train"]), *([("test", payload["test"])] if payload["test"] else [])]
-    return "; ".join(
-        f"{name} {score['accuracy']:.4f} (balanced {score['balanced_accuracy']:.4f}, {score['rows']:,} rows)"
-        for name, score in parts
-    )
+def _figures(payload: dict[str, Any]) -> dict[str, str]:
+    """Return the figures: of the test, by class, or of the training rows where there is no test."""
+    from drsvm.cli.scores import by_class, summary
+
+    tested, held_out = payload["test"], payload["held_out"]
+    if tested is None:
+        lines = [f"{summary(payload['train'])}, on the training rows, so too good", *by_class(payload["train"])]
+        return {"training": _below(lines)}
+    how = f"held out; trained on the other {held_out['trained_on']:,}" if held_out else "of the test file"
+    return {"test": _below([f"{summary(tested)}, {how}", *by_class(tested)]), "training": summary(payload["train"])}
+
+
+def _below(lines: list[str]) -> str:
+    return ("\n" + 11 * " ").join(lines)
 
 
 def _weights_line(payload: dict[str, Any]) -> str:

@@ -177,7 +177,12 @@ class SplitOptions:
 
     test_size: Annotated[
         float | None,
-        _option("--test-size", help="Share (0.3) or number (200) of rows to hold out for testing.", panel=SPLITTING),
+        _option(
+            "--test-size",
+            help="Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit holds out 0.25 by default, "
+            "and saves a model of all rows.",
+            panel=SPLITTING,
+        ),
     ] = None
     test: TestFile = None
     seed: Annotated[int, _option("--seed", help="Random seed of the split and the solvers.", panel=SPLITTING)] = 0

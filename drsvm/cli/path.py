@@ -75,6 +75,7 @@ def path(
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
     save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, prepared.names))
+    best = _best(columns)
     proven = all(result.gap <= result.tol for result in found.results)
     payload: dict[str, Any] = {
         "command": "path",
@@ -84,11 +85,14 @@ def path(
         "positive": chosen,
         "proven": proven,
         "path": columns,
+        "best": None if best is None else {"row": best + 1, "radius": float(found.radii[best])},
         "csv": None if csv is None else str(csv),
         "plot": None if plot is None else str(plot),
     }
     title = f"{X.shape[0]:,} rows, {X.shape[1]:,} features, positive: {chosen}"
-    screen.finish(payload, lambda console: show_table(console, columns, title))
+    screen.finish(
+        payload, lambda console: show_table(console, _marked(columns, best), f"{title}\n{_words(found, best)}")
+    )
     return 0 if proven else 1
 
 
@@ -108,6 +112,25 @@ def _scores(found, X, y, name: str) -> dict[str, Any]:
 
     values = np.asarray(X @ found.weights.T) + found.intercepts
     return {name: np.mean((values > 0) == y[:, None], axis=0)}
+
+
+def _best(columns: dict[str, Any]) -> int | None:
+    """Return the position of the best radius on test rows; training rows would favour the smallest ones."""
+    from drsvm.solvers.path import best_index
+
+    return best_index(columns["radius"], columns["test_accuracy"]) if "test_accuracy" in columns else None
+
+
+def _marked(columns: dict[str, Any], best: int | None) -> dict[str, Any]:
+    if best is None:
+        return columns
+    return {**columns, "": ["best" if place == best else "" for place in range(len(columns["radius"]))]}
+
+
+def _words(found, best: int | None) -> str:
+    if best is None:
+        return "which radius is best, test rows would show: --test-size 0.25"
+    return f"best radius on the test rows: {found.radii[best]:.4g}"
 
 
 def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:

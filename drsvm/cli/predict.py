@@ -10,8 +10,12 @@ from drsvm.cli.options import OUTPUT, DataFile, FileOptions, ModelFile
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm predict churn.drsvm new_customers.csv --output predictions.csv
+drsvm predict churn.drsvm new_customers.csv --probability --sort probability --keep name,branch
 drsvm predict churn.drsvm last_year.csv --json
 zcat log.csv.gz | drsvm predict churn.drsvm - > predictions.csv"""
+
+DESCENDING = ("decision", "probability")
+"""Columns of these names, and those of single classes, are sorted from the largest value."""
 
 
 def predict(
@@ -19,31 +23,64 @@ def predict(
     file: DataFile,
     options: FileOptions,
     screen: Screen,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns of the file to write next to the predictions, besides the ids: a,b,c, or repeat the option.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability",
+            help="Also write probabilities: of the positive class, or of each of several. Predictions still go by the "
+            "decision value: where labels of one class are often wrong, p = 0.5 would follow the wrong labels.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Sort by a column of the output: decisions and probabilities from the largest, others from the "
+            "smallest. Default: as in the file.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(metavar="OUT", help="CSV file for the predictions. Default: print them.", rich_help_panel=OUTPUT),
     ] = None,
 ) -> None:
-    """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels."""
+    """Apply a saved model to a file: predictions and decision values as CSV, and scores if the file has labels.
+
+    Rows are numbered from 1, not counting the header, and have the ids that the training file had.
+    """
     from drsvm.cli import work
+    from drsvm.cli.scores import scores
     from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text
     from drsvm.persistence.model_files import write_whole
 
     output = None if output == STANDARD else output
     work.check_outputs([output], [model, file])
-    saved, dataset = work.load_for_model(model, file, options, screen)
+    saved, dataset = work.load_for_model(model, file, options, screen, tuple(keep or ()))
     classes = saved.model.classes_
     labels = _known_labels(dataset.y, classes, screen)
-    columns = _columns(saved.model, dataset, labels)
+    decisions = _decisions(saved.model, dataset)
+    columns = _columns(decisions, classes, labels, _sigmoids(saved, model) if probability else None)
+    counts = _counts(columns["prediction"])
+    columns = _sorted(_with_kept(dataset, columns), sort)
     payload: dict[str, Any] = {
         "command": "predict",
         "model": str(model),
         "file": str(file),
         "rows": dataset.shape[0],
         "classes": classes,
-        "predicted": _counts(columns["prediction"]),
-        "scores": None if labels is None else work.accuracy(saved.model, dataset.X, labels),
+        "positive": classes.tolist()[1] if len(classes) == 2 else None,
+        "predicted": counts,
+        "scores": None if labels is None else scores(decisions, labels, classes),
         "output": None if output is None else str(output),
     }
     if output is not None:
@@ -54,7 +91,7 @@ def predict(
         sys.stdout.write(csv_text(columns))
         sys.stdout.flush()
         screen.results_to_stderr = True
-    screen.finish(payload, lambda console: _show(console, payload))
+    screen.finish(payload, lambda console: _show(console, payload, probability))
 
 
 def _known_labels(labels, classes, screen: Screen):
@@ -70,19 +107,61 @@ def _known_labels(labels, classes, screen: Screen):
     return labels.astype(classes.dtype)
 
 
-def _columns(model, dataset, labels) -> dict[str, Any]:
+def _sigmoids(saved, path: Path):
+    """Return what turns decision values into probabilities."""
+    from drsvm.learn.probability import Sigmoids
+
+    found = saved.metadata.get("probability")
+    if found is None:
+        raise ValueError(
+            f"{path}: has no probabilities, because it was saved by an earlier version or a class had a single row: "
+            "train it again with drsvm fit."
+        )
+    return Sigmoids.from_dict(found)
+
+
+def _decisions(model, dataset) -> Any:
     import numpy as np
 
-    values = np.asarray(model.decision_function(dataset.X))
-    classes = model.classes_
-    prediction = classes[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
-    decisions = (
-        {"decision": values}
-        if values.ndim == 1
-        else {f"decision_{label}": column for label, column in zip(classes.tolist(), values.T, strict=True)}
-    )
-    known = {} if labels is None else {"label": labels}
-    return {"row": dataset.rows + 1, "prediction": prediction, **decisions, **known}
+    return np.asarray(model.decision_function(dataset.X))
+
+
+def _columns(decisions, classes, labels, sigmoids) -> dict[str, Any]:
+    from drsvm.cli.scores import predictions
+
+    columns = {"prediction": predictions(decisions, classes), **_by_class("decision", decisions, classes)}
+    if sigmoids is not None:
+        chances = sigmoids.probabilities(decisions)
+        columns |= _by_class("probability", chances[:, 1] if decisions.ndim == 1 else chances, classes)
+    return columns if labels is None else {**columns, "label": labels}
+
+
+def _by_class(name: str, values, classes) -> dict[str, Any]:
+    """Return one column for two classes, or one per class."""
+    if values.ndim == 1:
+        return {name: values}
+    return {f"{name}_{label}": column for label, column in zip(classes.tolist(), values.T, strict=True)}
+
+
+def _with_kept(dataset, columns: dict[str, Any]) -> dict[str, Any]:
+    """Return the number of the row, the columns of the file, and those of the predictions, under distinct names."""
+    kept = dataset.kept
+    columns = {name if name not in kept else f"drsvm_{name}": values for name, values in columns.items()}
+    return {"row" if "row" not in kept else "drsvm_row": dataset.rows + 1, **kept, **columns}
+
+
+def _sorted(columns: dict[str, Any], by: str | None) -> dict[str, Any]:
+    import numpy as np
+
+    if by is None:
+        return columns
+    if by not in columns:
+        hint = "; add --probability" if by.startswith("probability") else ""
+        raise ValueError(f"--sort {by}: there is no such column in the output: {', '.join(columns)}{hint}.")
+    values = np.asarray(columns[by])
+    descending = by.removeprefix("drsvm_").partition("_")[0] in DESCENDING and values.dtype.kind == "f"
+    order = np.argsort(-values if descending else values, kind="stable")
+    return {name: np.asarray(column)[order] for name, column in columns.items()}
 
 
 def _counts(prediction) -> dict[Any, int]:
@@ -92,12 +171,15 @@ def _counts(prediction) -> dict[Any, int]:
     return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
-def _show(console, payload: dict[str, Any]) -> None:
+def _show(console, payload: dict[str, Any], probability: bool) -> None:
+    from drsvm.cli.scores import by_class, summary
+
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}"]
+    if probability and payload["positive"] is not None:
+        lines.append(f"probability: that of {payload['positive']}; predictions go by the sign of the decision")
     if payload["scores"]:
-        scores = payload["scores"]
-        lines.append(f"accuracy {scores['accuracy']:.4f} (balanced {scores['balanced_accuracy']:.4f})")
+        lines += [summary(payload["scores"]), *by_class(payload["scores"])]
     if payload["output"]:
         lines.append(f"predictions in {payload['output']}")
     console.print("\n".join(lines), markup=False, highlight=False)

@@ -14,6 +14,12 @@ from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
+TEST_SHARE = 0.25
+"""The share of the rows that ``fit`` holds out for a test by default."""
+
+FEWEST_ROWS = 8
+"""With fewer rows of a class than this, nothing is held out by default: a quarter of them would say nothing."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -39,8 +45,7 @@ def load_parts(
     reader: Callable[..., Dataset] = read,
 ) -> Parts:
     """Read a file, and split it or read the test file."""
-    if split.test is not None and split.test_size is not None:
-        raise ValueError("use --test or --test-size, not both.")
+    check_split(split)
     check_inputs(None, [file, split.test])
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: reader(path, options))
@@ -51,9 +56,32 @@ def load_parts(
         show_notes(test, screen)
         y_test = _known_labels(test, labels)
         return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified)
-    if split.test_size is not None:
-        return _split(dataset, labels, split)
-    return Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
+    whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
+    return _split(whole, split.test_size, split.seed) if split.test_size else whole
+
+
+def check_split(split: SplitOptions) -> None:
+    """Raise an error if a test file and a part of the rows are both wanted."""
+    if split.test is not None and split.test_size is not None:
+        raise ValueError("use --test or --test-size, not both.")
+
+
+def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
+    """Return the rows with some held out, as `split` says or a quarter of them; None if there is a test file or none.
+
+    Small tables keep all rows, unless `split` says otherwise.
+    """
+    if whole.y_test is not None or split.test_size == 0:
+        return None
+    classes, counts = np.unique(whole.y, return_counts=True)
+    if split.test_size is None and counts.min() < FEWEST_ROWS:
+        rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
+        screen.note(
+            f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "
+            f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE."
+        )
+        return None
+    return _split(whole, split.test_size or TEST_SHARE, split.seed)
 
 
 def show_notes(dataset: Dataset, screen: Screen) -> None:
@@ -98,27 +126,32 @@ def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
-def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions) -> Parts:
+def _split(whole: Parts, size: float, seed: int) -> Parts:
     from sklearn.model_selection import train_test_split
 
-    size = split.test_size or 0.0
-    size = int(size) if size >= 1 else size
+    labels = whole.y
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"{dataset.path}: only one row has the label {rare!r}; --test-size needs two of each.")
+        raise DataFileError(f"{whole.data.path}: only one row has the label {rare!r}; --test-size needs two of each.")
+    wanted = int(size) if size >= 1 else size
     try:
-        train, test = train_test_split(np.arange(len(labels)), test_size=size, random_state=split.seed, stratify=labels)
+        train, test = train_test_split(np.arange(len(labels)), test_size=wanted, random_state=seed, stratify=labels)
     except ValueError as error:
-        raise ValueError(f"--test-size {split.test_size:g}: {error}") from None
-    return Parts(
-        X=rows_of(dataset.X, train),
-        y=labels[train],
-        rows=dataset.rows[train],
-        X_test=rows_of(dataset.X, test),
-        y_test=labels[test],
-        data=dataset,
-        verified=None if dataset.verified is None else dataset.verified[train],
+        raise ValueError(f"--test-size {size:g}: {error}") from None
+    return part(whole, train, test)
+
+
+def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
+    """Return some rows for training and others as a test."""
+    return replace(
+        whole,
+        X=rows_of(whole.X, train),
+        y=whole.y[train],
+        rows=whole.rows[train],
+        X_test=rows_of(whole.X, test),
+        y_test=whole.y[test],
+        verified=None if whole.verified is None else whole.verified[train],
     )
 
 
@@ -127,8 +160,10 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
     return X.take(rows) if hasattr(X, "take") else X[rows]
 
 
-def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read.
+def load_for_model(
+    model: Path, file: Path, options: FileOptions, screen: Screen, keep: tuple[str, ...] = ()
+) -> tuple[SavedModel, Dataset]:
+    """Load a model and read a file the way its training file was read, with the text of ids and of columns to keep.
 
     The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
     """
@@ -138,15 +173,23 @@ def load_for_model(model: Path, file: Path, options: FileOptions, screen: Screen
         schema = opened.metadata().get("schema")
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
-        saved = None if "styles" in schema or schema.get("kind") == "sparse" else _current(opened.load())
-        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options)
+        saved = current_model(opened) if _is_earlier(schema) else None
+        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, keep)
         saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
 
 
-def _current(saved: SavedModel) -> SavedModel:
-    """Return a model of format 1 or 2 as one that starts from the raw table, like those of this version."""
+def _is_earlier(schema: Any) -> bool:
+    """Return whether a model was trained on a table before models started from the raw table."""
+    return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
+
+
+def current_model(opened: OpenModel) -> SavedModel:
+    """Return a model as one that starts from the raw table if it was trained on one, also in formats 1 and 2."""
+    saved = opened.load()
+    if not _is_earlier(saved.metadata.get("schema")):
+        return saved
     from drsvm.datasets.preparation import of_version_0_1_0
 
     imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
@@ -154,9 +197,9 @@ def _current(saved: SavedModel) -> SavedModel:
     return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
 
 
-def read_for(schema: dict[str, Any], file: Path, options: FileOptions) -> Dataset:
+def read_for(schema: dict[str, Any], file: Path, options: FileOptions, keep: tuple[str, ...] = ()) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = options.read_options()
+    wanted = replace(options.read_options(), keep=keep)
     return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
@@ -242,13 +285,3 @@ def _same(one: Path, other: Path) -> bool:
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
-
-
-def accuracy(model, X, y) -> dict[str, float]:
-    """Return the share of correct predictions, over all rows and averaged over the classes."""
-    correct = model.predict(X) == y
-    return {
-        "accuracy": float(np.mean(correct)),
-        "balanced_accuracy": float(np.mean([np.mean(correct[y == label]) for label in np.unique(y)])),
-        "rows": len(y),
-    }

@@ -26,9 +26,9 @@ def pyarrow_or_error() -> Any:
 
 
 def csv_table(
-    path: Path, names: list[str], has_header: bool, delimiter: str, wanted: list[str], as_text: str | None, empty
+    path: Path, names: list[str], has_header: bool, delimiter: str, wanted: list[str], as_text: list[str], empty
 ) -> Any:
-    """Return columns of a CSV file, `as_text` as text; None if pyarrow cannot parse the file."""
+    """Return columns of a CSV file, those in `as_text` as text; None if pyarrow cannot parse the file."""
     pyarrow = pyarrow_or_error()
     from pyarrow import csv  # pyright: ignore[reportMissingImports]
 
@@ -57,7 +57,7 @@ def csv_table(
         )
 
     try:
-        read = _read_as_written(table, wanted, [as_text] if as_text else [])
+        read = _read_as_written(table, wanted, as_text)
     except pyarrow.ArrowInvalid:
         return None
     if b'"' in content and read.num_rows + has_header != _number_of_lines(content, read.num_rows + has_header):
@@ -88,6 +88,8 @@ def _read_as_written(table, wanted: list[str], texts: list[str]) -> Any:
 def cleaned(table: Any, empty: frozenset[str]) -> Any:
     """Return a table whose texts have no blanks around them, with nulls for texts that count as empty."""
     # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
+    if not empty:
+        return table
     pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
     columns = [_cleaned(column, pattern) for column in table.columns]
     return pyarrow_or_error().table(dict(zip(table.column_names, columns, strict=True)))
@@ -142,6 +144,14 @@ class ParquetFile:
         """Return the text of all cells, row by row."""
         columns = [column.to_pylist() for column in self._table(self.names).columns]
         return [tuple("" if value is None else _text(value) for value in row) for row in zip(*columns, strict=True)]
+
+    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
+        """Return the text of some columns."""
+        columns = self._table(wanted).columns if wanted else []
+        return {
+            name: ["" if value is None else _text(value) for value in column.to_pylist()]
+            for name, column in zip(wanted, columns, strict=True)
+        }
 
     def _table(self, wanted: list[str]) -> Any:
         try:

@@ -31,8 +31,8 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    listed = {
-        option: [found for name in _listed(names, given) if (found := find(names, name, option, problems)) is not None]
+    by_option = {
+        option: [found for name in listed(names, given) if (found := find(names, name, option, problems)) is not None]
         for option, given in (
             ("--drop", options.drop),
             ("--features", options.features),
@@ -43,24 +43,24 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
         )
     }
     for option, role in (("--features", "a feature"), ("--drop", "dropped"), ("--id", "an id")):
-        if label in listed[option]:
+        if label in by_option[option]:
             fixes = [Fix(option=option, old=label)]
             problems.append((f"{label!r} is the label column and cannot be {role}: remove it from {option}.", fixes))
-    both = [name for name in listed["--categorical"] if name in listed["--numeric"]]
+    both = [name for name in by_option["--categorical"] if name in by_option["--numeric"]]
     if both:
         fixes = [Fix(option="--numeric", old=name) for name in both]
         problems.append((f"{both[0]!r} cannot be both --categorical and --numeric.", fixes))
-    aside = {label, *listed["--drop"], *listed["--id"], *listed["--verified"]}
-    features = [name for name in listed["--features"] or names if name not in aside]
+    aside = {label, *by_option["--drop"], *by_option["--id"], *by_option["--verified"]}
+    features = [name for name in by_option["--features"] or names if name not in aside]
     if not features:
         problems.append((f"no feature columns remain besides the label column {label!r}.", []))
     return Chosen(
         label=label,
         features=features,
-        ids=listed["--id"],
-        categorical=listed["--categorical"],
-        numeric=listed["--numeric"],
-        verified=next(iter(listed["--verified"]), None),
+        ids=by_option["--id"],
+        categorical=by_option["--categorical"],
+        numeric=by_option["--numeric"],
+        verified=next(iter(by_option["--verified"]), None),
         mentioned=_mentioned(names, features, options, problems),
         notes=notes,
         problems=problems,
@@ -69,7 +69,7 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
 
 def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
     """Return the options that name features; other columns are problems."""
-    pairs = [(option, name) for option, given in options.mentioned for name in _listed(names, (given,))]
+    pairs = [(option, name) for option, given in options.mentioned for name in listed(names, (given,))]
     found = [(option, found) for option, name in pairs if (found := find(names, name, option, problems)) is not None]
     for option, name in found:
         if name not in features:
@@ -78,7 +78,7 @@ def _mentioned(names: list[str], features: list[str], options: ReadOptions, prob
     return found
 
 
-def _listed(names: list[str], given: tuple[str, ...]) -> list[str]:
+def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     """Return the names as a list; each text may contain several, separated by commas."""
     parts = [[text] if text in names else text.split(",") for text in given]
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))

@@ -74,7 +74,8 @@ class CsvFile:
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
         """Return columns as a table; `as_text` is not converted to numbers."""
-        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, as_text, empty)
+        texts = [as_text] if as_text else []
+        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, texts, empty)
         if table is None:
             table = self._read_slowly(wanted, empty)
         if not table.num_rows:
@@ -92,6 +93,14 @@ class CsvFile:
     def cells(self) -> list[list[str]]:
         """Return the text of all cells, row by row."""
         return [cells for _, cells in self._records()]
+
+    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
+        """Return the text of some columns, as it is written."""
+        if not wanted:
+            return {}
+        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, wanted, frozenset())
+        table = self._read_slowly(wanted, frozenset()) if table is None else table
+        return {name: table.column(name).to_pylist() for name in wanted}
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""

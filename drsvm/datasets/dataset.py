@@ -28,6 +28,8 @@ class ReadOptions:
         Columns that identify a row: no features.
     categorical, numeric : tuple of str
         Columns that contain categories, or numbers: cells of the latter that are no numbers count as empty.
+    keep : tuple of str
+        For a saved model: columns to return as they are, besides the ids.
     verified : str, optional
         A column that says whether the label of a row was verified: no feature.
     mentioned : tuple of pairs
@@ -56,6 +58,7 @@ class ReadOptions:
     id: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     verified: str | None = None
     mentioned: tuple[tuple[str, str], ...] = ()
     delimiter: str | None = None
@@ -165,6 +168,8 @@ class Dataset:
         Which labels were verified, if a column says so.
     mentioned : list of pairs
         The options and columns of `ReadOptions.mentioned`, with the columns by their names.
+    kept : dict from str to list
+        For a saved model: the ids of the rows and the columns of `ReadOptions.keep`, as text.
     """
 
     X: Any
@@ -175,6 +180,7 @@ class Dataset:
     rows: np.ndarray
     verified: np.ndarray | None = None
     mentioned: list[tuple[str, str]] = field(default_factory=list)
+    kept: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:

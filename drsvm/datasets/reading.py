@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets.arrow_files import ParquetFile, pyarrow_or_error
-from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find
+from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
@@ -91,7 +91,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     schema : Schema
         Schema of the earlier file.
     options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header`` and ``missing`` are used; the schema determines the rest.
+        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing`` and ``keep`` are used; the schema determines
+        the rest.
 
     Returns
     -------
@@ -104,19 +105,24 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         trained = "an svmlight file" if schema.kind == "sparse" else "a table with named columns"
         raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
     if kind == "svmlight":
+        if options.keep:
+            raise invalid(path, "--keep: an svmlight file has no further columns; remove the option.")
         return _with_notes(read_svmlight_like(path, schema), notes)
     file = _table(path, kind, head, options)
     label = _label_if_present(path, file.names, schema, options)
     absent = absent_columns(file.names, schema.columns)
     if absent:
         raise invalid(path, absent)
+    texts = _further_columns(path, file.names, schema, options)
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     X = _converted(file, table, schema, options.empty)
     kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
     y = labels_of(coded(table.column(label).take(kept))) if label else None
     X = X.take(kept)
-    return Dataset(X, y, schema, [*notes, *file.notes, *dropped, *what_was_filled(schema, X)], path, kept)
+    found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
+    written = {name: [column[row] for row in kept] for name, column in file.texts(texts).items()}
+    return Dataset(X, y, schema, found, path, kept, kept=written)
 
 
 def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
@@ -162,6 +168,15 @@ def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFil
 
 def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
     return replace(data, notes=[*notes, *data.notes])
+
+
+def _further_columns(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> list[str]:
+    """Return the ids that the file contains and the columns to keep."""
+    problems: list[Problem] = []
+    wanted = [found for name in listed(names, options.keep) if (found := find(names, name, "--keep", problems))]
+    if problems:
+        raise all_invalid(path, problems)
+    return list(dict.fromkeys([*(name for name in schema.id if name in names), *wanted]))
 
 
 def _label_if_present(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:

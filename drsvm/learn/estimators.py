@@ -26,7 +26,7 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
 from drsvm.model.problem import Problem
-from drsvm.model.result import Progress, Result, Status
+from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.validation import check_number
 from drsvm.notices import listening
 from drsvm.solvers import solve
@@ -109,13 +109,14 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         The labels.
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
         The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
-        difference, and the price of one unit of radius. With more than two classes, one entry per class.
+        difference, and the price of one unit of radius. With more than two classes, one entry per class. After
+        `partial_fit` there is no certificate: all but the price are NaN.
     radius_, intercept_cost_ : float
         The radius and the price of the intercept that were used.
     n_iter_ : int
-        Number of iterations (the maximum over the classes).
+        Number of iterations (the maximum over the classes); after `partial_fit`, of blocks.
     result_ : Result, or list of them
-        The full results of the runs.
+        The full results of the runs, one per class if there are more than two. None after `partial_fit`.
     n_features_in_, feature_names_in_
         Number and names of the features.
 
@@ -363,7 +364,7 @@ class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixi
         for name in ("objective", "lower_bound", "gap", "radius_price"):
             values = np.array([getattr(result, name) for result in results])
             setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
-        self.result_ = results[0] if len(results) == 1 else results
+        self.result_ = results[0] if len(results) == 1 else Results(results, self.classes_.tolist())
 
     def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         for index, result in enumerate(results):

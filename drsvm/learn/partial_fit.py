@@ -35,7 +35,8 @@ class PartialFitMixin:
         Returns
         -------
         self
-            Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN.
+            Without a certificate: `objective_`, `lower_bound_` and `gap_` are NaN, and `result_` is None.
+            `radius_price_` is that of the method, and `n_iter_` the number of blocks.
         """
         first = not hasattr(self, "_block_fits")
         X, y = one_vs_rest.checked_rows(self, X, y, reset=first and not hasattr(self, "coef_"))

@@ -1,6 +1,7 @@
 """The result of a solver call: the classifier, its certificate, the status and the history of the run."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -178,3 +179,43 @@ class Result:
             f"  run           {self.solver}, {self.n_iter} iterations, {self.time:.3g} s",
         ]
         return "\n".join(lines)
+
+
+class Results(list[Result]):
+    """The results of several problems, one class against the rest each, as a list that prints as a table.
+
+    Parameters
+    ----------
+    results : iterable of Result
+        The results.
+    labels : iterable
+        The class of each.
+    """
+
+    def __init__(self, results: Iterable[Result] = (), labels: Iterable[Any] = ()):
+        super().__init__(results)
+        self.labels = [str(label) for label in labels]
+
+    def __repr__(self) -> str:
+        if len(self.labels) != len(self):  # it was changed
+            return super().__repr__()
+        reached = sum(result.status is Status.OPTIMAL for result in self)
+        head = ("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")
+        rows = [head] + [
+            (
+                label,
+                f"{result.objective:.8f}",
+                f"{result.gap:.1e}",
+                f"{result.radius_price:.5g}",
+                f"{np.count_nonzero(result.weights)}",
+                f"{result.n_iter}",
+                str(result.status),
+            )
+            for label, result in zip(self.labels, self, strict=True)
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]) for row in rows
+        ]
+        title = f"Results: {len(self)} classes, each against the rest; {reached} reached the tolerance"
+        return "\n  ".join([title, *lines])

@@ -26,8 +26,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+import numpy as np
+
 from drsvm import __version__
-from drsvm.model.result import Result
+from drsvm.model.result import Result, Results
 from drsvm.persistence.archives import ArchiveError, check_archive, foreign_types, unpacked, with_public_names
 from drsvm.persistence.names import HOMES_IN_FORMAT_1
 from drsvm.persistence.nodes import Builder, Writer
@@ -319,6 +321,8 @@ def _finish(thing: Any) -> None:
     if _is_ours(thing):
         for name, parameter in signature(type(thing)).parameters.items():
             vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+        if isinstance(getattr(thing, "result_", None), list):
+            thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())
 
 
 def _is_complete(result) -> bool:

@@ -11,6 +11,7 @@ from drsvm.plotting.style import (
     BLUE,
     FAINT,
     GREEN,
+    GREY,
     axes_for,
     legend_below,
     line_styles,
@@ -19,7 +20,9 @@ from drsvm.plotting.style import (
     quiet,
     radius_axis,
 )
-from drsvm.solvers.path import RadiusPath, radius_path
+from drsvm.solvers.path import RadiusPath, best_index, radius_path
+
+HELD_OUT = "held-out data"
 
 _SCORE_STYLES = (
     {"color": GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
@@ -28,7 +31,7 @@ _SCORE_STYLES = (
 
 
 class RadiusPathDisplay:
-    """Weights and scores along a path of radii.
+    """Weights and scores along a path of radii, with a mark at the best radius on held-out data, if there are any.
 
     Create it with `from_path` or `from_data`.
 
@@ -114,7 +117,7 @@ class RadiusPathDisplay:
         if X is not None and y is not None:
             scores["training data"] = _scores(path, X, y, y, metric)
         if X_test is not None:
-            scores["held-out data"] = _scores(path, X_test, y_test, y, metric)
+            scores[HELD_OUT] = _scores(path, X_test, y_test, y, metric)
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]  # type: ignore[union-attr]
         score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
@@ -175,6 +178,12 @@ class RadiusPathDisplay:
         data = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
         return cls.from_path(path, **data, metric=metric, feature_names=feature_names, radius=radius, ax=ax, **options)
 
+    @property
+    def best_radius(self) -> float | None:
+        """The radius with the best score on held-out data, the largest of several; None without such data."""
+        scores = self.scores.get(HELD_OUT)
+        return None if scores is None else float(self.radii[best_index(self.radii, scores)])
+
     def plot(self, ax=None, *, kind: str | None = None, n_named: int = 5) -> "RadiusPathDisplay":
         """Draw the plot.
 
@@ -206,6 +215,7 @@ class RadiusPathDisplay:
             radius_axis(one, self.radii)
             one.set_xlabel("radius")
             mark_radius(one, self.radius)
+            self._mark_best(one)
             legend_below(one, ncols=2 if draw == self._draw_weights else 3)
         return self
 
@@ -220,6 +230,12 @@ class RadiusPathDisplay:
         for feature, style in zip(named, line_styles(len(named)), strict=True):
             ax.plot(self.radii, self.weights[:, feature], label=self._name_of(feature), **style)
         ax.set_ylabel("weight")
+
+    def _mark_best(self, ax) -> None:
+        best = self.best_radius
+        if best is not None:
+            name = f"best on {HELD_OUT}: {best:.3g}"
+            ax.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
 
     def _name_of(self, feature: int) -> str:
         name = f"feature {feature}" if self.feature_names is None else str(self.feature_names[feature])

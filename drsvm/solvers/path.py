@@ -22,6 +22,12 @@ GRID_PARTS = 4
 """The search for the largest radius of a grid may take one of this many equal parts of the time."""
 
 
+def best_index(radii, scores) -> int:
+    """Return the position of the best score; of equal ones, that of the largest radius."""
+    radii, scores = np.asarray(radii), np.asarray(scores)
+    return int(np.argmax(np.where(scores == np.nanmax(scores), radii, -np.inf)))
+
+
 @dataclass(frozen=True)
 class RadiusPath:
     """Solutions for decreasing radii.

@@ -34,3 +34,17 @@ def test_the_path_is_seeded(drsvm_command, table, monkeypatch):
     assert seeds == [7]
     code, _, err = drsvm_command("path", "none.csv", "--solver", "magic")
     assert code == 2 and "--solver must be one of auto" in err
+
+
+def test_the_best_radius_is_marked(drsvm_command, table):
+    arguments = ("path", table, "--radii", "0.5,0.2,0.1", "--test-size", 0.3)
+    answer = json.loads(drsvm_command(*arguments, "--json")[1])
+    scores = answer["path"]["test_accuracy"]
+    place = scores.index(max(scores))  # the radii decrease, so that the first of equal ones is the largest
+    assert answer["best"] == {"row": place + 1, "radius": [0.5, 0.2, 0.1][place]}
+    out = drsvm_command(*arguments)[1]
+    marked = [line.split()[0] for line in out.splitlines() if line.rstrip().endswith(" best")]
+    assert marked == [str(answer["best"]["radius"])]
+    assert f"best radius on the test rows: {answer['best']['radius']}" in out
+    answer = json.loads(drsvm_command("path", table, "--radii", "0.5,0.2", "--json")[1])
+    assert answer["best"] is None

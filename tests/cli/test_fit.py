@@ -12,11 +12,13 @@ from drsvm.persistence import load_metadata, load_model
 
 
 def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
-    code, out, err = drsvm_command("fit", table, "--test-size", 0.25)
+    code, out, err = drsvm_command("fit", table)
     assert code == 0
-    assert "90 rows, 3 features, labels cat (45), dog (45); positive: dog" in out
+    assert "120 rows, 3 features, labels cat (60), dog (60); positive: dog" in out
     assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-06: optimal\)", out)
-    assert re.search(r"test 0\.\d{4} \(balanced 0\.\d{4}, 30 rows\)", out)
+    tested = r"accuracy 0\.\d{4}, balanced 0\.\d{4}, ROC AUC 0\.\d{4} \(30 rows\), held out; trained on the other 90"
+    assert re.search(rf"^test +{tested}$", out, re.MULTILINE)
+    assert re.search(r"^ +cat +15  0\.\d{4} +0\.\d{4} +\d+ +\d+$", out, re.MULTILINE)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
     assert "note: Column 'kind' is used as the label (the last column)" in err
 
@@ -89,3 +91,60 @@ def test_an_unreached_tolerance_is_exit_code_1(drsvm_command, table, tmp_path):
     assert code == 1
     assert "The proven gap is" in err and "iteration limit" in out
     assert load_model(tmp_path / "m.drsvm")[-1].gap_ > 1e-8
+
+
+def test_held_out_figures_are_those_of_a_classifier_of_the_other_rows(drsvm_command, table, tmp_path):
+    from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score, roc_auc_score
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    answer = json.loads(drsvm_command("fit", table, "--seed", 3, "--model", tmp_path / "m.drsvm", "--json")[1])
+    X, y = rows()
+    y = np.array(["cat", "dog"])[y]
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, random_state=3, stratify=y)
+    rival = make_pipeline(StandardScaler(), drsvm.WassersteinSVC()).fit(X_train, y_train)
+    predicted, found = rival.predict(X_test), answer["test"]
+    assert answer["held_out"] == {"rows": 30, "trained_on": 90} and answer["rows"] == answer["train"]["rows"] == 120
+    assert found["accuracy"] == pytest.approx(np.mean(predicted == y_test))
+    assert found["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(y_test, predicted))
+    assert found["roc_auc"] == pytest.approx(roc_auc_score(y_test == "dog", rival.decision_function(X_test)))
+    assert list(found["recall"].values()) == pytest.approx(recall_score(y_test, predicted, average=None))
+    assert list(found["precision"].values()) == pytest.approx(precision_score(y_test, predicted, average=None))
+    matrix = [list(row.values()) for row in found["confusion"].values()]
+    assert matrix == confusion_matrix(y_test, predicted).tolist()
+    assert load_metadata(tmp_path / "m.drsvm")["training"]["test"] == found
+
+
+def test_no_test_is_possible_or_wanted(drsvm_command, table, tmp_path):
+    code, out, err = drsvm_command("fit", table, "--test-size", 0)
+    assert code == 0 and "on the training rows, so too good" in out and "held out" not in out + err
+    X, _ = rows(40)
+    small = write_csv(tmp_path / "small.csv", X, ["rare"] * 3 + ["common"] * 37)
+    answer = json.loads(drsvm_command("fit", small, "--json", "--model", tmp_path / "m.drsvm")[1])
+    assert answer["test"] is None and answer["held_out"] is None and answer["probability"]["rows"] == 40
+    assert any("only 3 rows have the label 'rare'" in note for note in answer["notes"])
+    lonely = write_csv(tmp_path / "lonely.csv", X, ["rare"] + ["common"] * 39)
+    answer = json.loads(drsvm_command("fit", lonely, "--json", "--model", tmp_path / "m.drsvm")[1])
+    assert answer["probability"] is None
+    assert any("only 1 row has the label 'rare'" in note for note in answer["notes"])
+    code, _, err = drsvm_command("predict", tmp_path / "m.drsvm", lonely, "--probability")
+    assert code == 2 and "has no probabilities" in err
+
+
+def test_a_cross_validation_does_not_see_the_held_out_rows(drsvm_command, table, tmp_path):
+    out = tmp_path / "m.drsvm"
+    answer = json.loads(drsvm_command("fit", table, "--cv", "--folds", 3, "--model", out, "--json")[1])
+    assert answer["cv"]["rows"] == answer["held_out"]["trained_on"] == 90
+    saved = load_model(out)[-1]
+    X, y = rows()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    again = drsvm.WassersteinSVC(**saved.get_params()).fit(X, np.array(["cat", "dog"])[y])
+    np.testing.assert_allclose(saved.coef_, again.coef_, atol=1e-5)
+    whole = json.loads(drsvm_command("fit", table, "--cv", "--folds", 3, "--test-size", 0, "--json")[1])
+    assert whole["cv"]["rows"] == 120 and whole["test"] is None
+
+
+def test_limits_hold_for_all_fits_and_are_saved_as_given(drsvm_command, table, tmp_path):
+    drsvm_command("fit", table, "--max-time", 30, "--model", tmp_path / "m.drsvm")
+    assert load_model(tmp_path / "m.drsvm")[-1].max_time == 30

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cli_tables import rows, write_csv
 
-from drsvm.persistence import load_model
+from drsvm.persistence import load_metadata, load_model
 
 
 def test_predict(drsvm_command, model, table, tmp_path):
@@ -73,7 +73,7 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     X, y = rows(60)
     lines = [
         f"{1000 + k};{a:.3f};{'' if k % 7 == 0 else round(b, 3)};{['Rome', 'Oslo'][k % 3 == 0]};{['no', 'yes'][label]}"
-        for k, ((a, b, _), label) in enumerate(zip(X, y, strict=True))
+        for k, ((a, b, _), label) in enumerate(zip(X.tolist(), y, strict=True))
     ]
     table = tmp_path / "export.csv"
     table.write_text("customer id;a;b;town;churned\n" + "\n".join(lines) + "\n")
@@ -103,3 +103,99 @@ def test_a_model_of_a_table_in_format_2(drsvm_command):
     np.testing.assert_allclose(answer["predictions"]["decision"][:2], [0.24256912467786218, 0.7236546591430065])
     code, _, err = drsvm_command("audit", files / "table-format-2.drsvm", files / "table-format-2.csv")
     assert code == 0, err
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Return a table with ids, which have leading zeros, and a column called like one of the output."""
+    X, y = rows(80)
+    lines = [
+        f"{k:04d},{a!r},{b!r},r{k % 3},{['no', 'yes'][c]}"
+        for k, ((a, b, _), c) in enumerate(zip(X.tolist(), y, strict=True))
+    ]
+    path = tmp_path / "people.csv"
+    path.write_text("id,a,b,decision,churn\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def table_of(out):
+    return list(csv.DictReader(io.StringIO(out)))
+
+
+def test_ids_and_kept_columns(drsvm_command, people, tmp_path):
+    model = tmp_path / "m.drsvm"
+    drsvm_command("fit", people, "--label", "churn", "--id", "id", "--drop", "decision", "--model", model)
+    read = table_of(drsvm_command("predict", model, people)[1])
+    assert list(read[0]) == ["row", "id", "prediction", "decision", "label"]
+    assert [row["id"] for row in read] == [f"{k:04d}" for k in range(80)]
+    read = table_of(drsvm_command("predict", model, people, "--keep", "decision,churn")[1])
+    assert list(read[0]) == ["row", "id", "decision", "churn", "prediction", "drsvm_decision", "label"]
+    assert [row["decision"] for row in read[:4]] == ["r0", "r1", "r2", "r0"]
+    code, _, err = drsvm_command("predict", model, people, "--keep", "desicion")
+    assert code == 2 and "there is no column 'desicion' (--keep): did you mean 'decision'?" in err
+    assert err.rstrip().endswith("--keep decision")
+
+
+def test_kept_columns_of_rows_that_remain(drsvm_command, people, tmp_path):
+    """Rows with empty cells are dropped: ids must stay with their rows; an empty cell of a kept column is no gap."""
+    model = tmp_path / "m.drsvm"
+    drsvm_command("fit", people, "--label", "churn", "--id", "id", "--drop", "decision", "--model", model)
+    new = tmp_path / "new.csv"
+    new.write_text("b,id,a,remark\n1,007,,x\n2,008,3,\n4,NA,5,z\n")
+    read = table_of(drsvm_command("predict", model, new, "--missing", "drop", "--keep", "remark")[1])
+    assert [(row["row"], row["id"], row["remark"]) for row in read] == [("2", "008", ""), ("3", "NA", "z")]
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame({"a": [1.0, 2.0], "b": [0.5, 1.0], "id": [7, 8]}).to_parquet(tmp_path / "new.parquet")
+    read = table_of(drsvm_command("predict", model, tmp_path / "new.parquet")[1])
+    assert [row["id"] for row in read] == ["7", "8"]
+
+
+def test_an_svmlight_file_has_no_columns_to_keep(drsvm_command, svmlight, tmp_path):
+    drsvm_command("fit", svmlight, "--model", tmp_path / "m.drsvm")
+    code, _, err = drsvm_command("predict", tmp_path / "m.drsvm", svmlight, "--keep", "id")
+    assert code == 2 and "--keep: an svmlight file has no further columns" in err
+
+
+def test_probabilities_are_those_of_the_saved_sigmoid(drsvm_command, model, table):
+    _, out, err = drsvm_command("predict", model, table, "--probability")
+    read, found = table_of(out), load_metadata(model)["probability"]
+    decisions = np.array([float(row["decision"]) for row in read])
+    expected = 1 / (1 + np.exp(-(found["slopes"][0] * decisions + found["offsets"][0])))
+    np.testing.assert_allclose([float(row["probability"]) for row in read], expected, rtol=1e-12)
+    assert found["rows"] == 120 and "probability: that of dog" in err
+    assert [row["prediction"] for row in read] == np.where(decisions > 0, "dog", "cat").tolist()
+
+
+def test_probabilities_of_three_classes(drsvm_command, tmp_path):
+    X, y = rows(90, 3)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
+    _, out, _ = drsvm_command("predict", tmp_path / "m.drsvm", table, "--probability", "--sort", "probability_b")
+    read = table_of(out)
+    chances = np.array([[float(row[f"probability_{label}"]) for label in "abc"] for row in read])
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert (np.diff(chances[:, 1]) <= 0).all()
+    code, _, err = drsvm_command("predict", tmp_path / "m.drsvm", table, "--sort", "decision")
+    assert code == 2 and "row, prediction, decision_a, decision_b, decision_c, label" in err
+
+
+def test_sorted_predictions(drsvm_command, model, table):
+    usual = table_of(drsvm_command("predict", model, table)[1])
+    for column, key, descending in (
+        ("decision", lambda row: float(row["decision"]), True),
+        ("prediction", lambda row: row["prediction"], False),
+        ("row", lambda row: int(row["row"]), False),
+    ):
+        read = table_of(drsvm_command("predict", model, table, "--sort", column)[1])
+        assert read == sorted(usual, key=key, reverse=descending)
+    code, _, err = drsvm_command("predict", model, table, "--sort", "probability")
+    assert code == 2 and "add --probability" in err
+
+
+def test_scores_by_class(drsvm_command, model, table):
+    _, _, err = drsvm_command("predict", model, table)
+    found = json.loads(drsvm_command("predict", model, table, "--json")[1])["scores"]
+    for label in ("cat", "dog"):
+        counts = found["confusion"][label]
+        line = f"{label}      60  {found['recall'][label]:.4f}     {found['precision'][label]:.4f}"
+        assert line in err and counts[label] / 60 == pytest.approx(found["recall"][label])

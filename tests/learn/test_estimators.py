@@ -316,8 +316,13 @@ def test_blocks_continue_from_a_fit(three_classes):
     before, automatic = model.coef_.copy(), (model.radius_, model.intercept_cost_)
     model.partial_fit(X[:50], y[:50])  # of one class
     assert (model.radius_, model.intercept_cost_) == automatic
-    assert np.isnan(model.gap_).all() and model.coef_.shape == before.shape
+    assert model.coef_.shape == before.shape
+    unknown = np.array([model.objective_, model.lower_bound_, model.gap_])
+    assert unknown.shape == (3, 3) and np.isnan(unknown).all() and model.result_ is None
+    assert model.n_iter_ == 1 and model.radius_price_.shape == (3,) and (model.radius_price_ >= 0).all()
     assert 0 < np.abs(model.coef_ - before).max() < 1.0
+    model.fit(X, y)
+    assert (model.gap_ <= 1e-6).all() and len(model.result_) == 3  # it has a certificate again
 
 
 def test_blocks_need_the_classes(two_classes):

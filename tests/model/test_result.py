@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from drsvm import Problem, Result, Status, solve
-from drsvm.model.result import History, Progress
+from drsvm.model.result import History, Progress, Results
 
 X = np.array([[1.0, 0.2], [0.3, 1.0], [-1.0, 0.0], [0.5, -1.0], [0.1, 0.1]])
 Y = ["good", "good", "bad", "bad", "bad"]
@@ -144,3 +144,17 @@ def test_every_status_has_a_name_and_a_sentence():
 def test_progress_has_a_gap():
     progress = Progress(iteration=2, time=0.1, objective=0.75, lower_bound=0.5, radius_price=math.pi)
     assert progress.gap == 0.25
+
+
+def test_results_of_several_classes_print_as_a_table():
+    made = Results([a_result(), a_result(status=Status.OPTIMAL, lower_bound=0.8, n_iter=7)], ["cat", "a dog"])
+    title, head, *lines = repr(made).splitlines()
+    assert title == "Results: 2 classes, each against the rest; 1 reached the tolerance"
+    assert head.split() == ["class", "objective", "gap", "radius", "price", "nonzero", "iterations", "status"]
+    assert lines[0].split() == ["cat", "0.80000000", "2.0e-01", "1.5", "1", "12", "iteration", "limit"]
+    assert lines[1].split() == ["a", "dog", "0.80000000", "0.0e+00", "1.5", "1", "7", "optimal"]
+    assert made == list(made) and isinstance(made, list)
+    for copied in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+        assert repr(copied) == repr(made)
+    made.append(made[0])
+    assert repr(made).startswith("[Result: iteration limit")

@@ -72,3 +72,28 @@ def test_the_path_rejects_bad_arguments(data, problem, ax):
         RadiusPathDisplay.from_path(path, X=rows[:, :4], y=y, ax=ax)
     with pytest.raises(ValueError, match="y must be given with X_test"):
         RadiusPathDisplay.from_path(path, X_test=rows, y_test=y, ax=ax)
+
+
+def test_the_best_radius_on_held_out_data_is_marked(data, problem):
+    from matplotlib.figure import Figure
+
+    rows, y = data
+    path = radius_path(problem, [0.3, 0.1, 0.01])
+    axes = Figure().subplots(1, 2)
+    display = RadiusPathDisplay.from_path(path, X=rows, y=y, X_test=rows[:50], y_test=y[:50], ax=axes)
+    held_out = display.scores["held-out data"]
+    assert display.best_radius == max(path.radii[held_out == held_out.max()])
+    for ax in axes:
+        [mark] = [line for line in ax.lines if str(line.get_label()).startswith("best on held-out data")]
+        assert mark.get_xdata()[0] == display.best_radius
+    display = RadiusPathDisplay.from_path(path, X=rows, y=y, ax=Figure().subplots(1, 2))
+    assert display.best_radius is None and not any("best" in name for name in labels(display.ax_[0]))
+
+
+@pytest.mark.parametrize(
+    ("scores", "best"), [([0.5, 0.9, 0.9, 0.8], 0.2), ([np.nan, 0.1, 0.2, np.nan], 0.1), ([1.0, 1.0, 1.0, 1.0], 0.4)]
+)
+def test_of_equal_scores_the_largest_radius_is_best(scores, best):
+    radii = np.array([0.4, 0.2, 0.1, 0.0])
+    display = RadiusPathDisplay(radii=radii, weights=np.zeros((4, 1)), scores={"held-out data": scores})
+    assert display.best_radius == best

@@ -1,0 +1,64 @@
+"""``drsvm export``: a saved model in a format that other programs run."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from drsvm.cli.options import OUTPUT, ModelFile
+from drsvm.cli.screen import Screen
+
+EXAMPLES = """drsvm export churn.drsvm --onnx churn.onnx"""
+
+MOST_NAMES = 8
+
+
+def export(
+    model: ModelFile,
+    screen: Screen,
+    onnx: Annotated[
+        Path,
+        typer.Option(
+            "--onnx", metavar="OUT", help="The ONNX file, for onnxruntime and others.", rich_help_panel=OUTPUT
+        ),
+    ],
+) -> None:
+    """Export a saved model to ONNX, with all of its preparation except the reading of text.
+
+    The ONNX model has one input per column, of shape (rows, 1): numbers as doubles, NaN for empty cells, dates as days
+    since 1970, yes and no as 1 and 0; categories as text, "(empty)" for empty cells. Its outputs are label and
+    decision. A model of an svmlight file has one input X.
+    """
+    from drsvm.cli import work
+    from drsvm.cli.streams import check_inputs
+    from drsvm.persistence.model_files import OpenModel, write_whole
+
+    check_inputs(model, [])
+    work.check_outputs([onnx], [model])
+    opened = OpenModel(model)
+    from drsvm.persistence.onnx_models import skl2onnx_or_error, to_onnx
+
+    skl2onnx_or_error()
+    with screen.progress(f"exporting {model.name}"):
+        graph = to_onnx(work.current_model(opened).model)
+        write_whole(onnx, graph.SerializeToString())
+    payload = {"command": "export", "model": str(model), "onnx": str(onnx), "inputs": _inputs(graph.graph)}
+    screen.finish(payload, lambda console: console.print(_text(payload), markup=False, highlight=False, soft_wrap=True))
+
+
+def _inputs(graph: Any) -> dict[str, str]:
+    from onnx import TensorProto  # pyright: ignore[reportMissingImports]
+
+    texts = TensorProto.STRING
+    return {each.name: "text" if each.type.tensor_type.elem_type == texts else "number" for each in graph.input}
+
+
+def _text(payload: dict[str, Any]) -> str:
+    """Return what the exported model takes, in a few lines."""
+    lines = [f"exported to {payload['onnx']}; outputs: label, decision"]
+    for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
+        names = [name for name, given in payload["inputs"].items() if given == kind]
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        if names:
+            lines.append(f"inputs ({empty}): {', '.join(names[:MOST_NAMES])}{more}")
+    return "\n".join(lines)

@@ -1,0 +1,122 @@
+"""Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.pipeline import Pipeline
+
+from drsvm.cli import work
+from drsvm.cli.prices import feature_prices, flip_cost_by_row
+from drsvm.cli.scores import scores
+from drsvm.cli.screen import Screen
+from drsvm.cli.work import Parts, Prepared
+from drsvm.clock import TimeLimit
+from drsvm.learn.probability import Sigmoids
+
+FOLDS = 5
+"""Number of folds whose decisions a sigmoid is fitted to."""
+
+ENOUGH_ROWS, ENOUGH_OF_A_CLASS = 2000, 100
+"""With so many held-out rows their decisions suffice for the two numbers of a sigmoid, and no folds are needed."""
+
+
+class Fitted(NamedTuple):
+    """A fitted classifier with its preparation, and the rows it was given."""
+
+    classifier: Any
+    prepared: Prepared
+    parts: Parts
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The model from the raw table to the label."""
+        return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
+
+    def test_decisions(self) -> np.ndarray:
+        """Return the decision values of the test rows."""
+        return np.asarray(self.classifier.decision_function(self.prepared.X_test))
+
+    def train_scores(self) -> dict[str, Any]:
+        """Return the figures on the training rows."""
+        decisions = np.asarray(self.classifier.decision_function(self.prepared.X))
+        return scores(decisions, self.parts.y, self.classifier.classes_)
+
+    def test_scores(self) -> dict[str, Any] | None:
+        """Return the figures on the test rows, if there are any."""
+        y = self.parts.y_test
+        return None if y is None else scores(self.test_decisions(), y, self.classifier.classes_)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How rows become a classifier, alike for all rows and for some of them.
+
+    `flip_cost` is a price, or prices by the text of a label; `by_row` says that the estimator takes them by row.
+    """
+
+    estimator: Any
+    standardise: bool
+    flip_cost: Any
+    by_row: bool
+    time: TimeLimit
+
+    def fitted(self, parts: Parts, share: int, *before: Any) -> Fitted:
+        """Return a classifier of the training rows; it may take one of `share` parts of the time left.
+
+        Each function in `before` receives the estimator, the rows and the features first.
+        """
+        prepared = work.prepared(parts, standardise=self.standardise)
+        model = clone(self.estimator).set_params(**feature_prices(parts, prepared), max_time=self.time.share(share))
+        for prepare in before:
+            prepare(model, parts, prepared)
+        rows = {}
+        if parts.verified is not None or (self.by_row and isinstance(self.flip_cost, dict)):
+            rows["flip_cost"] = flip_cost_by_row(self.flip_cost, parts.y, parts.verified)
+        model.fit(prepared.X, parts.y, **rows)
+        return Fitted(model.set_params(max_time=self.estimator.max_time), prepared, parts)
+
+    def quietly(self, parts: Parts, share: int) -> Fitted:
+        """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.fitted(parts, share)
+
+
+def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int, screen: Screen) -> Sigmoids | None:
+    """Return sigmoids fitted to decisions about rows that were not in training: of the test, or of folds."""
+    _, counts = np.unique(whole.y, return_counts=True)
+    if counts.min() < 2:
+        screen.note("no probabilities: a class with a single row cannot be judged by the others.")
+        return None
+    found = [tested] if tested is not None and _are_enough(tested.parts.y_test) else []
+    folds = [] if found else _folds(whole.y, int(counts.min()), seed)
+    for number, (train, test) in enumerate(folds):
+        found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
+    decisions = np.concatenate([one.test_decisions() for one in found])
+    labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])
+    return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
+
+
+def _folds(y: np.ndarray, fewest: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and test rows: of one split if its test is large enough, otherwise of several folds."""
+    if len(y) * work.TEST_SHARE >= ENOUGH_ROWS:
+        train, test = train_test_split(np.arange(len(y)), test_size=work.TEST_SHARE, random_state=seed, stratify=y)
+        if _are_enough(y[test]):
+            return [(train, test)]
+    splitter = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros(len(y)), y))
+
+
+def _are_enough(labels: np.ndarray | None) -> bool:
+    if labels is None or len(labels) < ENOUGH_ROWS:
+        return False
+    return np.unique(labels, return_counts=True)[1].min() >= ENOUGH_OF_A_CLASS
+
+
+def as_trained(training: Training, classifier: Any) -> Training:
+    """Return the same training for the parameters of a classifier that a cross-validation chose."""
+    return replace(training, estimator=clone(classifier))

@@ -1,0 +1,107 @@
+"""Probabilities from decision values, by Platt's sigmoid.
+
+    p(class k | decision f) = 1 / (1 + exp(−(slope_k · f_k + offset_k))),   normalised over more than two classes
+
+The sigmoids are fitted to decisions about rows that their classifiers were not trained on: on training rows decisions
+are too confident. They do not decide: where the labels of one class are often wrong, p = ½ is in another place than
+f = 0, and predictions by p would follow the wrong labels.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+CONSTANT = 1e-9
+"""Decisions that differ by less than this say nothing about single rows."""
+
+
+@dataclass(frozen=True)
+class Sigmoids:
+    """One sigmoid for two classes, or one per class against the rest.
+
+    Attributes
+    ----------
+    slopes, offsets : list of float
+        The parameters of each sigmoid.
+    rows : int
+        Number of rows they were fitted to.
+    """
+
+    slopes: list[float]
+    offsets: list[float]
+    rows: int
+
+    @classmethod
+    def fitted(cls, decisions: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> "Sigmoids":
+        """Fit the sigmoids.
+
+        Parameters
+        ----------
+        decisions : array of shape (n,) or (n, n_classes)
+            Values of the decision function for rows that were not in training.
+        labels : array of shape (n,)
+            Their labels.
+        classes : array of shape (n_classes,)
+            The classes of the classifier; with two of them, the sigmoid is that of the second one.
+
+        Returns
+        -------
+        Sigmoids
+        """
+        columns = np.reshape(decisions, (len(labels), -1)).T
+        pairs = [_fit(column, labels == label) for column, label in zip(columns, classes[-len(columns) :], strict=True)]
+        return cls([slope for slope, _ in pairs], [offset for _, offset in pairs], len(labels))
+
+    def probabilities(self, decisions: np.ndarray) -> np.ndarray:
+        """Return the probability of every class.
+
+        Parameters
+        ----------
+        decisions : array of shape (n,) or (n, n_classes)
+            Values of the decision function.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Each row sums to 1.
+        """
+        columns = np.reshape(decisions, (len(decisions), -1))
+        found = expit(columns * np.array(self.slopes) + np.array(self.offsets))
+        if found.shape[1] == 1:
+            return np.hstack([1.0 - found, found])
+        found = np.maximum(found, np.finfo(float).tiny)  # all may be 0 far from all classes
+        return found / found.sum(axis=1, keepdims=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Sigmoids":
+        """Return the sigmoids from the result of `to_dict`."""
+        return cls(**plain)
+
+
+def _fit(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
+    """Return slope and offset by maximum likelihood, with Platt's targets, which keep both finite.
+
+    A slope of 0 or less means that these decisions say nothing: every row then has the share of the class.
+    """
+    from sklearn.linear_model import LogisticRegression
+
+    n_positive = int(positive.sum())
+    high, low = (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (len(positive) - n_positive + 2.0)
+    targets = np.where(positive, high, low)
+    share = float(targets.mean())
+    constant = 0.0, float(np.log(share / (1.0 - share)))
+    centre, scale = float(decisions.mean()), float(decisions.std())
+    if scale <= CONSTANT * max(1.0, abs(centre)):
+        return constant
+    rows = (np.concatenate([decisions, decisions])[:, None] - centre) / scale
+    sides = np.repeat([1, 0], len(decisions))
+    model = LogisticRegression(C=np.inf, tol=1e-8, solver="newton-cholesky")
+    model.fit(rows, sides, sample_weight=np.concatenate([targets, 1.0 - targets]))
+    slope = float(model.coef_[0, 0]) / scale
+    return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else constant

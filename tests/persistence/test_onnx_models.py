@@ -1,0 +1,143 @@
+"""Models in ONNX: onnxruntime gives the labels and decisions of the model."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from drsvm import WassersteinSVC, WassersteinSVCCV, load_model
+from drsvm.datasets.values import CATEGORY
+from drsvm.persistence.onnx_models import register_onnx_converters, to_onnx
+
+pandas = pytest.importorskip("pandas")
+
+
+@pytest.fixture(autouse=True)
+def onnx():
+    """Skip the tests if the extra is missing."""
+    for extra in ("skl2onnx", "onnxruntime"):
+        pytest.importorskip(extra)
+
+
+def run(graph, inputs):
+    """Return the labels and decisions of a graph in onnxruntime."""
+    import onnxruntime
+
+    content = graph if isinstance(graph, bytes) else graph.SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    label, decision = session.run(["label", "decision"], inputs)
+    return label, decision[:, 0] if decision.shape[1] == 1 else decision
+
+
+def assert_same(model, X, answer):
+    label, decision = answer
+    assert label.tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(decision, model.decision_function(X), rtol=0, atol=1e-12)
+
+
+def table(n=200, seed=0):
+    """Return a table with gaps, rare levels, yes and no, and names that are no identifiers."""
+    rng = np.random.default_rng(seed)
+    frame = pandas.DataFrame(
+        {
+            "the age": rng.normal(40, 10, n).round(1),
+            "gap-py": np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+            "town": rng.choice(["Rome", "Oslo", "Bonn", "Ulm", None], n, p=[0.5, 0.3, 0.1, 0.02, 0.08]),
+            "member": rng.choice(["yes", "no"], n),
+            "label": rng.choice(["x", "y"], n),  # also the name of an output
+        }
+    )
+    score = frame["the age"] - 40 + 10 * (frame["town"] == "Rome") + rng.normal(0, 3, n)
+    return frame.assign(target=np.where(score > 3, "bought", "left"))
+
+
+def inputs_of(model, frame):
+    """Return the inputs of an exported model: the columns as its reader reads them."""
+    reader = model[0]
+    cells = reader.transform(frame)
+    kinds = [object if (reader.styles or {}).get(name) == CATEGORY else float for name in reader.columns]
+    names = ["label_" if name == "label" else name for name in reader.columns]
+    return {name: cells[:, [k]].astype(kind) for k, (name, kind) in enumerate(zip(names, kinds, strict=True))}
+
+
+@pytest.mark.parametrize("texts", [False, True])
+def test_numbers(texts):
+    X, y = make_classification(300, 8, random_state=0)
+    y = np.array(["no", "yes"])[y] if texts else y
+    X[::7, 2] = np.nan
+    model = make_pipeline(SimpleImputer(strategy="median"), StandardScaler(), VarianceThreshold(), WassersteinSVC())
+    assert_same(model.fit(X, y), X, run(to_onnx(model), {"X": X}))
+
+
+def test_several_classes_and_a_cross_validation():
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for model in (WassersteinSVC(), WassersteinSVCCV(radii=[0.1, 0.01], cv=3)):
+        assert_same(model.fit(X, y), X, run(to_onnx(model), {"X": X}))
+
+
+def test_registered_converters_serve_skl2onnx_itself():
+    import skl2onnx
+
+    X, y = make_classification(100, 4, random_state=0)
+    model = make_pipeline(StandardScaler(), WassersteinSVC()).fit(X, y)
+    register_onnx_converters()
+    assert_same(model, X, run(skl2onnx.to_onnx(model, X), {"X": X}))
+
+
+def test_what_cannot_be_exported_is_named():
+    X = np.arange(40).reshape(-1, 1) % 5
+    model = make_pipeline(OneHotEncoder(), WassersteinSVC(radius=0.01)).fit(X, (X[:, 0] > 2).astype(int))
+    with pytest.raises(ValueError, match="cannot be exported to ONNX: a OneHotEncoder of numbers"):
+        to_onnx(model)
+
+
+def test_a_table_from_the_command_line(tmp_path, capsys):
+    from drsvm.cli import main
+
+    frame, file, saved, exported = table(), tmp_path / "t.csv", tmp_path / "m.drsvm", tmp_path / "m.onnx"
+    frame.to_csv(file, index=False)
+    for arguments in (["fit", file, "--label", "target", "--model", saved], ["export", saved, "--onnx", exported]):
+        with pytest.raises(SystemExit) as ended:
+            main([*map(str, arguments)])
+        assert not ended.value.code
+    shown = capsys.readouterr().out
+    assert re.search(r'inputs \(texts, "\(empty\)" where empty\): town, label_', shown)
+    model, new = load_model(saved), table(seed=1)
+    new.loc[:9, "town"] = "Paris"  # a level that training lacks
+    assert_same(model, new, run(exported.read_bytes(), inputs_of(model, new)))
+    with pytest.raises(SystemExit):
+        main(["export", str(saved), "--onnx", str(exported), "--json"])
+    inputs = json.loads(capsys.readouterr().out)["inputs"]
+    assert inputs == {"the age": "number", "gap-py": "number", "town": "text", "member": "number", "label_": "text"}
+
+
+def test_a_model_of_a_table_in_format_2():
+    from drsvm.cli.work import current_model
+    from drsvm.persistence.model_files import OpenModel
+
+    files = Path(__file__).parent / "files"
+    model = current_model(OpenModel(files / "table-format-2.drsvm")).model
+    frame = pandas.read_csv(files / "table-format-2.csv", sep=";")
+    assert_same(model, frame, run(to_onnx(model), inputs_of(model, frame)))
+
+
+@pytest.mark.data
+@pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")
+@pytest.mark.parametrize(("name", "options"), [("adult", ["class"]), ("titanic", ["survived", "--drop", "alive"])])
+def test_real_tables(tmp_path, name, options):
+    from drsvm.cli import main
+
+    file, saved = Path(os.environ["DRSVM_DATA"]) / f"{name}.csv.xz", tmp_path / "m.drsvm"
+    with pytest.raises(SystemExit):
+        main(["fit", str(file), "--model", str(saved), "--json", "--label", *options])
+    model, frame = load_model(saved), pandas.read_csv(file)
+    assert_same(model, frame, run(to_onnx(model), inputs_of(model, frame)))
