@@ -33,6 +33,7 @@ def report(noisy):
     X, y, X_test, y_test, _, names = noisy
     reported = []
     made = make_report(
+        None,
         X,
         y,
         X_test=X_test,
@@ -55,7 +56,7 @@ def nasty_report():
         columns=[NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"],
         index=[f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)],
     )
-    return make_report(X, y, title=f"{NASTY} {'T' * 150}", model=WassersteinSVC(radius=0.05, norm="inf"))
+    return make_report(WassersteinSVC(radius=0.05, norm="inf"), X, y, title=f"{NASTY} {'T' * 150}", label=NASTY)
 
 
 @pytest.fixture

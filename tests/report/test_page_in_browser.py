@@ -52,7 +52,7 @@ def measured(report, nasty_report, tmp_path_factory):
     frames = "".join(
         f'<iframe srcdoc="{escape(page.html)}" style="border:0;height:600px;width:{width}px"></iframe>'
         for page in (report[0], nasty_report)
-        for width in (375, 1280)
+        for width in (390, 1280)
     )
     (folder / "host.html").write_text(MEASURE % frames, encoding="utf-8")
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", f"file://{folder / 'host.html'}"]
@@ -63,7 +63,7 @@ def measured(report, nasty_report, tmp_path_factory):
 
 
 def test_nothing_overflows_on_a_phone_and_on_a_desktop(measured):
-    assert [one["width"] for one in measured] == [375, 1280, 375, 1280]
+    assert [one["width"] for one in measured] == [390, 1280, 390, 1280]
     for one in measured:
         assert one["needed"] <= one["width"]
         assert one["height"] > 1500 and one["text"] > 1500  # the page was there
