@@ -110,8 +110,7 @@ def _features(analysis: Analysis, style: Style) -> str:
     share = float(sizes[: len(shown)].sum() / sizes.sum())
     speaking = [f"{style.strong(name)} ({'for' if weight > 0 else 'against'})" for name, weight in shown]
     rest = "" if total == len(shown) else f", with {percent(share, 0)} of the weight of all {total:,} in use"
-    verb = "carries" if len(shown) == 1 else "carry"
-    return f"{listed(speaking)} {style.text(analysis.positive)} {verb} the decision{rest}."
+    return f"The decision for {style.text(analysis.positive)} rests most on {listed(speaking)}{rest}."
 
 
 def next_step(analysis: Analysis) -> NextStep:
@@ -125,8 +124,9 @@ def next_step(analysis: Analysis) -> NextStep:
     if flagged >= max(3, 0.01 * len(analysis.data.signs)):
         why = "Look at the doubtful labels first; correct them, and make this report again."
         return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
-    why = "Save the classifier, fitted to all rows, and apply it to new ones with drsvm predict."
     shell = analysis.material.shell
+    apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
+    why = f"Save the classifier, fitted to all rows{apply}."
     settings = f"{shell.settings} " if shell is not None and shell.settings else ""
     return _step(analysis, why, "fit", f"{settings}--model model.drsvm", 'save_model(model.fit(X, y), "model.drsvm")')
 

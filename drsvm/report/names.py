@@ -24,8 +24,8 @@ def names_of_rows(X, given) -> tuple[list[str], str]:
             raise ValueError(f"row_names has {len(names)} entries, but X has {n} rows: give one per row.")
         return names, ""
     if hasattr(X, "index"):
-        return [str(name) for name in X.index], "Samples are named by the index of the data frame."
-    return [str(row) for row in range(n)], "Samples are numbered by row, from 0."
+        return [str(name) for name in X.index], "Rows are named by the index of the data frame."
+    return [str(row) for row in range(n)], "Rows are numbered from 0."
 
 
 def names_behind(estimator, names: list[str] | None, n_features: int) -> list[str]:

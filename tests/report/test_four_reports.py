@@ -4,9 +4,7 @@ import hashlib
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
@@ -29,34 +27,6 @@ def fitted(model, X, y):
     train, y_train, test, y_test = parts(X, y)
     scaler = StandardScaler().fit(train)
     return model.fit(scaler.transform(train), y_train), scaler.transform(test), y_test.to_numpy()
-
-
-@pytest.fixture(scope="module")
-def tumours():
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
-    return X, y.map({0: "malignant", 1: "benign"}).rename("diagnosis")
-
-
-@pytest.fixture(scope="module")
-def good(tumours):
-    return make_report(WassersteinSVC(), *tumours)
-
-
-@pytest.fixture(scope="module")
-def constant(tumours):
-    return make_report(WassersteinSVC(radius=5.0), *tumours)
-
-
-@pytest.fixture(scope="module")
-def wide():
-    """Return 300 features of which ten matter, labels as yes and no, and the report on them."""
-    rng = np.random.default_rng(5)
-    y = rng.random(240) < 0.4
-    X = rng.normal(size=(240, 300))
-    X[:, :10] += 1.2 * y[:, None]
-    X = pd.DataFrame(X, columns=[f"f{k}" for k in range(300)], index=[f"c{k}" for k in range(240)])
-    y = pd.Series(np.where(y, "yes", "no"), name="churn")
-    return X, y, make_report(WassersteinSVC(), X, y)
 
 
 def test_a_good_classifier(tumours, good):
@@ -116,9 +86,8 @@ def test_classes_of_unequal_size_are_worth_equal_weights():
     assert "95.0\u202f% of the rows are of one class" in made.markdown and "balanced" in made.summary["next"]["command"]
 
 
-def test_several_classes():
-    X, y = load_wine(return_X_y=True, as_frame=True)
-    made = make_report(WassersteinSVC(), X, y, positive=0)
+def test_several_classes(wines):
+    X, y, made = wines
     model, rows, labels = fitted(WassersteinSVC(), X, y)
     own = made.summary["models"]["WassersteinSVC"]
     predicted = model.predict(rows)

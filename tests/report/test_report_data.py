@@ -23,9 +23,9 @@ def test_rows_have_the_given_names(noisy):
     rows = numbered.summary["labels_to_check"]
     assert named.summary["labels_to_check"] == [f"patient {row}" for row in rows]
     assert f"patient {rows[0]}<" in named.html
-    assert "Named by &lt;patient&gt;." in named.html and "numbered by row" not in named.html
-    assert "Samples are numbered by row, from 0." in numbered.html
-    assert "Samples are named by the index of the data frame." in make_report(None, pd.DataFrame(X), y).html
+    assert "Named by &lt;patient&gt;." in named.html and "numbered from 0" not in named.html
+    assert "Rows are numbered from 0." in numbered.html
+    assert "Rows are named by the index of the data frame." in make_report(None, pd.DataFrame(X), y).html
 
 
 @pytest.mark.usefixtures("no_plots")
