@@ -51,15 +51,14 @@ class ReportOptions(DataOptions):
 
     def written(self, output: Path | None) -> tuple[str, Path]:
         """Return the format of the report and its file."""
-        from drsvm.report.formats import FORMATS
-
         for name in self.format or ():
             check_choice("--format", name, (*WRITTEN, *READ))
         wanted = self._chosen(WRITTEN)
         if output is None:
             return wanted or "html", Path(f"drsvm-report.{wanted or 'html'}")
-        named = FORMATS.get(output.suffix.lower())
-        if named is None or wanted not in (None, named):
+        ending = output.suffix.lower().removeprefix(".")
+        named = "html" if ending == "htm" else ending
+        if named not in WRITTEN or wanted not in (None, named):
             ends = f".{wanted}" if wanted else ".html, .md or .json"
             raise ValueError(f"{output}: the name of this report must end in {ends}.")
         return named, output
@@ -94,44 +93,27 @@ def report(
     by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
     tolerance was not reached.
     """
-    from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.prices import feature_prices, flip_cost_by_label
-    from drsvm.cli.streams import STANDARD, name_of
+    from drsvm.cli.streams import name_of
 
     format, output = data.written(output)
     work.check_outputs([output], [file, split.test])
-    settings = {**ball.with_radius(radius), **ball.limits(), "solver": ball.checked_solver()}
+    solver = "auto" if ball.solver == "auto" else ball.checked_solver()  # the check imports all solvers
+    settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
     settings |= {**prices.intercept(), "random_state": split.seed}
     options = data.reading()
     parts, ids = _read(file, replace(options.read_options(), mentioned=prices.mentioned()), split, screen)
+    # An input error should come before the long imports.
+    from drsvm import WassersteinSVC
+    from drsvm.report import report_on
+
     if "flip_cost" in settings:
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
-    from drsvm.report import report_on
-    from drsvm.report.data import Given, Shell
-
-    chosen = [*([] if radius is None else ["--radius", radius]), *_typed(ball), *_typed(prices)]
-    names, note = _row_names(parts, ids)
-    given = Given(
-        X=prepared.X,
-        y=parts.y,
-        X_test=prepared.X_test,
-        y_test=parts.y_test,
-        test_size=0.0,  # it is done
-        feature_names=prepared.names,
-        row_names=names,
-        row_note=note,
-        label=parts.data.schema.label,
-        standardise=False,  # they are prepared
-        scaled=ball.standardise,
-        shell=Shell(
-            file=None if file == STANDARD or not file.is_file() else file,
-            reading=shlex.join([str(file), *_typed(options)]),
-            settings=shlex.join(chosen),
-        ),
-    )
+    settings_typed = [*([] if radius is None else ["--radius", radius]), *_typed(ball), *_typed(prices)]
+    given = _given(parts, prepared, ids, ball.standardise, _shell(file, _typed(options), settings_typed))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
@@ -151,6 +133,38 @@ def report(
     }
     screen.finish(payload, lambda console: _show(console, made.summary, output))
     return 0 if proven else 1
+
+
+def _given(parts, prepared, ids: dict[str, list[str]], scaled: bool, shell) -> Any:
+    """Return the data and names of the report: rows are held out and prepared already."""
+    from drsvm.report.data import Given
+
+    names, note = _row_names(parts, ids)
+    first = parts.data.schema.index_base
+    numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
+    return Given(
+        X=prepared.X,
+        y=parts.y,
+        X_test=prepared.X_test,
+        y_test=parts.y_test,
+        test_size=0.0,
+        feature_names=prepared.names or numbered,
+        row_names=names,
+        row_note=note,
+        label=parts.data.schema.label,
+        standardise=False,
+        scaled=scaled,
+        shell=shell,
+    )
+
+
+def _shell(file: Path, reading: list[str], settings: list[str]) -> Any:
+    """Return what commands to copy are made of."""
+    from drsvm.cli.streams import STANDARD
+    from drsvm.report.data import Shell
+
+    whole = file != STANDARD and file.is_file()  # a pipe is gone
+    return Shell(file if whole else None, shlex.join([str(file), *reading]), shlex.join(settings))
 
 
 def _show(console, summary: dict[str, Any], output: Path) -> None:

@@ -20,11 +20,13 @@ from drsvm.report.advice import constant_warning, next_step, paragraph
 from drsvm.report.content import document
 from drsvm.report.data import Given
 from drsvm.report.figures import draw_all
-from drsvm.report.formats import FORMATS
 from drsvm.report.styles import Html, Markdown, Plain
 from drsvm.report.work import Steps, analyse
 
 __all__ = ["Report", "make_report"]
+
+FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+"""The format of a file by the end of its name."""
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ def _cost_and_gain(analysis: Analysis, style: Style) -> str:
     cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
     cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
     cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
-    if analysis.constant is not None:
+    if analysis.constant is not None or analysis.radius == 0:
         return cost
     side = f" of {style.text(analysis.positive)} against the rest" if analysis.multiclass else ""
     return (

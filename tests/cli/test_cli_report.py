@@ -7,6 +7,7 @@ import shlex
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+from sklearn.datasets import dump_svmlight_file
 
 
 def test_report(drsvm_command, table, tmp_path):
@@ -98,6 +99,15 @@ def test_no_rows_need_to_be_held_out(drsvm_command, people, tmp_path):
     summary = json.loads(drsvm_command(*arguments)[1])["summary"]
     assert summary["n_held_out"] == 0 and summary["n_samples"] == 200 and summary["judged_by"] == "training rows"
     assert "No rows are held out" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_features_of_svmlight_files_are_numbered_as_in_the_file(drsvm_command, tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = rows()
+    dump_svmlight_file(X, y, str(tmp_path / "t.svm"), zero_based=False)
+    out = drsvm_command("report", tmp_path / "t.svm", "--output", tmp_path / "r.md", "--json")[1]
+    weights = json.loads(out)["summary"]["weights"]
+    assert set(weights) == {f"feature {k + 1}" for k in range(X.shape[1])}
 
 
 def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people, tmp_path):
