@@ -1,21 +1,75 @@
-"""``drsvm report``: a page about a classifier and what an adversary could do to it."""
+"""``drsvm report``: a page about a classifier, what an adversary could do to it, and what to do next."""
 
-from dataclasses import replace
+import shlex
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import OUTPUT, BallOptions, DataFile, DataOptions, Positive, PriceOptions, Radius, SplitOptions
+from drsvm.cli.options import (
+    OUTPUT,
+    READING,
+    BallOptions,
+    DataFile,
+    DataOptions,
+    Positive,
+    PriceOptions,
+    Radius,
+    SplitOptions,
+    check_choice,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
+drsvm report customers.csv --label churned --format md
 drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
+
+WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
+
+HELD_OUT = 0.25
+"""The share of the rows to hold out unless something else is wanted."""
+
+
+@dataclass(frozen=True)
+class ReportOptions(DataOptions):
+    """How to read the file and to write the report: `--format` says either, as no format is of both kinds."""
+
+    format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
+        list[str] | None,
+        typer.Option(
+            "--format",
+            help="Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names.",
+            rich_help_panel=READING,
+        ),
+    ] = None
+
+    def reading(self) -> DataOptions:
+        """Return the options for reading alone."""
+        given = {entry.name: getattr(self, entry.name) for entry in fields(DataOptions)}
+        return DataOptions(**{**given, "format": self._chosen(READ)})
+
+    def written(self, output: Path | None) -> tuple[str, Path]:
+        """Return the format of the report and its file."""
+        for name in self.format or ():
+            check_choice("--format", name, (*WRITTEN, *READ))
+        wanted = self._chosen(WRITTEN)
+        if output is None:
+            return wanted or "html", Path(f"drsvm-report.{wanted or 'html'}")
+        ending = output.suffix.lower().removeprefix(".")
+        named = "html" if ending == "htm" else ending
+        if named not in WRITTEN or wanted not in (None, named):
+            ends = f".{wanted}" if wanted else ".html, .md or .json"
+            raise ValueError(f"{output}: the name of this report must end in {ends}.")
+        return named, output
+
+    def _chosen(self, names: tuple[str, ...]) -> str | None:
+        return next((name for name in self.format or () if name in names), None)
 
 
 def report(
     file: DataFile,
-    data: DataOptions,
+    data: ReportOptions,
     split: SplitOptions,
     ball: BallOptions,
     prices: PriceOptions,
@@ -24,54 +78,154 @@ def report(
     positive: Positive = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
     output: Annotated[
-        Path, typer.Option("--output", metavar="OUT", help="The HTML file.", rich_help_panel=OUTPUT)
-    ] = Path("drsvm-report.html"),
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="OUT",
+            help="The file: .html, .md or .json. Default: drsvm-report.html.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
 ) -> int:
-    """Train a classifier and write a self-contained HTML page about it: proof, path, risks, worst case.
+    """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
 
-    Samples are numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the tolerance was not
-    reached.
+    A quarter of the rows is held out unless --test or --test-size say otherwise (--test-size 0: none). Rows are named
+    by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
+    tolerance was not reached.
     """
-    from drsvm import WassersteinSVC
     from drsvm.cli import work
     from drsvm.cli.prices import feature_prices, flip_cost_by_label
     from drsvm.cli.streams import name_of
-    from drsvm.report import make_report
 
+    format, output = data.written(output)
     work.check_outputs([output], [file, split.test])
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{output}: the name of a report must end in .html.")
-    settings = {**ball.with_radius(radius), **ball.limits(), "solver": ball.checked_solver()}
+    solver = "auto" if ball.solver == "auto" else ball.checked_solver()  # the check imports all solvers
+    settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
     settings |= {**prices.intercept(), "random_state": split.seed}
-    parts = work.load_parts(file, replace(data.read_options(), mentioned=prices.mentioned()), split, screen)
+    options = data.reading()
+    parts, ids = _read(file, replace(options.read_options(), mentioned=prices.mentioned()), split, screen)
+    # An input error should come before the long imports.
+    from drsvm import WassersteinSVC
+    from drsvm.report import report_on
+
     if "flip_cost" in settings:
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
+    settings_typed = [*([] if radius is None else ["--radius", radius]), *_typed(ball), *_typed(prices)]
+    given = _given(parts, prepared, ids, ball.standardise, _shell(file, _typed(options), settings_typed))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
-        page = make_report(
-            prepared.X,
-            parts.y,
-            model=model,
-            X_test=prepared.X_test,
-            y_test=parts.y_test,
-            feature_names=prepared.names,
-            row_names=(parts.rows + 1).tolist(),
-            row_note="Samples are numbered like the rows of the file, from 1, not counting the header.",
+        made = report_on(
+            model,
+            given,
             title=title or name_of(file),
-            standardise=False,  # they are prepared
             positive=None if positive is None else work.label_called(parts.y, positive),
             progress=lambda share, words: advance(words, completed=100 * share),
         )
-    page.save(output)
-    proven = all(certificate["status"] == "optimal" for certificate in page.summary["certificates"])
+    made.save(output, format)
+    proven = all(certificate["status"] == "optimal" for certificate in made.summary["certificates"])
     payload: dict[str, Any] = {
         "command": "report",
         "file": str(file),
         "output": str(output),
         "proven": proven,
-        "summary": page.summary,
+        "summary": made.summary,
     }
-    message = f"report written to {output.resolve()}"
-    screen.finish(payload, lambda console: console.print(message, markup=False, highlight=False, soft_wrap=True))
+    screen.finish(payload, lambda console: _show(console, made.summary, output))
     return 0 if proven else 1
+
+
+def _given(parts, prepared, ids: dict[str, list[str]], scaled: bool, shell) -> Any:
+    """Return the data and names of the report: rows are held out and prepared already."""
+    from drsvm.report.data import Given
+
+    names, note = _row_names(parts, ids)
+    first = parts.data.schema.index_base
+    numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
+    return Given(
+        X=prepared.X,
+        y=parts.y,
+        X_test=prepared.X_test,
+        y_test=parts.y_test,
+        test_size=0.0,
+        feature_names=prepared.names or numbered,
+        row_names=names,
+        row_note=note,
+        label=parts.data.schema.label,
+        standardise=False,
+        scaled=scaled,
+        shell=shell,
+    )
+
+
+def _shell(file: Path, reading: list[str], settings: list[str]) -> Any:
+    """Return what commands to copy are made of."""
+    from drsvm.cli.streams import STANDARD
+    from drsvm.report.data import Shell
+
+    whole = file != STANDARD and file.is_file()  # a pipe is gone
+    return Shell(file if whole else None, shlex.join([str(file), *reading]), shlex.join(settings))
+
+
+def _show(console, summary: dict[str, Any], output: Path) -> None:
+    """Print what matters most, and where the rest is."""
+    own = summary["models"]["WassersteinSVC"]["accuracy"]
+    others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
+    lines = [summary["warning"]] if summary["warning"] else []
+    lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
+    lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
+    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def _read(file: Path, options, split: SplitOptions, screen: Screen) -> tuple[Any, dict[str, list[str]]]:
+    """Return training and held-out rows, and the id columns of the whole file as text."""
+    import numpy as np
+
+    from drsvm.cli import work
+    from drsvm.datasets import read, read_cells
+
+    ids: dict[str, list[str]] = {}
+
+    def reader(path: Path, wanted):
+        dataset = read(path, wanted)
+        if dataset.schema.id:
+            cells = read_cells(path, wanted)
+            ids.update({name: cells[name] for name in dataset.schema.id})
+        return dataset
+
+    wanted = split.test_size
+    if split.test is not None or wanted is not None:
+        return work.load_parts(file, options, replace(split, test_size=wanted or None), screen, reader), ids
+    parts = work.load_parts(file, options, split, screen, reader)
+    counts = np.unique(parts.y, return_counts=True)[1]
+    if counts.min() < 2 or HELD_OUT * len(parts.y) < len(counts):
+        screen.note("no rows are held out: there are too few of them, or of one class.")
+        return parts, ids
+    return work.held_out(parts, HELD_OUT, split.seed), ids
+
+
+def _row_names(parts, ids: dict[str, list[str]]) -> tuple[list[str], str]:
+    """Return the names of the training rows and a sentence that explains them."""
+    if not ids:
+        return (
+            [str(row + 1) for row in parts.rows.tolist()],
+            "Rows are numbered like the rows of the file, from 1, not counting the header.",
+        )
+    names = [" / ".join(values[row] for values in ids.values()) for row in parts.rows.tolist()]
+    return names, f"Rows are named by {', '.join(ids)}."
+
+
+def _typed(options: Any) -> list[str]:
+    """Return a group of options as they are typed; those with default values are left out."""
+    words: list[str] = []
+    for entry in fields(options):
+        value = getattr(options, entry.name)
+        if value == entry.default:
+            continue
+        option = entry.name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{option}" if value else f"--no-{option}")
+        else:
+            several = value if isinstance(value, list) else [value]
+            words += [word for one in several for word in (f"--{option}", str(one))]
+    return words

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.model.result import History, Result
-from drsvm.plotting.style import axes_for, line_styles, plain, quiet, time_axis
+from drsvm.plotting.style import axes_for, legend_below, marked_styles, plain, quiet, time_axis
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12
@@ -126,18 +126,18 @@ class ConvergenceDisplay:
         draw = self._draw_gap if y == "gap" else self._draw_bounds
         self.lines_ = {
             name: draw(name, history.to_dict(), x, style)
-            for (name, history), style in zip(self.histories.items(), line_styles(len(self.histories)), strict=True)
+            for (name, history), style in zip(self.histories.items(), marked_styles(len(self.histories)), strict=True)
         }
         quiet(self.ax_)
         self.ax_.set_xlabel(_TIMES[x])
         time_axis(self.ax_, np.concatenate([line.get_xdata() for lines in self.lines_.values() for line in lines]))
-        self.ax_.legend(frameon=False)
+        legend_below(self.ax_, ncols=4)
         return self
 
     def _draw_gap(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
         gaps = np.maximum(history["gap"], SMALLEST_GAP)
-        marker = "o" if len(gaps) < 40 else None
-        lines = self.ax_.plot(history[x], gaps, marker=marker, markersize=4, label=plain(name), **style)
+        style = {**style, "markevery": None} if len(gaps) < 10 else style  # a run of one step is a single marker
+        lines = self.ax_.plot(history[x], gaps, label=plain(name), **style)
         self.ax_.set(yscale="log", ylabel="proven gap")
         return lines
 

@@ -65,6 +65,7 @@ class RiskCurveDisplay:
         radii=None,
         flip_cost: float = 1.0,
         norm: Any = 2,
+        feature_cost=None,
         sample_weight=None,
         loss: str = "hinge",
         positive=None,
@@ -83,7 +84,7 @@ class RiskCurveDisplay:
             The radii; by default from 0 to where the best classifier is no better than a coin toss.
         flip_cost, norm : float, {1, 2, inf}
             Flip cost and norm, the same for all classifiers.
-        sample_weight, positive
+        feature_cost, sample_weight, positive
             As in `drsvm.worst_case_risk`.
         loss : {"hinge", "zero-one"}
             The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and
@@ -100,7 +101,8 @@ class RiskCurveDisplay:
         if loss not in _LABELS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
         named = _named(estimators)
-        ball = {"flip_cost": flip_cost, "norm": norm, "sample_weight": sample_weight, "loss": loss}
+        ball = {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+        ball |= {"sample_weight": sample_weight, "loss": loss}
 
         def evaluate(radii) -> dict[str, Any]:
             return {

@@ -18,6 +18,9 @@ STROKES: tuple[Any, ...] = (
 )
 
 
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
+
+
 def need_matplotlib(what: str) -> None:
     """Raise an error that explains how to install matplotlib, if it is missing."""
     try:
@@ -48,6 +51,20 @@ def line_styles(count: int) -> list[dict[str, Any]]:
         # The styles of a second round of colours are shifted, so that no pair repeats.
         {"color": colour, "linestyle": STROKES[(k + k // len(COLOURS)) % len(STROKES)], "linewidth": 2.0}
         for k, colour in enumerate(colours)
+    ]
+
+
+def marked_styles(count: int, points: int = 8) -> list[dict[str, Any]]:
+    """Return styles for lines that cross or coincide: besides colour and stroke, each has a marker of its own."""
+    return [
+        # The first marker of each line lies elsewhere, so that lines that coincide hide no other's markers.
+        {
+            **style,
+            "marker": MARKERS[k % len(MARKERS)],
+            "markersize": 6.0,
+            "markevery": ((k % 4) / (4 * points), 1 / points),
+        }
+        for k, style in enumerate(line_styles(count))
     ]
 
 

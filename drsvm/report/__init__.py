@@ -1,10 +1,13 @@
-"""A page about a classifier: what it is, what is proven about it, and what an adversary could do to it.
+"""A page about a classifier: how well it does, what is proven about it, what an adversary could do, what to do next.
 
-    X, y ──► work (fit, rivals, path, worst case) ──► analysis ──► figures, words ──► page ──► Report
+    model, X, y ──► work (fit, rivals, path, worst case) ──► analysis ──► content ──► page or text ──► Report
+                                                                │                      ▲
+                                                                └──► figures ──────────┘
 
-The page is one HTML file without scripts or external resources.
+The page is one HTML file without scripts or external resources. All formats are written from the same analysis.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,70 +15,106 @@ from typing import Any
 
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
+from drsvm.report import page, text
+from drsvm.report.advice import constant_warning, next_step, paragraph
+from drsvm.report.content import document
+from drsvm.report.data import Given
 from drsvm.report.figures import draw_all
-from drsvm.report.page import render
+from drsvm.report.styles import Html, Markdown, Plain
 from drsvm.report.work import Steps, analyse
 
 __all__ = ["Report", "make_report"]
 
+FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
+"""The format of a file by the end of its name."""
+
 
 @dataclass(frozen=True)
 class Report:
-    """A finished page.
+    """A finished report.
 
     Attributes
     ----------
     html : str
         The page.
+    markdown : str
+        The same as Markdown, without the plots.
     summary : dict
-        The same information as plain numbers, strings, lists and dicts, ready for JSON.
+        The same as plain numbers, strings, lists and dicts, ready for JSON.
     """
 
     html: str = field(repr=False)
     summary: dict[str, Any]
+    markdown: str = field(default="", repr=False)
 
-    def save(self, path) -> Path:
-        """Write the page to a file, whole or not at all, and return its path."""
+    def save(self, path, format: str | None = None) -> Path:
+        """Write the report to a file, whole or not at all, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        format : {"html", "md", "json"}, optional
+            By default what the name of the file ends in, and html for other names.
+        """
         path = Path(path)
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist: create it first.")
-        write_whole(path, self.html.encode("utf-8"))
+        write_whole(path, self.content(format or FORMATS.get(path.suffix.lower(), "html")).encode("utf-8"))
         return path
+
+    def content(self, format: str) -> str:
+        """Return the report as a string: "html", "md" or "json"."""
+        if format not in FORMATS.values():
+            raise ValueError(f"format must be html, md or json, got {format!r}.")
+        if format == "json":
+            return json.dumps(self.summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return self.html if format == "html" else self.markdown
 
 
 def make_report(
+    model,
     X,
     y,
     *,
-    model=None,
     X_test=None,
     y_test=None,
+    test_size: float = 0.25,
+    random_state=0,
     feature_names: Sequence[str] | None = None,
     row_names: Sequence[Any] | None = None,
     row_note: str | None = None,
+    label: str | None = None,
     title: str | None = None,
     standardise: bool = True,
     positive=None,
     progress: Callable[[float, str], Any] | None = None,
 ) -> Report:
-    """Fit a robust classifier and create a page about it.
+    """Fit a robust classifier, judge it by held-out rows, and create a page about it.
 
     Warnings of the fit appear on the page and in the summary.
 
     Parameters
     ----------
-    X, y : array, data frame or sparse matrix, array
-        Training data. The names of a data frame's columns and rows are used.
-    model : unfitted WassersteinSVC or WassersteinSVCCV, or Pipeline ending in one, optional
-        The classifier; by default one with default settings. It is cloned, not changed.
+    model : WassersteinSVC, WassersteinSVCCV, Pipeline ending in one, search over one of these, or None
+        The classifier; None for one with default settings. A clone of it is fitted, even if it is fitted already: the
+        held-out rows must be new to it.
+    X, y : array, data frame or sparse matrix, array or series
+        The data. The names of a data frame's columns and rows and of a series are used.
     X_test, y_test : optional
-        Held-out data.
+        Held-out data. If they are given, all rows of X are for training.
+    test_size : float
+        The share of the rows that are held out otherwise, stratified by class; 0 for none.
+    random_state : int, RandomState or None
+        Which rows are held out.
     feature_names : sequence of str, optional
         Names of the features.
     row_names : sequence, optional
-        Names of the training rows; by default the index of a data frame, otherwise numbers from 0.
+        Names of the rows, such as ids; by default the index of a data frame, otherwise numbers from 0.
     row_note : str, optional
         A sentence for the page that explains these names.
+    label : str, optional
+        What the labels are called; by default the name of y, if it has one.
     title : str, optional
         Title of the page.
     standardise : bool
@@ -94,28 +133,46 @@ def make_report(
     Examples
     --------
     >>> from sklearn.datasets import load_wine
+    >>> from drsvm import WassersteinSVC
     >>> from drsvm.report import make_report
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> report = make_report(X, y)  # doctest: +SKIP
+    >>> report = make_report(WassersteinSVC(), X, y)  # doctest: +SKIP
     >>> report.save("wine.html")  # doctest: +SKIP
     """
-    need_matplotlib("make_report")
-    steps = Steps(progress)
-    analysis = analyse(
-        X,
-        y,
-        model=model,
+    given = Given(
+        X=X,
+        y=y,
         X_test=X_test,
         y_test=y_test,
+        test_size=test_size,
+        random_state=random_state,
         feature_names=feature_names,
         row_names=row_names,
         row_note=row_note,
+        label=label,
         standardise=standardise,
-        positive=positive,
-        steps=steps,
     )
+    return report_on(model, given, title=title, positive=positive, progress=progress)
+
+
+def report_on(model, given: Given, *, title: str | None, positive, progress) -> Report:
+    """Return the report on data and names that were collected already."""
+    need_matplotlib("make_report")
+    steps = Steps(progress)
+    analysis = analyse(model, given, positive=positive, steps=steps)
     steps.begin("drawing")
     figures = draw_all(analysis)
-    html = render(analysis, figures, title or "A robust linear classifier")
+    title = title or "A robust linear classifier"
+    step = next_step(analysis)
+    in_words = {
+        "warning": constant_warning(analysis, Plain()),
+        "in_plain_words": paragraph(analysis, Plain()),
+        "next": {"why": step.why, "command": step.command},
+    }
+    report = Report(
+        html=page.render(document(analysis, title, Html()), figures),
+        markdown=text.render(document(analysis, title, Markdown())),
+        summary={"title": title, **in_words, **analysis.summary()},
+    )
     steps.end()
-    return Report(html=html, summary=analysis.summary())
+    return report

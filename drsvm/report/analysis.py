@@ -1,6 +1,7 @@
 """The content of a report, as numbers."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
+from drsvm.report.scores import Rows, bounds, constant_label, scores
 from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
@@ -42,9 +44,11 @@ class Analysis:
     data : AuditData
         The decision on the training data.
     distribution : WorstCaseDistribution
-        Its worst case.
+        Its worst case on the rows it is judged by.
     label_issues : LabelIssues or None
         Which labels to check, in all classes; None if a class has only one row or the time was up.
+    provenance : dict
+        Digests, versions and the date.
     """
 
     material: Material
@@ -56,6 +60,7 @@ class Analysis:
     data: AuditData
     distribution: WorstCaseDistribution
     label_issues: LabelIssues | None
+    provenance: dict[str, Any]
 
     @property
     def classes(self) -> list[Any]:
@@ -89,29 +94,71 @@ class Analysis:
         return self.material.ball
 
     @property
-    def audit(self) -> dict[str, Any]:
-        """The arguments of `worst_case_risk`, except the radius."""
-        ball = {name: value for name, value in self.ball.items() if name != "radius"}
-        return {**ball, "positive": self.positive, "sample_weight": self.material.row_weights(self.positive)}
+    def radius(self) -> float:
+        """Its radius."""
+        return float(self.ball["radius"])
+
+    @property
+    def judged(self) -> Rows:
+        """The rows that the classifiers are judged by."""
+        return self.material.judged
+
+    @cached_property
+    def adversary(self) -> dict[str, Any]:
+        """The arguments of `worst_case_risk` on these rows, except the radius; all rows count the same."""
+        ball = self.material.ball_of(self.judged.y)
+        return {**{name: value for name, value in ball.items() if name != "radius"}, "positive": self.positive}
 
     @cached_property
     def comparison(self) -> dict[str, dict[str, Any]]:
-        """Accuracies and worst cases of all classifiers."""
+        """Scores and worst cases of all classifiers on the rows they are judged by."""
         material = self.material
-        rows: dict[str, dict[str, Any]] = {}
-        for name, model in self.models.items():
-            held_out = None if material.X_test is None else float(model.score(material.X_test, material.y_test))
-            rows[name] = {
+        return {
+            name: {
+                **scores(model, self.judged),
                 "train_accuracy": float(model.score(material.X, material.y)),
-                "test_accuracy": held_out,
                 "worst_case_risk": self._risk(model, "hinge"),
                 "worst_case_error": self._risk(model, "zero-one"),
             }
-        return rows
+            for name, model in self.models.items()
+        }
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """The scores of the robust classifier."""
+        return self.comparison[ROBUST]
+
+    @property
+    def best_rival(self) -> str:
+        """The most accurate of the others."""
+        rivals = [name for name in self.comparison if name != ROBUST]
+        return max(rivals, key=lambda name: self.comparison[name]["accuracy"])
 
     def _risk(self, model, loss: str) -> float:
-        radius = float(self.ball["radius"])
-        return float(worst_case_risk(model, self.material.X, self.material.y, radius=radius, loss=loss, **self.audit))
+        rows = self.judged
+        return float(worst_case_risk(model, rows.X, rows.y, radius=self.radius, loss=loss, **self.adversary))
+
+    @cached_property
+    def bounds(self) -> dict[str, Any]:
+        """What flipped labels alone, and shifted features alone, can do to the classifiers."""
+        return bounds(self.models, self.judged, self.ball, self.positive)
+
+    @cached_property
+    def constant(self) -> tuple[Any, float] | None:
+        """The label that is predicted for (nearly) all rows, and its share; None for a useful classifier."""
+        return constant_label(self.classes, self.own["confusion"], self.own["balanced_accuracy"])
+
+    @cached_property
+    def best_radius(self) -> tuple[float, float] | None:
+        """The radius of the path with the highest balanced accuracy of the shown decision, and that accuracy."""
+        if self.path is None:
+            return None
+        truth = self.judged.y == self.positive
+        values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
+        sides = [side for side in (truth, ~truth) if side.any()]
+        found = [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
+        best = max(range(len(found)), key=lambda k: (found[k], self.path.radii[k]))  # type: ignore[union-attr]
+        return float(self.path.radii[best]), found[best]
 
     @cached_property
     def features(self) -> list[tuple[str, float]]:
@@ -127,14 +174,6 @@ class Analysis:
         norm = float(self.ball["norm"])
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
-
-    @cached_property
-    def flipped(self) -> np.ndarray:
-        """Share of each sample whose label the adversary flips."""
-        flips, shares = self.distribution.flipped, np.zeros(len(self.data.signs))
-        rows = self.distribution.rows[flips]  # each at most once, and only rows of positive weight
-        shares[rows] = self.distribution.mass[flips] / self.data.weights[rows]
-        return shares
 
     @cached_property
     def carried_by(self) -> float:
@@ -165,10 +204,13 @@ class Analysis:
         order = np.argsort(-self.pulls, kind="stable")[:count]
         return order[self.pulls[order] > 0]
 
-    def first_flipped(self, count: int) -> np.ndarray:
-        """Return flipped rows, those with the largest margins first."""
-        order = np.argsort(-self.data.margins, kind="stable")
-        return order[self.flipped[order] > 0][:count]
+    def flagged(self, count: int) -> list[str]:
+        """Return the names of the rows whose labels are most likely to be wrong."""
+        if self.label_issues is None:
+            return []
+        issues = self.label_issues
+        order = issues.ranking[issues.is_label_issue[issues.ranking]]
+        return [self.material.row_names[row] for row in order[:count]]
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain Python values."""
@@ -188,16 +230,24 @@ class Analysis:
         ]
         path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
         return {
+            "label": material.label,
             "n_samples": len(self.data.signs),
+            "n_held_out": len(self.judged.y) if self.judged.held_out else 0,
+            "judged_by": self.judged.name,
             "n_features": len(self.data.coef),
             "n_features_used": len(self.features),
             "classes": self.classes,
             "positive": self.positive,
-            **{name: _plain(value) for name, value in self.ball.items()},
+            "radius": self.radius,
+            "flip_cost": _plain(self.ball["flip_cost"]),
+            "norm": _plain(self.ball["norm"]),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,
             "models": self.comparison,
+            "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
+            "bounds": self.bounds,
+            "provenance": self.provenance,
             "flipped_share": float(distribution.mass[distribution.flipped].sum()),
             "moved_share": float(distribution.mass[moved].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
@@ -210,6 +260,8 @@ class Analysis:
 
 
 def _plain(value):
-    """Return a JSON-compatible number; JSON has no infinity."""
+    """Return a JSON-compatible number, or one per class; JSON has no infinity."""
+    if isinstance(value, Mapping):
+        return {str(label): _plain(price) for label, price in value.items()}
     number = float(value)
     return "inf" if math.isinf(number) else number

@@ -1,20 +1,60 @@
 """Input of a report: data, names and the fitted model, all as seen by the model's last step."""
 
+import numbers
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from drsvm.learn import one_vs_rest
+from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.validation import check_rows
+from drsvm.report.names import given_names, name_of_labels, names_behind, names_of_rows
+from drsvm.report.scores import Rows
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Where the data come from if the report was made in a shell, for commands to copy.
+
+    Attributes
+    ----------
+    file : Path or None
+        The data file; None for standard input.
+    reading, settings : str
+        The file with the options for reading it, and the options of the classifier.
+    """
+
+    file: Path | None
+    reading: str
+    settings: str
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the caller of a report gives besides the model: data and names."""
+
+    X: Any
+    y: Any
+    X_test: Any = None
+    y_test: Any = None
+    test_size: float = 0.25
+    random_state: Any = 0
+    feature_names: Any = None
+    row_names: Any = None
+    row_note: str | None = None
+    label: str | None = None
+    standardise: bool = True
+    scaled: bool | None = None
+    shell: Shell | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +71,8 @@ class Material:
         Features as seen by the last step; X_test is None if there are no held-out data.
     y, y_test : arrays
         Labels.
+    label : str or None
+        What the labels are called.
     feature_names, row_names : lists of str
         Names of the transformed features and of the training rows.
     row_note : str
@@ -39,6 +81,8 @@ class Material:
         Whether features are in standard deviations.
     notes : list of str
         Warnings of the fit.
+    shell : Shell or None
+        Where the data come from.
     """
 
     model: Any
@@ -47,11 +91,20 @@ class Material:
     y: np.ndarray
     X_test: Any
     y_test: np.ndarray | None
+    label: str | None
     feature_names: list[str]
     row_names: list[str]
     row_note: str
     scaled: bool
     notes: list[str]
+    shell: Shell | None = None
+
+    @property
+    def judged(self) -> Rows:
+        """The rows to judge classifiers by."""
+        if self.X_test is None or self.y_test is None:
+            return Rows(self.X, self.y, held_out=False)
+        return Rows(self.X_test, self.y_test, held_out=True)
 
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""
@@ -60,8 +113,20 @@ class Material:
 
     @property
     def ball(self) -> dict[str, Any]:
-        """The ball that the model was trained for."""
-        return {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
+        """The ball that the model was trained for; flip costs may be one per class."""
+        ball = {name: self.setting(name) for name in ("radius", "flip_cost", "norm")}
+        return {**ball, "feature_cost": prices.feature_costs(self.linear)}
+
+    @property
+    def flip_cost(self) -> float:
+        """The lowest price of flipping a label."""
+        cost: Any = self.setting("flip_cost")
+        return float(cost if isinstance(cost, numbers.Real) else min(cost.values()))
+
+    def ball_of(self, labels: np.ndarray) -> dict[str, Any]:
+        """Return the ball around rows with the given labels: flip costs are a number, or one per row."""
+        costs = prices.flip_costs_of_rows(self.setting("flip_cost"), labels, self.linear.classes_)
+        return {**self.ball, "flip_cost": costs}
 
     def class_weights(self) -> np.ndarray | None:
         """Return the weights of the rows that come from their classes."""
@@ -72,80 +137,98 @@ class Material:
         return one_vs_rest.side_weights(self.y, label, self.linear.classes_, self.class_weights())
 
 
-def prepare(
-    X, y, *, model, X_test, y_test, feature_names, row_names, row_note: str | None, standardise: bool
-) -> Material:
-    """Check the arguments, fit the model, and collect what the report needs."""
-    if (X_test is None) != (y_test is None):
+def prepare(model, given: Given) -> Material:
+    """Check the arguments, hold out rows, fit the model, and collect what the report needs."""
+    if (given.X_test is None) != (given.y_test is None):
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
-    X, y = _as_rows(X), np.ravel(np.asarray(y))
-    names = _given_names(X, feature_names)
-    row_names, usual_note = _names_of_rows(X, row_names)
-    estimator = _estimator(model, standardise, sparse.issparse(X))
+    X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
+    names = given_names(X, given.feature_names)
+    row_names, usual_note = names_of_rows(X, given.row_names)
+    estimator = _estimator(model, given.standardise, sparse.issparse(X))
+    train, test, notes = _parts(X, y, given)
+    fitted = _rows_of(X, train), y[train]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator.fit(X, y)
-    linear, rows = behind_pipeline(estimator, X)
+        estimator.fit(*fitted)
+    estimator = _without_search(estimator)
+    linear, rows = behind_pipeline(estimator, fitted[0])
     if not hasattr(linear, "result_"):
         raise TypeError(f"model must be a WassersteinSVC or a Pipeline ending in one, got {type(linear).__name__}.")
-    if X_test is not None:
-        X_test, y_test = _as_rows(X_test), np.ravel(np.asarray(y_test))
-        _check_test_labels(X_test, y_test, linear.classes_)
-        X_test = check_rows(behind_pipeline(estimator, X_test)[1])
+    held_out = (_rows_of(X, test), y[test]) if len(test) else (None, None)
+    if given.X_test is not None:
+        held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
+        _check_test_labels(*held_out, linear.classes_)
     rows = check_rows(rows)
     return Material(
         model=estimator,
         linear=linear,
         X=rows,
-        y=y,
-        X_test=X_test,
-        y_test=y_test,
-        feature_names=_names_behind(estimator, names, rows.shape[1]),
-        row_names=row_names,
-        row_note=usual_note if row_note is None else row_note,
-        scaled=_is_scaled(estimator),
-        notes=list(dict.fromkeys(str(warning.message) for warning in caught)),
+        y=fitted[1],
+        X_test=None if held_out[0] is None else check_rows(behind_pipeline(estimator, held_out[0])[1]),
+        y_test=held_out[1],
+        label=given.label or name_of_labels(given.y),
+        feature_names=names_behind(estimator, names, rows.shape[1]),
+        row_names=[row_names[row] for row in train.tolist()],
+        row_note=usual_note if given.row_note is None else given.row_note,
+        scaled=_is_scaled(estimator) if given.scaled is None else given.scaled,
+        notes=notes + list(dict.fromkeys(str(warning.message) for warning in caught)),
+        shell=given.shell,
     )
+
+
+def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return the training rows, the rows to hold out, and a note if none could be."""
+    size = given.test_size
+    if isinstance(size, bool) or not isinstance(size, numbers.Real) or not 0 <= float(size) < 1:
+        raise ValueError(f"test_size must be a share from 0 to below 1, such as 0.25, got {size!r}.")
+    everything, nothing = np.arange(len(y)), np.array([], dtype=int)
+    if given.X_test is not None or size == 0 or X.shape[:1] != y.shape:  # the fit explains what is wrong with them
+        return everything, nothing, []
+    classes, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2 or len(y) * min(size, 1 - size) < len(classes):
+        rare = classes.tolist()[int(counts.argmin())]
+        return everything, nothing, [f"No rows were held out: too few rows, {counts.min()} of them of class {rare!r}."]
+    train, test = train_test_split(everything, test_size=size, random_state=given.random_state, stratify=y)
+    return np.sort(train), np.sort(test), []
+
+
+def _rows_of(X, rows: np.ndarray):
+    if len(rows) == X.shape[0]:
+        return X
+    return X.iloc[rows] if hasattr(X, "iloc") else X.tocsr()[rows] if sparse.issparse(X) else X[rows]
+
+
+def _without_search(estimator):
+    """Return the pipeline or classifier that a search found; other estimators stay as they are."""
+    if hasattr(estimator, "best_estimator_"):
+        return _without_search(estimator.best_estimator_)
+    if not isinstance(estimator, Pipeline):
+        return estimator
+    last = _without_search(estimator.steps[-1][1])
+    steps = last.steps if isinstance(last, Pipeline) else [(estimator.steps[-1][0], last)]
+    before = estimator.steps[:-1]
+    taken = {name for name, _ in before}
+    return Pipeline([*before, *((f"inner-{name}" if name in taken else name, step) for name, step in steps)])
 
 
 def _as_rows(X):
     return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
-def _given_names(X, feature_names) -> list[str] | None:
-    if feature_names is None:
-        return [str(name) for name in X.columns] if hasattr(X, "columns") else None
-    names, d = [str(name) for name in feature_names], X.shape[1] if X.ndim == 2 else None
-    if len(names) != d:
-        raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
-    return names
-
-
-def _names_of_rows(X, given) -> tuple[list[str], str]:
-    """Return the names of the rows, and a sentence that explains them."""
-    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
-    if given is not None:
-        names = [str(name) for name in given]
-        if len(names) != n:
-            raise ValueError(f"row_names has {len(names)} entries, but X has {n} rows: give one per row.")
-        return names, ""
-    if hasattr(X, "index"):
-        return [str(name) for name in X.index], "Samples are named by the index of the data frame."
-    return [str(row) for row in range(n)], "Samples are numbered by row, from 0."
-
-
 def _estimator(model, standardise: bool, is_sparse: bool):
     """Return a clone of the model, with a scaler in front unless it is a Pipeline."""
     model = WassersteinSVC() if model is None else model
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    inner: Any = getattr(model, "estimator", model)  # a search has one
+    last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
+    last = getattr(last, "estimator", last)
     # Subclasses are accepted, and so is WassersteinSVCCV.
     if not any(kind.__module__.startswith("drsvm.") for kind in type(last).__mro__) or not hasattr(last, "fit"):
         raise TypeError(
-            f"model must be an unfitted WassersteinSVC or a Pipeline ending in one, got {type(last).__name__}. "
-            "For other classifiers use drsvm.worst_case_risk."
+            f"model must be a WassersteinSVC, a Pipeline ending in one or a search over them, got "
+            f"{type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
         )
     model = clone(model)
-    if isinstance(model, Pipeline) or not standardise:
+    if isinstance(inner, Pipeline) or not standardise:
         return model
     return make_pipeline(StandardScaler(with_mean=not is_sparse), model)
 
@@ -153,17 +236,6 @@ def _estimator(model, standardise: bool, is_sparse: bool):
 def _is_scaled(estimator) -> bool:
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
     return any(isinstance(step, StandardScaler) for step in steps)
-
-
-def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[str]:
-    """Return the names of the features after all steps except the last."""
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1 and names is not None:
-        # A step may not name its features; if their number is the same, keep the names.
-        with suppress(AttributeError, ValueError, NotImplementedError):
-            names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
-    if names is None or len(names) != n_features:
-        return [f"feature {k}" for k in range(n_features)]
-    return names
 
 
 def _check_test_labels(X_test, y_test, classes) -> None:

@@ -40,28 +40,32 @@ POINTS = 350
 
 
 def draw_all(analysis: Analysis) -> dict[str, str]:
-    """Return the plots by name."""
-    material, radius = analysis.material, float(analysis.ball["radius"])
-    on_training, audit = (material.X, material.y), analysis.audit
+    """Return the plots by name; of a constant classifier, only its accuracy over the radius."""
+    material, radius = analysis.material, analysis.radius
+    judged, adversary = (analysis.judged.X, analysis.judged.y), analysis.adversary
     radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
 
     def draw_risk(loss: str) -> Callable:
         return lambda ax: RiskCurveDisplay.from_estimators(
-            analysis.models, *on_training, radii=radii, radius=radius, loss=loss, ax=ax, **audit
+            analysis.models, *judged, radii=radii, radius=radius, loss=loss, ax=ax, **adversary
         )
 
     def draw_worst_case(ax):
         names = material.feature_names
+        own = {name: value for name, value in adversary.items() if name != "feature_cost"}  # the model has its own
         return WorstCaseDisplay.from_estimator(
-            material.linear, *on_training, radius=radius, feature_names=names, max_points=POINTS, ax=ax, **audit
+            material.linear, *judged, radius=radius, feature_names=names, max_points=POINTS, ax=ax, **own
         )
 
-    figures = {
+    paths = {} if analysis.path is None else _path_figures(analysis, analysis.path, radius)
+    if analysis.constant is not None:
+        return paths
+    return {
         "risk-hinge": svg("risk-hinge", draw_risk("hinge")),
         "risk-error": svg("risk-error", draw_risk("zero-one")),
         "worst-case": svg("worst-case", draw_worst_case, size=(5.8, 4.6)),
+        **paths,
     }
-    return figures if analysis.path is None else figures | _path_figures(analysis, analysis.path, radius)
 
 
 def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[str, str]:
@@ -75,7 +79,8 @@ def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[s
             path, **scores, feature_names=material.feature_names, radius=radius, kind=kind, ax=ax
         )
 
-    return {f"path-{kind}": svg(f"path-{kind}", draw(kind)) for kind in ("weights", "scores")}
+    kinds = ("weights", "scores") if analysis.constant is None else ("scores",)
+    return {f"path-{kind}": svg(f"path-{kind}", draw(kind)) for kind in kinds}
 
 
 def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:

@@ -1,11 +1,10 @@
-"""The sentences of a report, in HTML."""
+"""The sentences of a report about what was fitted, what is proven, and what the adversary does."""
 
 import math
-from html import escape
 
 from drsvm.model.result import Status
-from drsvm.report.analysis import Analysis
-from drsvm.report.elements import number, percent, power
+from drsvm.report.analysis import NEGLIGIBLE, Analysis
+from drsvm.report.styles import Style, number, percent
 
 _SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf: "its largest change in one feature"}
 
@@ -15,35 +14,43 @@ def unit(analysis: Analysis) -> str:
     return "features in standard deviations" if analysis.material.scaled else "features in their original units"
 
 
-def sentence(analysis: Analysis) -> str:
-    """Return a description of the classifier."""
-    against, towards = (f"<strong>{escape(name)}</strong>" for name in analysis.side_names)
+def shift_of(analysis: Analysis, size: float) -> str:
+    """Return the size of a shift with its unit."""
+    return f"{number(size, 3)}{' standard deviations' if analysis.material.scaled else ''}"
+
+
+def sentence(analysis: Analysis, style: Style) -> str:
+    """Return what the classifier tells apart, and by what it was trained and judged."""
+    against, towards = (style.strong(name) for name in analysis.side_names)
+    label = analysis.material.label
+    of = f"The label is {style.strong(label)}" if label else "The label"
     if analysis.multiclass:
-        what = f"{len(analysis.classes)} classes, each against the rest,"
+        what = f"has {len(analysis.classes)} classes, each told apart from the rest; {towards} is shown as positive"
     else:
-        what = f"{towards} and {against}"
+        what = f"is {towards} (the positive class) or {against}"
+    subject = f"{of}: it {what}." if label else f"{of} {what}."
+    rows, held_out = len(analysis.data.signs), len(analysis.judged.y)
+    tested = f" and judged by {held_out:,} others" if analysis.judged.held_out else ""
     return (
-        f"A linear classifier that distinguishes {what} by {len(analysis.data.coef):,} features. It was trained on "
-        f"{len(analysis.data.signs):,} samples to do well even if {adversary(analysis, 'an adversary')}."
+        f"{subject} A linear classifier was trained on {rows:,} rows with {len(analysis.data.coef):,} features{tested}"
+        f", to do well even if {adversary(analysis, 'an adversary')}."
     )
 
 
 def adversary(analysis: Analysis, who: str | None = None) -> str:
     """Return what the adversary may do, as a clause with the subject `who` or as a description."""
-    ball = analysis.ball
-    radius, flip_cost = float(ball["radius"]), float(ball["flip_cost"])
+    radius, flip_cost = analysis.radius, analysis.material.flip_cost
     if radius == 0 and flip_cost > 0:
         powers = "can do nothing: the radius is 0"
     else:
-        units = " standard deviations" if analysis.material.scaled else ""
-        powers = f"shifts the samples by {number(radius, 3)}{units} on average"
+        powers = f"shifts the rows by {shift_of(analysis, radius)} on average"
         if math.isfinite(flip_cost):
-            share = percent(min(1.0, radius / flip_cost)) if flip_cost > 0 else "100 %"
+            share = percent(min(1.0, radius / flip_cost)) if flip_cost > 0 else "100\u202f%"
             powers += f", or spends the same budget on flipping up to {share} of the labels, or on a mix of both"
     return f"{who} {powers}" if who else f"the one it was trained against: it {powers}"
 
 
-def proof(analysis: Analysis) -> str:
+def proof(analysis: Analysis, style: Style) -> str:
     """Return what is proven."""
     result = analysis.result
     parts = {
@@ -55,20 +62,23 @@ def proof(analysis: Analysis) -> str:
     bound = "" if math.isinf(result.weight_bound) else f" with weights of norm up to {number(result.weight_bound, 3)}"
     # Enough digits to distinguish objective and bound.
     digits = min(max(4, 1 - math.floor(math.log10(max(result.gap, 1e-12)))), 12)
-    lines = [
-        f"The {objective} of this classifier is <strong>{result.objective:.{digits}f}</strong>.",
-        f"No linear classifier{bound} can go below <strong>{result.lower_bound:.{digits}f}</strong>.",
-        f"So no method can improve on it by more than <strong>{power(result.gap)}</strong>.",
-    ]
     ending = {Status.OPTIMAL: "This is within the requested tolerance."}.get(
         result.status, f"The run ended early: {result.status.message}. The statement above is still valid."
     )
+    return (
+        f"On the training rows the {objective} of this classifier is {style.strong(f'{result.objective:.{digits}f}')}. "
+        f"No linear classifier{bound} can go below {style.strong(f'{result.lower_bound:.{digits}f}')}. "
+        f"So no method can improve on it by more than {style.power(result.gap)}. {ending}"
+    )
+
+
+def proof_details(analysis: Analysis) -> str:
+    """Return how it is proven."""
     size = _SHIFTS[float(analysis.ball["norm"])]
-    ways = (
+    return (
         "The lower bound comes from the dual problem and is computed by the same strict function for every solver. "
         f"The size of a shift is {size}; the risk is the mean hinge loss, which is 1 if all decision values are 0."
     )
-    return f'<p>{" ".join(lines)} {ending}</p><p class="soft">{ways}</p>'
 
 
 def adversary_did(analysis: Analysis) -> str:
@@ -78,13 +88,24 @@ def adversary_did(analysis: Analysis) -> str:
     moved = float(distribution.mass[moving].sum())
     deeds = [f"flips {percent(flipped)} of the labels" if flipped > 0 else "flips no label"]
     if moved > 0 and distribution.attained:
-        deeds.append(f"moves {percent(moved)} of the samples by {number(distribution.shift.max(), 3)}")
+        deeds.append(f"moves {percent(moved)} of the rows by {number(distribution.shift.max(), 3)}")
     elif moved > 0:
-        deeds.append("moves a tiny part of the samples very far (the worst case is approached but not attained)")
+        deeds.append("moves a tiny part of the rows very far (the worst case is approached but not attained)")
     else:
-        deeds.append("moves no sample")
-    calm = float(analysis.data.weights @ (1 - analysis.data.margins).clip(min=0))
+        deeds.append("moves no row")
+    calm = float((1 - distribution._data.margins).clip(min=0).mean())
     return (
-        f"The worst distribution for this classifier {' and '.join(deeds)}. This raises its hinge risk from "
-        f"{number(calm)} on the training data to {number(distribution.risk)}."
+        f"On the {len(analysis.judged.y):,} {analysis.judged.name}, the worst distribution for this classifier "
+        f"{' and '.join(deeds)}. This raises its hinge risk from {number(calm)} to {number(distribution.risk)}, and "
+        f"its error rate can reach {percent(analysis.own['worst_case_error'])}."
     )
+
+
+def end_of_path(analysis: Analysis) -> str:
+    """Return what is left of the weights at the largest radius of the path, from the path itself."""
+    assert analysis.path is not None
+    last = int(analysis.path.radii.argmax())
+    sizes = abs(analysis.path.weights)
+    left = int((sizes[last] > max(1e-3 * sizes.max(), NEGLIGIBLE)).sum())
+    what = "all weights are 0" if left == 0 else f"{left:,} features still have weights"
+    return f"At {number(analysis.path.radii[last], 3)}, the largest radius shown, {what}."

@@ -11,15 +11,16 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
 from drsvm.clock import Stopwatch, TimeLimit
+from drsvm.learn import prices
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.learn.prices import at_centre
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
-from drsvm.report.data import Material, prepare
+from drsvm.report.data import Given, Material, prepare
+from drsvm.report.provenance import provenance
 from drsvm.solvers.path import RadiusPath, radius_path
 from drsvm.solvers.radius_max import radius_max
 
@@ -58,11 +59,11 @@ class Steps:
             self.progress(1.0, "done")
 
 
-def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
-    """Fit and evaluate; `given` are the arguments of `prepare`."""
+def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
+    """Fit and evaluate."""
     steps.begin("fitting")
     watch = Stopwatch()
-    material = prepare(X, y, **given)
+    material = prepare(model, given)
     index, positive = _shown_decision(material, positive)
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
@@ -71,12 +72,37 @@ def analyse(X, y, *, positive, steps: Steps, **given) -> Analysis:
     steps.begin("following the radius path")
     path, largest_radius = _path(material, positive, steps, _time_left(material, watch))
     steps.begin("finding the worst case")
-    weights = material.row_weights(positive)
-    data = audit_data(material.linear, material.X, material.y, weights, positive)
-    distribution = worst_case_distribution(
-        material.linear, material.X, material.y, sample_weight=weights, positive=positive, **material.ball
+    rows = material.judged
+    return Analysis(
+        material=material,
+        index=index,
+        positive=positive,
+        models=models,
+        path=None if path is None else _with_own(path, material, index),
+        largest_radius=largest_radius,
+        data=audit_data(material.linear, material.X, material.y, material.row_weights(positive), positive),
+        distribution=worst_case_distribution(
+            material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
+        ),
+        label_issues=issues,
+        provenance=provenance(
+            material.linear,
+            material.X,
+            material.y,
+            material.X_test,
+            material.y_test,
+            None if given.shell is None else given.shell.file,
+        ),
     )
-    return Analysis(material, index, positive, models, path, largest_radius, data, distribution, issues)
+
+
+def _with_own(path: RadiusPath, material: Material, index: int) -> RadiusPath:
+    """Return the path with the model itself at its radius, so that no figure of one contradicts the other."""
+    found = material.linear.result_
+    own = found if isinstance(found, Result) else found[index]
+    radius = float(material.ball["radius"])
+    pairs = zip(path.radii.tolist(), path.results, strict=True)
+    return replace(path, results=[own if at == radius else result for at, result in pairs])
 
 
 def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIssues | None:
@@ -131,13 +157,16 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 
 def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[RadiusPath | None, float]:
     names = ("l2", "fit_intercept", "intercept_cost")
-    original = at_centre(
+    # Prescribed signs are for two classes.
+    features = prices.feature_prices(material.linear)
+    original = prices.at_centre(
         Problem(
             material.X,
             material.y == positive,
             sample_weight=material.row_weights(positive),
             **{name: material.setting(name) for name in names},
-            **material.ball,
+            **material.ball_of(material.y),
+            **{name: value for name, value in features.items() if name != "feature_cost"},
         )
     )
     problem = original.problem

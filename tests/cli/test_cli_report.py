@@ -1,10 +1,13 @@
 """``drsvm report``."""
 
+import hashlib
 import json
+import shlex
 
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+from sklearn.datasets import dump_svmlight_file
 
 
 def test_report(drsvm_command, table, tmp_path):
@@ -35,3 +38,93 @@ def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, argument
     answer = [int(name) for name in json.loads(out)["summary"]["labels_to_check"]]
     assert len(answer) >= 3 and set(answer) <= {int(row) + 5 + 1 for row in wrong}
     assert "numbered like the rows of the file, from 1" in (tmp_path / "r.html").read_text()
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Return a table with ids, text, gaps and Yes/No labels, some of them wrong."""
+    rng = np.random.default_rng(4)
+    churn = rng.random(200) < 0.4
+    wrong = rng.random(200) < 0.05
+    lines = ["customerID,plan,months,spend,Churn"]
+    for k in range(200):
+        plan = ["basic", "plus"][int(churn[k] ^ (rng.random() < 0.2))]
+        months = f"{rng.normal(24 - 12 * churn[k], 6):.0f}" if rng.random() > 0.05 else ""
+        label = "Yes" if churn[k] ^ wrong[k] else "No"
+        lines.append(f"C-{k:04d}-{rng.integers(1e9)},{plan},{months},{rng.normal(50 + 9 * churn[k], 9):.2f},{label}")
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("format", ["html", "md", "json"])
+def test_all_formats_say_the_same(drsvm_command, people, tmp_path, monkeypatch, format):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = drsvm_command("report", people, "--label", "Churn", "--format", format, "--json")
+    summary = json.loads(out)["summary"]
+    text = (tmp_path / f"drsvm-report.{format}").read_text(encoding="utf-8")
+    assert code == 0 and summary["n_held_out"] == 50 and summary["n_samples"] == 150
+    assert (summary["label"], summary["positive"]) == ("Churn", "Yes")
+    if format == "json":
+        assert json.loads(text) == summary
+    else:
+        assert f"{100 * summary['models']['WassersteinSVC']['accuracy']:.1f}\u202f%" in text
+        assert "Rows are named by customerID." in text
+    assert summary["labels_to_check"][0].startswith("C-0") and summary["labels_to_check"][0] in text
+    digest = hashlib.sha256(people.read_bytes()).hexdigest()
+    assert summary["provenance"]["data_file"] == {"name": "people.csv", "sha256": digest} and digest in text
+
+
+def test_the_next_command_runs(drsvm_command, people, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    options = ("--label", "Churn", "--drop", "plan", "--format", "csv")
+    for radius in ("0.05", "50"):
+        out = drsvm_command("report", people, *options, "--radius", radius, "--json")[1]
+        command = shlex.split(json.loads(out)["summary"]["next"]["command"])
+        assert command[0] == "drsvm" and command[2:4] == [str(people), "--label"] and "plan" in command
+        assert drsvm_command(*command[1:])[0] == 0
+
+
+def test_a_constant_classifier_is_reported_on_the_screen(drsvm_command, people, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = drsvm_command("report", people, "--label", "Churn", "--radius", 50, "--output", tmp_path / "r.html")[1]
+    assert out.startswith("This classifier predicts No for all 50 held-out rows") and "next: drsvm" in out
+
+
+def test_no_rows_need_to_be_held_out(drsvm_command, people, tmp_path):
+    pytest.importorskip("matplotlib")
+    arguments = ("report", people, "--label", "Churn", "--test-size", 0, "--output", tmp_path / "r.md", "--json")
+    summary = json.loads(drsvm_command(*arguments)[1])["summary"]
+    assert summary["n_held_out"] == 0 and summary["n_samples"] == 200 and summary["judged_by"] == "training rows"
+    assert "No rows are held out" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_features_of_svmlight_files_are_numbered_as_in_the_file(drsvm_command, tmp_path):
+    pytest.importorskip("matplotlib")
+    X, y = rows()
+    dump_svmlight_file(X, y, str(tmp_path / "t.svm"), zero_based=False)
+    out = drsvm_command("report", tmp_path / "t.svm", "--output", tmp_path / "r.md", "--json")[1]
+    weights = json.loads(out)["summary"]["weights"]
+    assert set(weights) == {f"feature {k + 1}" for k in range(X.shape[1])}
+
+
+def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people, tmp_path):
+    pytest.importorskip("matplotlib")
+    prices = ("--flip-cost", "Yes=5", "--flip-cost", "No=inf", "--trust-column", "months", "--radius", 0.1)
+    code, out, _ = drsvm_command("report", people, "--label", "Churn", *prices, "--output", tmp_path / "r.md", "--json")
+    assert code == 0 and json.loads(out)["summary"]["flip_cost"] == {"No": "inf", "Yes": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "pdf"], "--format must be one of html, md, json, csv, parquet, svmlight, got 'pdf'"),
+        (["--format", "md", "--output", "r.html"], "r.html: the name of this report must end in .md"),
+        (["--output", "r.txt"], "r.txt: the name of this report must end in .html, .md or .json"),
+    ],
+)
+def test_bad_formats_are_rejected(drsvm_command, people, arguments, message):
+    code, _, err = drsvm_command("report", people, "--label", "Churn", *arguments)
+    assert code == 2 and message in err

@@ -44,3 +44,12 @@ def test_convergence_rejects_bad_arguments(problem, ax):
         ConvergenceDisplay.from_results(result, y="loss", ax=ax)
     with pytest.raises(TypeError, match="must be returned by solve, got LinearSVC for 'svm'"):
         ConvergenceDisplay.from_results({"svm": LinearSVC()}, ax=ax)
+
+
+def test_every_solver_looks_different_even_with_a_single_point(problem, ax):
+    result = solve(problem)
+    display = ConvergenceDisplay.from_results({f"solver {k}": result for k in range(12)}, ax=ax)
+    lines = [line for (line,) in display.lines_.values()]
+    assert len({line.get_marker() for line in lines}) == 12
+    assert len({(line.get_color(), str(line.get_linestyle()), line.get_marker()) for line in lines}) == 12
+    assert len(labels(ax)) == 12

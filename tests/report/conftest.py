@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hostile_names import NASTY
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 
 from drsvm import WassersteinSVC
 from drsvm.report import make_report
@@ -33,6 +33,7 @@ def report(noisy):
     X, y, X_test, y_test, _, names = noisy
     reported = []
     made = make_report(
+        None,
         X,
         y,
         X_test=X_test,
@@ -55,7 +56,43 @@ def nasty_report():
         columns=[NASTY, "f" * 120, "$a_b$ 100 %", "größe 大小"],
         index=[f"{NASTY}{k}" if k % 2 else "r" * 100 + str(k) for k in range(90)],
     )
-    return make_report(X, y, title=f"{NASTY} {'T' * 150}", model=WassersteinSVC(radius=0.05, norm="inf"))
+    return make_report(WassersteinSVC(radius=0.05, norm="inf"), X, y, title=f"{NASTY} {'T' * 150}", label=NASTY)
+
+
+@pytest.fixture(scope="session")
+def tumours():
+    """Return breast-cancer data with names."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    return X, y.map({0: "malignant", 1: "benign"}).rename("diagnosis")
+
+
+@pytest.fixture(scope="session")
+def good(tumours):
+    return make_report(WassersteinSVC(), *tumours)
+
+
+@pytest.fixture(scope="session")
+def constant(tumours):
+    return make_report(WassersteinSVC(radius=5.0), *tumours)
+
+
+@pytest.fixture(scope="session")
+def wide():
+    """Return 300 features of which ten matter, labels as yes and no, and the report on them."""
+    rng = np.random.default_rng(5)
+    y = rng.random(240) < 0.4
+    X = rng.normal(size=(240, 300))
+    X[:, :10] += 1.2 * y[:, None]
+    X = pd.DataFrame(X, columns=[f"f{k}" for k in range(300)], index=[f"c{k}" for k in range(240)])
+    y = pd.Series(np.where(y, "yes", "no"), name="churn")
+    return X, y, make_report(WassersteinSVC(), X, y)
+
+
+@pytest.fixture(scope="session")
+def wines():
+    """Return three classes, and the report on the first against the rest."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    return X, y, make_report(WassersteinSVC(), X, y, positive=0)
 
 
 @pytest.fixture

@@ -37,21 +37,23 @@ def _umask():
 def test_bad_input_is_rejected(noisy, monkeypatch):
     X, y, X_test, y_test, _, _ = noisy
     with pytest.raises(ValueError, match="X_test and y_test must be given together"):
-        make_report(X, y, X_test=X_test)
+        make_report(None, X, y, X_test=X_test)
     with pytest.raises(ValueError, match=r"feature_names has 2 entries, but X has shape \(400, 30\)"):
-        make_report(X, y, feature_names=["a", "b"])
+        make_report(None, X, y, feature_names=["a", "b"])
     with pytest.raises(ValueError, match="row_names has 1 entries, but X has 400 rows: give one per row"):
-        make_report(X, y, row_names=["first"])
-    with pytest.raises(TypeError, match=r"model must be an unfitted WassersteinSVC .* got LinearSVC"):
-        make_report(X, y, model=LinearSVC())
+        make_report(None, X, y, row_names=["first"])
+    with pytest.raises(TypeError, match=r"model must be a WassersteinSVC, .* got LinearSVC"):
+        make_report(LinearSVC(), X, y)
     with pytest.raises(ValueError, match="y_test has the label 'unknown', but the training data have"):
-        make_report(X, y, X_test=X_test, y_test=np.where(np.arange(169) == 3, "unknown", y_test))
+        make_report(None, X, y, X_test=X_test, y_test=np.where(np.arange(169) == 3, "unknown", y_test))
     with pytest.raises(ValueError, match="X_test has 169 rows, but y_test has 5 labels"):
-        make_report(X, y, X_test=X_test, y_test=y_test[:5])
+        make_report(None, X, y, X_test=X_test, y_test=y_test[:5])
+    with pytest.raises(ValueError, match=r"test_size must be a share from 0 to below 1, such as 0.25, got 200"):
+        make_report(None, X, y, test_size=200)
     with pytest.raises(ValueError, match="one class"):
-        make_report(X, np.zeros(400))
+        make_report(None, X, np.zeros(400))
     with pytest.raises(TypeError, match="progress must be a function"):
-        make_report(X, y, progress=True)
+        make_report(None, X, y, progress=True)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r'make_report needs matplotlib: pip install "drsvm\[plot\]"'):
-        make_report(X, y)
+        make_report(None, X, y)

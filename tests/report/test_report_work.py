@@ -6,6 +6,7 @@ from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
+from drsvm.report.data import Given
 from drsvm.report.work import Steps, analyse
 
 
@@ -27,9 +28,8 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
     X, y, *_ = noisy
     X = StandardScaler().fit_transform(X[:120, :4]) + 3.0
     model = WassersteinSVC(intercept_cost=price, class_weight="balanced")
-    steps = Steps(None)
-    given = {"model": model, "X_test": None, "y_test": None, "feature_names": None, "row_names": None, "row_note": None}
-    analysis = analyse(X, y[:120], positive=None, steps=steps, standardise=False, **given)
+    given = Given(X=X, y=y[:120], test_size=0.0, standardise=False)
+    analysis = analyse(model, given, positive=None, steps=Steps(None))
     fitted = model.fit(X, y[:120])
     at_radius = analysis.path.results[int(np.argmin(np.abs(analysis.path.radii - fitted.radius_)))]
     assert at_radius.objective == pytest.approx(fitted.objective_, abs=2e-5)

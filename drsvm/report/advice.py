@@ -1,0 +1,154 @@
+"""What to do with a classifier: what robustness cost and gained, what is guaranteed, and what to try next."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.report.analysis import ROBUST, Analysis
+from drsvm.report.scores import useful_accuracy
+from drsvm.report.styles import Style, listed, number, percent
+from drsvm.report.words import shift_of
+
+UNEQUAL = 0.7
+"""From this share of the largest class on, classes of equal weight are worth a try."""
+
+CHECK_FIRST, CARRIERS = 5, 3
+
+
+class NextStep(NamedTuple):
+    """A command to try, and why."""
+
+    why: str
+    command: str
+
+
+def constant_warning(analysis: Analysis, style: Style) -> str | None:
+    """Return what is wrong with a classifier that predicts one class, or None."""
+    if analysis.constant is None:
+        return None
+    label, share = analysis.constant
+    rows = f"{len(analysis.judged.y):,} {analysis.judged.name}"
+    which = f"all {rows}" if share == 1.0 else f"{percent(share)} of the {rows}"
+    actual = float(np.mean(analysis.judged.y == label))
+    return (
+        f"This classifier predicts {style.strong(label)} for {which}, of which {percent(actual)} are "
+        f"{style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a constant answer, and "
+        "no decision should rest on it."
+    )
+
+
+def paragraph(analysis: Analysis, style: Style) -> str:
+    """Return the report in plain words; the next step follows it."""
+    if analysis.constant is not None:
+        return f"{_cost_and_gain(analysis, style)} The proof below holds, but no shift can change a constant answer."
+    parts = (_cost_and_gain, _guarantee, _labels, _features)
+    return " ".join(part(analysis, style) for part in parts)
+
+
+def _cost_and_gain(analysis: Analysis, style: Style) -> str:
+    own, rival, difference = analysis.own, analysis.best_rival, _lead(analysis)
+    other, n = analysis.comparison[rival], len(analysis.judged.y)
+    rows = round(abs(difference) * n)
+    size = f"{100 * abs(difference):.1f} points ({rows:,} of {n:,} {analysis.judged.name})"
+    cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
+    cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
+    cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
+    if analysis.constant is not None or analysis.radius == 0:
+        return cost
+    side = f" of {style.text(analysis.positive)} against the rest" if analysis.multiclass else ""
+    return (
+        f"{cost} Under the attack it was trained for, the error rate{side} on these rows is at most "
+        f"{percent(own['worst_case_error'])}, against {percent(other['worst_case_error'])} for {rival}."
+    )
+
+
+def _lead(analysis: Analysis) -> float:
+    """Return by how much the classifier is more accurate than the best of the others."""
+    return analysis.own["accuracy"] - analysis.comparison[analysis.best_rival]["accuracy"]
+
+
+def _chance(analysis: Analysis) -> float:
+    """Return two standard errors of the lead, which comes from the rows that only one of the two gets right."""
+    rows = analysis.judged
+    right = [analysis.models[name].predict(rows.X) == rows.y for name in (ROBUST, analysis.best_rival)]
+    return 2.0 * math.sqrt(np.count_nonzero(right[0] != right[1])) / len(rows.y)
+
+
+def _guarantee(analysis: Analysis, style: Style) -> str:
+    if analysis.radius == 0:
+        return "With a radius of 0, nothing is guaranteed beyond the training rows themselves."
+    trusted = math.isinf(analysis.material.flip_cost)
+    flips = "" if trusted else ", and wrong labels paid from the same budget"
+    limits = "It takes all training labels for correct, and" if trusted else "It"
+    return (
+        f"The guarantee covers every shift of the training rows by {shift_of(analysis, analysis.radius)} on "
+        f"average{flips}: no linear classifier has a worst-case objective that is lower by more than "
+        f"{style.power(analysis.result.gap)}. {limits} does not cover rows of another kind, such as new categories or "
+        "a changed population."
+    )
+
+
+def _labels(analysis: Analysis, style: Style) -> str:
+    issues = analysis.label_issues
+    if issues is None:
+        return "The labels could not be judged: a class has only one row, or there was no time left."
+    flagged, names = int(issues.is_label_issue.sum()), analysis.flagged(CHECK_FIRST)
+    if not names:
+        return "No training label is doubtful."
+    first = listed([style.text(name) for name in names])
+    which = "check it" if flagged == 1 else "check them" if flagged <= CHECK_FIRST else "check these first"
+    verb = "is" if flagged == 1 else "are"
+    return f"{flagged:,} of {len(issues.ranking):,} training labels {verb} doubtful; {which}: {first}."
+
+
+def _features(analysis: Analysis, style: Style) -> str:
+    shown, total = analysis.features[:CARRIERS], len(analysis.features)
+    if not shown:
+        return "No feature carries the decision: all weights are 0."
+    sizes = np.abs([weight for _, weight in analysis.features])
+    share = float(sizes[: len(shown)].sum() / sizes.sum())
+    speaking = [f"{style.strong(name)} ({'for' if weight > 0 else 'against'})" for name, weight in shown]
+    rest = "" if total == len(shown) else f", with {percent(share, 0)} of the weight of all {total:,} in use"
+    return f"The decision for {style.text(analysis.positive)} rests most on {listed(speaking)}{rest}."
+
+
+def next_step(analysis: Analysis) -> NextStep:
+    """Return what to try next."""
+    if analysis.constant is not None:
+        return _away_from_constant(analysis)
+    flagged = 0 if analysis.label_issues is None else int(analysis.label_issues.is_label_issue.sum())
+    if _lead(analysis) < -max(0.01, _chance(analysis)):
+        why = f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost."
+        return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
+    if flagged >= max(3, 0.01 * len(analysis.data.signs)):
+        why = "Look at the doubtful labels first; correct them, and make this report again."
+        return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
+    shell = analysis.material.shell
+    apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
+    why = f"Save the classifier, fitted to all rows{apply}."
+    settings = f"{shell.settings} " if shell is not None and shell.settings else ""
+    return _step(analysis, why, "fit", f"{settings}--model model.drsvm", 'save_model(model.fit(X, y), "model.drsvm")')
+
+
+def _away_from_constant(analysis: Analysis) -> NextStep:
+    best = analysis.best_radius
+    if best is not None and best[0] < analysis.radius and best[1] > useful_accuracy(2):
+        radius = f"{best[0]:.3g}"
+        why = (
+            f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
+            f"the highest balanced accuracy, {percent(best[1])} on the {analysis.judged.name}."
+        )
+        return _step(analysis, why, "report", f"--radius {radius}", f"make_report(WassersteinSVC({radius}), X, y)")
+    largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
+    if largest >= UNEQUAL:
+        why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
+        python = 'WassersteinSVC(class_weight="balanced").fit(X, y)'
+        return _step(analysis, why, "fit", "--class-weight balanced", python)
+    why = "Let cross-validation choose the radius and the flip cost, and look for features that say more."
+    return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
+
+
+def _step(analysis: Analysis, why: str, verb: str, options: str, python: str) -> NextStep:
+    shell = analysis.material.shell
+    return NextStep(why, python if shell is None else f"drsvm {verb} {shell.reading} {options}")
