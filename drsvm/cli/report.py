@@ -201,7 +201,7 @@ def _read(file: Path, options, split: SplitOptions, screen: Screen) -> tuple[Any
     if counts.min() < 2 or HELD_OUT * len(parts.y) < len(counts):
         screen.note("no rows are held out: there are too few of them, or of one class.")
         return parts, ids
-    return work.held_out(parts, HELD_OUT, split.seed), ids
+    return work.split_off(parts, HELD_OUT, split.seed), ids
 
 
 def _row_names(parts, ids: dict[str, list[str]]) -> tuple[list[str], str]:

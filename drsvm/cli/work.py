@@ -57,7 +57,7 @@ def load_parts(
         y_test = _known_labels(test, labels)
         return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified)
     whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
-    return held_out(whole, split.test_size, split.seed) if split.test_size else whole
+    return split_off(whole, split.test_size, split.seed) if split.test_size else whole
 
 
 def check_split(split: SplitOptions) -> None:
@@ -81,7 +81,7 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
             f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE."
         )
         return None
-    return held_out(whole, split.test_size or TEST_SHARE, split.seed)
+    return split_off(whole, split.test_size or TEST_SHARE, split.seed)
 
 
 def show_notes(dataset: Dataset, screen: Screen) -> None:
@@ -126,7 +126,7 @@ def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
-def held_out(whole: Parts, size: float, seed: int) -> Parts:
+def split_off(whole: Parts, size: float, seed: int) -> Parts:
     """Return the parts with a share or number of the rows, stratified, as a test."""
     from sklearn.model_selection import train_test_split
 
