@@ -48,7 +48,7 @@ def _opening(analysis: Analysis, style: Style) -> list:
     return [
         *([Notes([warning])] if warning else []),
         Text(words.sentence(analysis, style), "lead"),
-        _figures_of_merit(analysis),
+        _figures_of_merit(analysis, style),
         *([Notes(notes)] if notes else []),
         Text(paragraph(analysis, style)),
         Text(f"Next: {style.text(step.why)}"),
@@ -56,7 +56,7 @@ def _opening(analysis: Analysis, style: Style) -> list:
     ]
 
 
-def _figures_of_merit(analysis: Analysis) -> Table:
+def _figures_of_merit(analysis: Analysis, style: Style) -> Table:
     columns = list(analysis.comparison.values())
 
     def row(name: str, key: str) -> list:
@@ -64,7 +64,8 @@ def _figures_of_merit(analysis: Analysis) -> Table:
 
     auc = ["ROC AUC", *("–" if one["roc_auc"] is None else f"{one['roc_auc']:.3f}" for one in columns)]
     rows = [row("accuracy", "accuracy"), row("balanced accuracy", "balanced_accuracy"), auc]
-    rows.append(row("worst-case error rate", "worst_case_error"))
+    side = f", {style.text(short(analysis.positive, 14))} against the rest" if analysis.multiclass else ""
+    rows.append(row(f"worst-case error rate{side}", "worst_case_error"))
     return Table([f"{len(analysis.judged.y):,} {analysis.judged.name}", *map(Key, analysis.comparison)], rows, own=0)
 
 
@@ -165,7 +166,7 @@ def _features(analysis: Analysis, style: Style) -> Section:
     largest = abs(shown[0][1])
     rows = [[style.text(name), number(weight), Bar(weight / largest)] for name, weight in shown]
     more = len(analysis.features) - len(shown)
-    rest = f" {more:,} more have smaller weights." if more else ""
+    rest = f" {more:,} more {'has a smaller weight' if more == 1 else 'have smaller weights'}." if more else ""
     text = (
         f"Weights for {words.unit(analysis)}. A positive weight means that larger values favour {towards}, a negative "
         f"one {against}.{rest}"

@@ -234,8 +234,8 @@ def _estimator(model, standardise: bool, is_sparse: bool):
 
 
 def _is_scaled(estimator) -> bool:
-    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else []
-    return any(isinstance(step, StandardScaler) for step in steps)
+    """Return whether a step standardises features, also one for some of the columns."""
+    return any(isinstance(step, StandardScaler) for step in estimator.get_params().values())
 
 
 def _check_test_labels(X_test, y_test, classes) -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from drsvm import WassersteinSVC, worst_case_risk
 from drsvm.learn.model_selection import WassersteinSVCCV
@@ -48,6 +49,20 @@ def test_a_pipeline_keeps_its_steps_and_names(noisy):
     pipeline = make_pipeline(StandardScaler(), PCA(3), WassersteinSVC())
     made = make_report(pipeline, X, y, feature_names=[f"f{k}" for k in range(30)])
     assert set(made.summary["weights"]) == {"pca0", "pca1", "pca2"}
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
+    X, y, *_ = noisy
+    frame = pd.DataFrame({"size": X[:, 0], "shape": np.where(X[:, 4] > 0.1, "rough", "smooth")})
+    columns = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(), ["shape"]))
+    made = make_report(make_pipeline(columns, WassersteinSVC()), frame, pd.Series(y, name="tumour"))
+    assert set(made.summary["weights"]) == {
+        "standardscaler__size",
+        "onehotencoder__shape_rough",
+        "onehotencoder__shape_smooth",
+    }
+    assert made.summary["label"] == "tumour" and "standard deviations" in made.summary["in_plain_words"]
 
 
 @pytest.mark.usefixtures("no_plots")
