@@ -56,8 +56,11 @@ def load_parts(
         show_notes(test, screen)
         y_test = _known_labels(test, labels)
         return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified)
-    whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
-    return _split(whole, split.test_size, split.seed) if split.test_size else whole
+    return _split(dataset, labels, split) if split.test_size else _whole(dataset, labels)
+
+
+def _whole(dataset: Dataset, labels: np.ndarray) -> Parts:
+    return Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
 
 
 def check_split(split: SplitOptions) -> None:
@@ -81,7 +84,7 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
             f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE."
         )
         return None
-    return _split(whole, split.test_size or TEST_SHARE, split.seed)
+    return _split(whole.data, whole.y, replace(split, test_size=split.test_size or TEST_SHARE))
 
 
 def show_notes(dataset: Dataset, screen: Screen) -> None:
@@ -126,20 +129,20 @@ def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
-def _split(whole: Parts, size: float, seed: int) -> Parts:
+def _split(dataset: Dataset, labels: np.ndarray, split: SplitOptions) -> Parts:
     from sklearn.model_selection import train_test_split
 
-    labels = whole.y
+    size = split.test_size or 0.0
+    size = int(size) if size >= 1 else size
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"{whole.data.path}: only one row has the label {rare!r}; --test-size needs two of each.")
-    wanted = int(size) if size >= 1 else size
+        raise DataFileError(f"{dataset.path}: only one row has the label {rare!r}; --test-size needs two of each.")
     try:
-        train, test = train_test_split(np.arange(len(labels)), test_size=wanted, random_state=seed, stratify=labels)
+        train, test = train_test_split(np.arange(len(labels)), test_size=size, random_state=split.seed, stratify=labels)
     except ValueError as error:
-        raise ValueError(f"--test-size {size:g}: {error}") from None
-    return part(whole, train, test)
+        raise ValueError(f"--test-size {split.test_size:g}: {error}") from None
+    return part(_whole(dataset, labels), train, test)
 
 
 def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
