@@ -186,6 +186,7 @@ def test_stored_models_predict_the_same(model, way, flowers, tmp_path):
     np.testing.assert_array_equal(copy.decision_function(X), fitted.decision_function(X))
     np.testing.assert_array_equal(copy.predict(X), fitted.predict(X))
     np.testing.assert_array_equal(copy.gap_, fitted.gap_)
+    assert [repr(result) for result in copy.result_] == [repr(result) for result in fitted.result_]
 
 
 def _round_trip(model, way, path):
@@ -200,6 +201,7 @@ def _round_trip(model, way, path):
     ours = {
         f"{type(model).__module__}.{type(model).__name__}",
         "drsvm.model.result.Result",
+        "drsvm.model.result.Results",  # of several classes
         "drsvm.model.result.History",
     }
     assert foreign == ours

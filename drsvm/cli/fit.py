@@ -28,7 +28,7 @@ drsvm fit noisy.parquet --label y --cv --json"""
 
 FITTED = (
     *("coef_", "intercept_", "classes_", "n_iter_", "radius_", "result_", "n_features_in_"),
-    *("objective_", "lower_bound_", "gap_", "radius_price_"),
+    *("objective_", "lower_bound_", "gap_", "radius_price_", "intercept_cost_"),
 )
 """The fitted attributes."""
 
@@ -151,6 +151,9 @@ def _trained(training, whole, held, screen: Screen) -> Found:
     """Train on all rows first, which may take half of the time, then for the test."""
     with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
         model = training.fitted(whole, 2)
+        if held is not None and training.time.over:
+            screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
+            held = None
         return Found(model, None if held is None else training.quietly(held, 2), training)
 
 

@@ -114,8 +114,8 @@ def _sigmoids(saved, path: Path):
     found = saved.metadata.get("probability")
     if found is None:
         raise ValueError(
-            f"{path}: has no probabilities, because it was saved by an earlier version or a class had a single row: "
-            "train it again with drsvm fit."
+            f"{path}: has no probabilities, because an earlier version saved it, a class had a single row, or the time "
+            "was up: train it again with drsvm fit."
         )
     return Sigmoids.from_dict(found)
 

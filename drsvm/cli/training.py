@@ -95,6 +95,9 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int,
     found = [tested] if tested is not None and _are_enough(tested.parts.y_test) else []
     folds = [] if found else _folds(whole.y, int(counts.min()), seed)
     for number, (train, test) in enumerate(folds):
+        if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
+            screen.note("no probabilities: the time was up before all folds were fitted; allow more with --max-time.")
+            return None
         found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
     decisions = np.concatenate([one.test_decisions() for one in found])
     labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])

@@ -197,8 +197,7 @@ class Results(list[Result]):
         self.labels = [str(label) for label in labels]
 
     def __repr__(self) -> str:
-        if len(self.labels) != len(self):  # it was changed
-            return super().__repr__()
+        labels = self.labels if len(self.labels) == len(self) else list(map(str, range(len(self))))  # it was changed
         reached = sum(result.status is Status.OPTIMAL for result in self)
         head = ("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")
         rows = [head] + [
@@ -211,7 +210,7 @@ class Results(list[Result]):
                 f"{result.n_iter}",
                 str(result.status),
             )
-            for label, result in zip(self.labels, self, strict=True)
+            for label, result in zip(labels, self, strict=True)
         ]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [

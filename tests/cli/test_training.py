@@ -54,3 +54,15 @@ def test_verified_labels_and_prices_by_class_hold_in_every_fit(drsvm_command, tm
         assert code == 0, err
         answer = json.loads(shown)
         assert answer["held_out"]["trained_on"] == 60 and answer["probability"]["rows"] == 80
+
+
+def test_without_time_there_are_no_figures_of_useless_classifiers(drsvm_command, tmp_path, monkeypatch):
+    from drsvm.clock import TimeLimit
+
+    X, y = rows(80)
+    table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog"])[y])
+    monkeypatch.setattr(TimeLimit, "over", property(lambda limit: limit.seconds == 1e6))
+    arguments = ("fit", table, "--max-time", 1e6, "--model", tmp_path / "m.drsvm", "--json")
+    answer = json.loads(drsvm_command(*arguments)[1])
+    assert answer["test"] is None and answer["probability"] is None and answer["proven"]
+    assert [note[:16] for note in answer["notes"][1:]] == ["no test: the tim", "no probabilities"]
