@@ -58,9 +58,9 @@ def predict(
     Rows are numbered from 1, not counting the header, and have the ids that the training file had.
     """
     from drsvm.cli import work
-    from drsvm.cli.scores import scores
     from drsvm.cli.streams import STANDARD
     from drsvm.cli.tables import csv_text
+    from drsvm.learn.scores import scores
     from drsvm.persistence.model_files import write_whole
 
     output = None if output == STANDARD else output
@@ -127,7 +127,7 @@ def _decisions(model, dataset) -> Any:
 
 
 def _columns(decisions, classes, labels, sigmoids) -> dict[str, Any]:
-    from drsvm.cli.scores import predictions
+    from drsvm.learn.scores import predictions
 
     columns = {"prediction": predictions(decisions, classes), **_by_class("decision", decisions, classes)}
     if sigmoids is not None:

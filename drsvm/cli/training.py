@@ -11,11 +11,11 @@ from sklearn.pipeline import Pipeline
 
 from drsvm.cli import work
 from drsvm.cli.prices import feature_prices, flip_cost_by_row
-from drsvm.cli.scores import scores
 from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared
 from drsvm.clock import TimeLimit
 from drsvm.learn.probability import Sigmoids
+from drsvm.learn.scores import scores
 
 FOLDS = 5
 """Number of folds whose decisions a sigmoid is fitted to."""

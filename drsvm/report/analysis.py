@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.scores import scores
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
-from drsvm.report.scores import Rows, bounds, constant_label, scores
+from drsvm.report.scores import Rows, bounds, constant_label
 from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
@@ -115,7 +116,7 @@ class Analysis:
         material = self.material
         return {
             name: {
-                **scores(model, self.judged),
+                **scores(model.decision_function(self.judged.X), self.judged.y, model.classes_),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 "worst_case_risk": self._risk(model, "hinge"),
                 "worst_case_error": self._risk(model, "zero-one"),
@@ -146,7 +147,7 @@ class Analysis:
     @cached_property
     def constant(self) -> tuple[Any, float] | None:
         """The label that is predicted for (nearly) all rows, and its share; None for a useful classifier."""
-        return constant_label(self.classes, self.own["confusion"], self.own["balanced_accuracy"])
+        return constant_label(self.own)
 
     @cached_property
     def best_radius(self) -> tuple[float, float] | None:

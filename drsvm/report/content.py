@@ -74,15 +74,16 @@ def _share(value: float | None) -> str:
 
 
 def _per_class(analysis: Analysis, style: Style) -> Section:
-    own, classes = analysis.own, [str(label) for label in analysis.classes]
-    shown = [style.text(short(label, 20)) for label in classes]
+    own, lines = analysis.own, analysis.own["confusion"]
+    shown = [style.text(short(str(label), 20)) for label in lines]
     per_class = [
-        [name, f"{sum(counts):,}", _share(own["recall"][label]), _share(own["precision"][label])]
-        for name, label, counts in zip(shown, classes, own["confusion"], strict=True)
+        [name, f"{sum(line.values()):,}", _share(own["recall"][label]), _share(own["precision"][label])]
+        for name, (label, line) in zip(shown, lines.items(), strict=True)
     ]
     blocks = [Table(["class", "rows", "recall", "precision"], per_class)]
-    if len(classes) <= 6:
-        counts = [[name, *(f"{count:,}" for count in line)] for name, line in zip(shown, own["confusion"], strict=True)]
+    if len(lines) <= 6:
+        rows = zip(shown, lines.values(), strict=True)
+        counts = [[name, *(f"{count:,}" for count in line.values())] for name, line in rows]
         blocks.append(Table(["actual \\ predicted", *shown], counts))
     text = f"What {ROBUST} predicts on the {len(analysis.judged.y):,} {analysis.judged.name}."
     return Section("Class by class", [Text(text), *blocks])

@@ -1,10 +1,9 @@
-"""How well classifiers do on rows, and what an adversary can do to them there."""
+"""The rows that classifiers are judged by, when a classifier is constant, and what an adversary can do to it."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from drsvm.model.worst_case import worst_case_risk
 
@@ -31,50 +30,18 @@ class Rows(NamedTuple):
         return "held-out rows" if self.held_out else "training rows"
 
 
-def scores(model, rows: Rows) -> dict[str, Any]:
-    """Return accuracy, balanced accuracy, ROC AUC, and per class recall, precision and counts."""
-    classes, predicted = model.classes_, model.predict(rows.X)
-    counts = confusion_matrix(rows.y, predicted, labels=classes)
-    right, given, guessed = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    recall = [_ratio(*pair) for pair in zip(right.tolist(), given.tolist(), strict=True)]
-    present = [share for share in recall if share is not None]
-    return {
-        "accuracy": float(right.sum() / counts.sum()),
-        "balanced_accuracy": float(np.mean(present)),
-        "roc_auc": _auc(model, rows),
-        "recall": dict(zip(map(str, classes.tolist()), recall, strict=True)),
-        "precision": {
-            str(label): _ratio(int(r), int(g)) for label, r, g in zip(classes.tolist(), right, guessed, strict=True)
-        },
-        "confusion": counts.tolist(),
-    }
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
-
-
-def _auc(model, rows: Rows) -> float | None:
-    """Return the area under the ROC curve (with several classes, the mean of theirs); None if a class is absent."""
-    values, classes = model.decision_function(rows.X), model.classes_
-    if len(np.unique(rows.y)) < len(classes):
-        return None
-    if len(classes) == 2:
-        return float(roc_auc_score(rows.y == classes[1], values))
-    return float(np.mean([roc_auc_score(rows.y == label, values[:, k]) for k, label in enumerate(classes)]))
-
-
-def constant_label(classes, confusion: list[list[int]], balanced_accuracy: float) -> tuple[Any, float] | None:
+def constant_label(figures: dict[str, Any]) -> tuple[Any, float] | None:
     """Return the label that is predicted for (nearly) all rows, and its share; None for a useful classifier.
 
     With rare classes a good classifier may predict one label for nearly all rows, too: it still finds more of the
     others than chance would.
     """
-    guessed = np.sum(confusion, axis=0)
-    most = int(np.argmax(guessed))
-    share = float(guessed[most] / guessed.sum())
-    useful = balanced_accuracy > useful_accuracy(len(classes))
-    return None if share < SAME or (useful and share < 1.0) else (classes[most], share)
+    lines = figures["confusion"].values()
+    predicted = {label: sum(line[label] for line in lines) for label in figures["confusion"]}
+    most = max(predicted, key=lambda label: predicted[label])
+    share = predicted[most] / figures["rows"]
+    useful = figures["balanced_accuracy"] > useful_accuracy(len(predicted))
+    return None if share < SAME or (useful and share < 1.0) else (most, share)
 
 
 def useful_accuracy(n_classes: int) -> float:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from drsvm.cli.scores import by_class, scores, summary
+from drsvm.cli.scores import by_class, summary
+from drsvm.learn.scores import scores
 
 
 def test_two_classes():

@@ -73,9 +73,13 @@ def test_a_constant_classifier_says_so_first_and_leaves_out_noise(tumours, const
 
 
 def test_a_nearly_constant_classifier_counts_as_constant_unless_it_finds_the_rare_class():
-    assert constant_label(["a", "b"], [[199, 1], [199, 1]], 0.5) == ("a", 0.995)
-    assert constant_label(["a", "b"], [[990, 2], [4, 4]], 0.75) is None
-    assert constant_label(["a", "b"], [[180, 20], [150, 50]], 0.575) is None
+    def figures(counts, balanced_accuracy):
+        lines = {label: dict(zip("ab", line, strict=True)) for label, line in zip("ab", counts, strict=True)}
+        return {"confusion": lines, "rows": int(np.sum(counts)), "balanced_accuracy": balanced_accuracy}
+
+    assert constant_label(figures([[199, 1], [199, 1]], 0.5)) == ("a", 0.995)
+    assert constant_label(figures([[990, 2], [4, 4]], 0.75)) is None
+    assert constant_label(figures([[180, 20], [150, 50]], 0.575)) is None
 
 
 def test_classes_of_unequal_size_are_worth_equal_weights():
@@ -92,7 +96,8 @@ def test_several_classes(wines):
     own = made.summary["models"]["WassersteinSVC"]
     predicted = model.predict(rows)
     assert own["accuracy"] == pytest.approx((predicted == labels).mean())
-    assert own["confusion"] == [[int(((labels == a) & (predicted == b)).sum()) for b in range(3)] for a in range(3)]
+    counts = {a: {b: int(((labels == a) & (predicted == b)).sum()) for b in range(3)} for a in range(3)}
+    assert own["confusion"] == counts
     side = (rows @ model.coef_[0] + model.intercept_[0] > 0) == (labels == 0)
     bounds = made.summary["bounds"]["flipped_labels"]
     flipped = [min(1.0, (~side).mean() + share) for share in bounds["share"]]
