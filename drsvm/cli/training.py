@@ -23,6 +23,12 @@ FOLDS = 5
 ENOUGH_ROWS, ENOUGH_OF_A_CLASS = 2000, 100
 """With so many held-out rows their decisions suffice for the two numbers of a sigmoid, and no folds are needed."""
 
+MOST_ROWS = 100_000
+"""A sigmoid is fitted to the first of more held-out rows, which are in random order."""
+
+TEST_TOL = 1e-4
+"""Proven gap of classifiers that are not saved: their decisions do not depend on more."""
+
 
 class Fitted(NamedTuple):
     """A fitted classifier with its preparation, and the rows it was given."""
@@ -81,9 +87,10 @@ class Training:
 
     def quietly(self, parts: Parts, share: int) -> Fitted:
         """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
+        loosely = clone(self.estimator).set_params(tol=max(self.estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return self.fitted(parts, share)
+            return replace(self, estimator=loosely).fitted(parts, share)
 
 
 def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int, screen: Screen) -> Sigmoids | None:
@@ -99,8 +106,8 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int,
             screen.note("no probabilities: the time was up before all folds were fitted; allow more with --max-time.")
             return None
         found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
-    decisions = np.concatenate([one.test_decisions() for one in found])
-    labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])
+    decisions = np.concatenate([one.test_decisions() for one in found])[:MOST_ROWS]
+    labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])[:MOST_ROWS]
     return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
 
 

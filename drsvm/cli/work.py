@@ -12,6 +12,7 @@ from drsvm.cli.options import FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
+from drsvm.datasets.arrow_arrays import taken
 from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
 TEST_SHARE = 0.25
@@ -158,7 +159,7 @@ def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
 
 def rows_of(X: Any, rows: np.ndarray) -> Any:
     """Return some rows of a table or a matrix."""
-    return X.take(rows) if hasattr(X, "take") else X[rows]
+    return taken(X, rows) if hasattr(X, "take") else X[rows]
 
 
 def load_for_model(

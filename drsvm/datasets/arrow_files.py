@@ -10,19 +10,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from drsvm.datasets.arrow_arrays import pyarrow_or_error
 from drsvm.datasets.files import Fix, compression_of, invalid, opened
 
 LARGEST_BLOCK = (1 << 31) - 1
 """pyarrow guesses the types of columns from one block; this is the largest one it can read."""
-
-
-def pyarrow_or_error() -> Any:
-    """Return pyarrow; if it is missing, the error names the extra."""
-    try:
-        import pyarrow  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ImportError("reading tables needs pyarrow: pip install 'drsvm[cli]'.") from None
-    return pyarrow
 
 
 def csv_table(

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from drsvm.datasets.arrow_files import cleaned, csv_table, pyarrow_or_error
+from drsvm.datasets.arrow_arrays import pyarrow_or_error, texts
+from drsvm.datasets.arrow_files import cleaned, csv_table
 from drsvm.datasets.files import DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 
@@ -86,9 +87,8 @@ class CsvFile:
         """Return columns as texts; errors are located."""
         rows = self.cells()
         places = {name: place for place, name in enumerate(self.names)}
-        pyarrow = pyarrow_or_error()
-        texts = {name: pyarrow.array([row[places[name]] for row in rows], pyarrow.string()) for name in wanted}
-        return cleaned(pyarrow.table(texts), empty)
+        columns = {name: texts([row[places[name]] for row in rows]) for name in wanted}
+        return cleaned(pyarrow_or_error().table(columns), empty)
 
     def cells(self) -> list[list[str]]:
         """Return the text of all cells, row by row."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_files import ParquetFile, pyarrow_or_error
+from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
+from drsvm.datasets.arrow_files import ParquetFile
 from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
@@ -69,13 +70,14 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     chosen = choose_columns(file.names, options)
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
-    broken = line_break(coded(table.column(chosen.label)), chosen.label, file.place)
+    labels = coded(table.column(chosen.label))
+    broken = line_break(labels, chosen.label, file.place)
     kinds = kinds_of(table, chosen, options, file.place)
     _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
-    y = labels_of(coded(table.column(chosen.label).take(kept)))
-    X = _converted(file, table, schema, options.empty).take(kept)
+    y = labels_of(labels._replace(codes=labels.codes[kept]))
+    X = taken(_converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
     found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
     return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned)
@@ -118,8 +120,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     X = _converted(file, table, schema, options.empty)
     kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
-    y = labels_of(coded(table.column(label).take(kept))) if label else None
-    X = X.take(kept)
+    y = labels_of(coded(taken(table.column(label), kept))) if label else None
+    X = taken(X, kept)
     found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
     written = {name: [column[row] for row in kept] for name, column in file.texts(texts).items()}
     return Dataset(X, y, schema, found, path, kept, kept=written)
@@ -249,22 +251,17 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
 
 def _converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
-    pyarrow = pyarrow_or_error()
     given = dict(zip(table.column_names, table.columns, strict=True))
     columns = {}
     for name in schema.columns:
         column, style = given[name], schema.style(name)
         if style == CATEGORY:
-            columns[name] = _as_texts(pyarrow, column, empty)
+            levels = levels_of(column, empty)
+            columns[name] = texts(levels.values).take(column_of(levels.codes, levels.codes >= 0))
         else:
-            columns[name] = pyarrow.array(_as_numbers(file, name, column, style, empty), from_pandas=True)
-    return pyarrow.table(columns)
-
-
-def _as_texts(pyarrow: Any, column: Any, empty: frozenset[str]) -> Any:
-    levels = levels_of(column, empty)
-    codes = pyarrow.array(levels.codes, mask=levels.codes < 0)
-    return pyarrow.array(levels.values, pyarrow.string()).take(codes)
+            numbers = _as_numbers(file, name, column, style, empty)
+            columns[name] = column_of(numbers, ~np.isnan(numbers))
+    return pyarrow_or_error().table(columns)
 
 
 def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:

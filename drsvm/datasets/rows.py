@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.datasets.arrow_arrays import array_of
 from drsvm.datasets.arrow_files import ParquetFile
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions, Schema
@@ -16,8 +17,8 @@ def kept_rows(
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
     given = dict(zip(table.column_names, table.columns, strict=True))
-    empty = {name: given[name].is_null().to_numpy() for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(n, dtype=bool) if label is None else given[label].is_null().to_numpy()
+    empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(n, dtype=bool) if label is None else array_of(given[label].is_null(), "bool")
     if options.missing == "error":
         _reject_empty_cells(file, ({label: unlabelled} if unlabelled.any() else {}) | empty, label)
     lacking = unlabelled.copy()

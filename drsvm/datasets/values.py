@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.datasets.arrow_arrays import array_of, in_one_piece
+
 MISSING = frozenset(
     [
         *("", "?", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "NAN", "-nan", "-NaN"),
@@ -149,6 +151,10 @@ def is_empty(value: Any) -> bool:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
+_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
+"""How the names of pyarrow's types of numbers begin."""
+
+
 class Coded(NamedTuple):
     """A column as its distinct values and, for every row, the position of its value among them (-1: empty)."""
 
@@ -167,11 +173,9 @@ class Coded(NamedTuple):
 def coded(column: Any) -> Coded:
     """Return the distinct values of a column: of pyarrow, or anything that numpy can read."""
     if hasattr(column, "dictionary_encode"):
-        encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        encoded = in_one_piece(column)
         encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
-        codes = encoded.indices.to_numpy(zero_copy_only=False)  # floats with NaN if some are empty
-        codes = np.nan_to_num(codes, nan=-1.0) if encoded.null_count else codes
-        return Coded(encoded.dictionary.to_pylist(), codes.astype(np.intp))
+        return Coded(encoded.dictionary.to_pylist(), array_of(encoded.indices, "int64", otherwise=-1))
     places: dict[Any, int] = {}
     cells = np.asarray(column, dtype=object)
     known = [-1 if is_empty(cell) else places.setdefault(cell, len(places)) for cell in cells]
@@ -197,8 +201,10 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
 def _typed(column: Any) -> np.ndarray | None:
     """Return a column of numbers, truth values or dates as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
-    if kind in ("bool", "date32[day]", "date64[ms]") or kind.startswith("decimal"):
-        column = column.cast("timestamp[ms]" if kind.startswith("date") else "float64" if kind != "bool" else "int8")
+    if kind.startswith("date"):
+        column = column.cast("timestamp[ms]")
+    elif kind.startswith(_NUMBERS):
+        return array_of(column.cast("uint8") if kind == "bool" else column, "float64", otherwise=np.nan)
     elif kind in ("string", "large_string") or kind.startswith("dictionary"):
         return None
     array = np.asarray(column)

@@ -140,7 +140,7 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
         useless = float(np.ptp(values)) <= CONSTANT
         if useless or (len(problems) == 1 and (values.min() > 0 or values.max() <= 0)):
             constant.append(name_of(index, classes))
-            advice = advice or _advice(problem, useless)
+            advice = advice or _advice(problem)
     if constant:
         of = f" ({listed(constant)})" if len(problems) > 1 else ""
         warnings.warn(
@@ -148,7 +148,7 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
         )
 
 
-def _advice(problem: Problem, useless: bool) -> str:
+def _advice(problem: Problem) -> str:
     """Return what helps against a constant classifier, with the largest useful radius as a number."""
     largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
@@ -157,7 +157,7 @@ def _advice(problem: Problem, useless: bool) -> str:
             'or class_weight="balanced" if one class is rare.'
         )
     rare = 'class_weight="balanced" if one class is rare, or WassersteinSVCCV, which tries it and several radii.'
-    if useless or problem.radius >= largest:
+    if problem.radius >= largest:
         return (
             f"radius={problem.radius:.3g} is too large for these data. The largest useful radius is {largest:.3g}; use "
             f'half of it or less, or radius="auto". It may also help to standardise the features, or to use {rare}'

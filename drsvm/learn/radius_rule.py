@@ -40,6 +40,9 @@ LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
 
+ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
+"""Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature."""
+
 ROUNDING = 1e-13
 """A variance below this fraction of the mean square is a rounding error."""
 
@@ -88,7 +91,10 @@ def auto_radius(
 
 
 class Automatic(NamedTuple):
-    """The automatic radius, and a solution to low accuracy there (None if there was no time), from which to start."""
+    """The automatic radius, and a solution to low accuracy there (None if there was no time), from which to start.
+
+    It may be that of a sample of the rows.
+    """
 
     radius: float
     solution: Result | None
@@ -99,20 +105,23 @@ def automatic(
 ) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
-    chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads)
+    sample = _sample(problem)
+    chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
     radius = _share_of_chance(problem) * chance
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
     if not costly:
         radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
-    elif not (time.over or is_useful(problem, radius / SHARE_OF_LARGEST, **limits)):
-        largest = radius_max(problem, **limits)
+    elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
+        largest = radius_max(sample, **limits)
         radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
-    return _without_giving_up(problem, radius, time, n_threads)
+    return _without_giving_up(problem, sample, radius, time, n_threads)
 
 
-def _without_giving_up(problem: Problem, radius: float, time: TimeLimit, n_threads: int | None) -> Automatic:
+def _without_giving_up(
+    problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
+) -> Automatic:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     rarer = -1.0 if float(problem.sample_weight @ problem.signs) > 0 else 1.0
     share = float(problem.sample_weight[problem.signs == rarer].sum())
@@ -120,13 +129,27 @@ def _without_giving_up(problem: Problem, radius: float, time: TimeLimit, n_threa
     for _ in range(MOST_REDUCTIONS + 1):
         if time.spent or time.over:
             break
-        result = _rough_solution(problem.replace(radius=tried), time, n_threads, start=results[-1])
+        result = _rough_solution(sample.replace(radius=tried), time, n_threads, start=results[-1])
         results.append(result)
         decided = rarer * problem.decision_values(result.weights, result.intercept) > 0
         if float(problem.sample_weight @ decided) >= LEAST_PREDICTED * share:
             return Automatic(tried, result)
         tried *= REDUCTION
     return Automatic(radius, results[1] if len(results) > 1 else None)
+
+
+def _sample(problem: Problem) -> Problem:
+    """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
+    size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
+    if problem.n_rows < 8 * size:
+        return problem
+    random, drawn, factors = np.random.default_rng(0), [], []
+    for sign in (-1.0, 1.0):
+        members = np.flatnonzero(problem.signs == sign)
+        few = members if len(members) <= size else np.sort(random.choice(members, size, replace=False))
+        drawn.append(few)
+        factors.append(np.full(len(few), problem.sample_weight[members].sum() / problem.sample_weight[few].sum()))
+    return problem.subset(np.concatenate(drawn), np.concatenate(factors))
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
@@ -144,16 +167,21 @@ def _share_of_chance(problem: Problem) -> float:
 
 
 def chance_radius(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+    problem: Problem,
+    *,
+    counts=None,
+    max_time: float | TimeLimit | None = None,
+    n_threads: int | None = None,
+    sample: Problem | None = None,
 ) -> float:
-    """Return F, computed over the rows that are active in a pilot solution."""
+    """Return F, computed over the rows that are active in a pilot solution: that of all rows, or of a sample."""
     if counts is not None and problem.kept is not None:
         counts = np.asarray(counts)[problem.kept]
     time = TimeLimit.of(max_time)
     of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
     if time.spent:
         return of_all
-    pilot = _rough_solution(problem.replace(radius=PILOT_SHARE * of_all), time, n_threads)
+    pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
     of_active = chance_pull(problem, active, counts) if active.any() else 0.0
     return of_active or of_all  # 0 also if only one row is active, or equal ones

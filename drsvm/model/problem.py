@@ -138,11 +138,14 @@ class Problem:
         """Check and set the given parameters; those with one entry per row or feature need the rows."""
         self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
-    def subset(self, rows) -> "Problem":
-        """Return the problem on some rows, of both classes (indices among the rows with positive weight)."""
+    def subset(self, rows, factors=1.0) -> "Problem":
+        """Return the problem on some rows, of both classes (indices among the rows with positive weight).
+
+        Their weights are multiplied by the factors before they are scaled to sum to 1.
+        """
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
-        weights = self.sample_weight[rows]
+        weights = self.sample_weight[rows] * factors
         other._set(
             X=self.X[rows], signs=self.signs[rows], sample_weight=weights / weights.sum(), kept=None, n_given=len(rows)
         )

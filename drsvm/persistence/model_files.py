@@ -113,7 +113,7 @@ def _archive_of(content: dict[str, Any]) -> bytes:
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
     packed = io.BytesIO()
-    with ZipFile(packed, "w", compression) as archive:
+    with ZipFile(packed, "w", compression, compresslevel=1) as archive:  # higher levels take long and save little
         writer = Writer(archive, _state_of)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
     if writer.foreign:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
+from drsvm.learn import radius_rule
 from drsvm.learn.radius_rule import chance_pull, chance_radius
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
@@ -157,3 +158,19 @@ def test_a_lack_of_time_does_not_make_it_tiny(sample, ball):
     spent = TimeLimit(1e-9, spent=True)  # not even a first step of the pilot solution
     everywhere = chance_pull(problem, everything(problem))
     assert auto_radius(problem, max_time=spent) == pytest.approx(everywhere)
+
+
+def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
+    random = np.random.default_rng(5)
+    y = random.random(6000) < 0.1
+    X = random.normal(size=(6000, 2)) + 1.5 * y[:, None]
+    problem = Problem(X, y, flip_cost=math.inf, fit_intercept=True, intercept_cost=1.0)
+    of_all = auto_radius(problem)
+    monkeypatch.setattr(radius_rule, "ROWS_OF_A_CLASS", 500)
+    monkeypatch.setattr(radius_rule, "ROWS_PER_FEATURE", 1)
+    sample = radius_rule._sample(problem)
+    assert sample.n_rows == 1000 and (sample.signs > 0).sum() == 500
+    for sign in (-1, 1):  # a class counts as much as before
+        share = problem.sample_weight[problem.signs == sign].sum()
+        assert sample.sample_weight[sample.signs == sign].sum() == pytest.approx(share)
+    assert auto_radius(problem) == pytest.approx(of_all, rel=0.03)
