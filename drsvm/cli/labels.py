@@ -1,5 +1,6 @@
 """``drsvm labels``: which labels of a file to check first."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -68,14 +69,14 @@ def labels(
         original.update(read_cells(path, options) if csv is not None else {})
         return dataset
 
-    parts = work.load_parts(file, data.read_options(), SplitOptions(), screen, reader)
+    parts = work.load_parts(file, replace(data.read_options(), name_rows=True), SplitOptions(), screen, reader)
     if "flip_cost" in settings:
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     X = work.prepared(parts, standardise=ball.standardise).X
     model = _classifier(parts, X, ball.standardise, {"radius": radius, **settings}, folds)
     issues = _found(model, parts, folds, seed, jobs, screen)
     save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
-    worst = _worst(issues, parts.rows, top)
+    worst = _worst(issues, parts, top)
     payload = {"command": "labels", "file": str(file), **_figures(issues, X), "worst": worst, "caveat": CAVEAT}
     payload |= {"csv": None if csv is None else str(csv), "plot": None if plot is None else str(plot)}
 
@@ -126,11 +127,12 @@ def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen
         )
 
 
-def _worst(issues, rows, top: int) -> dict[str, Any]:
-    """Return the most doubtful rows, numbered as in the file."""
+def _worst(issues, parts, top: int) -> dict[str, Any]:
+    """Return the most doubtful rows, numbered as in the file, with their ids."""
     order = issues.ranking[:top]
     names = ("given_label", "predicted_label", "label_score", "is_label_issue")
-    return {"row": rows[order] + 1, **{name: getattr(issues, name)[order] for name in names}}
+    found = {name: getattr(issues, name)[order] for name in names}
+    return {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}, **found}
 
 
 def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:

@@ -27,9 +27,6 @@ drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --ou
 
 WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 
-HELD_OUT = 0.25
-"""The share of the rows to hold out unless something else is wanted."""
-
 
 @dataclass(frozen=True)
 class ReportOptions(DataOptions):
@@ -103,7 +100,9 @@ def report(
     settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
     settings |= {**prices.intercept(), "random_state": split.seed}
     options = data.reading()
-    parts, ids = _read(file, replace(options.read_options(), mentioned=prices.mentioned()), split, screen)
+    wanted = replace(options.read_options(), mentioned=prices.mentioned(), name_rows=True)
+    whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
+    parts = work.held_out(whole, split, screen) or whole
     # An input error should come before the long imports.
     from drsvm import WassersteinSVC
     from drsvm.report import report_on
@@ -113,7 +112,7 @@ def report(
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
     settings_typed = [*([] if radius is None else ["--radius", radius]), *_typed(ball), *_typed(prices)]
-    given = _given(parts, prepared, ids, ball.standardise, _shell(file, _typed(options), settings_typed))
+    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
@@ -135,11 +134,11 @@ def report(
     return 0 if proven else 1
 
 
-def _given(parts, prepared, ids: dict[str, list[str]], scaled: bool, shell) -> Any:
+def _given(parts, prepared, scaled: bool, shell) -> Any:
     """Return the data and names of the report: rows are held out and prepared already."""
     from drsvm.report.data import Given
 
-    names, note = _row_names(parts, ids)
+    names, note = _row_names(parts)
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     return Given(
@@ -177,42 +176,15 @@ def _show(console, summary: dict[str, Any], output: Path) -> None:
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
-def _read(file: Path, options, split: SplitOptions, screen: Screen) -> tuple[Any, dict[str, list[str]]]:
-    """Return training and held-out rows, and the id columns of the whole file as text."""
-    import numpy as np
-
-    from drsvm.cli import work
-    from drsvm.datasets import read, read_cells
-
-    ids: dict[str, list[str]] = {}
-
-    def reader(path: Path, wanted):
-        dataset = read(path, wanted)
-        if dataset.schema.id:
-            cells = read_cells(path, wanted)
-            ids.update({name: cells[name] for name in dataset.schema.id})
-        return dataset
-
-    wanted = split.test_size
-    if split.test is not None or wanted is not None:
-        return work.load_parts(file, options, replace(split, test_size=wanted or None), screen, reader), ids
-    parts = work.load_parts(file, options, split, screen, reader)
-    counts = np.unique(parts.y, return_counts=True)[1]
-    if counts.min() < 2 or HELD_OUT * len(parts.y) < len(counts):
-        screen.note("no rows are held out: there are too few of them, or of one class.")
-        return parts, ids
-    return work.split_off(parts, HELD_OUT, split.seed), ids
-
-
-def _row_names(parts, ids: dict[str, list[str]]) -> tuple[list[str], str]:
+def _row_names(parts) -> tuple[list[str], str]:
     """Return the names of the training rows and a sentence that explains them."""
-    if not ids:
+    if not parts.ids:
         return (
             [str(row + 1) for row in parts.rows.tolist()],
             "Rows are numbered like the rows of the file, from 1, not counting the header.",
         )
-    names = [" / ".join(values[row] for values in ids.values()) for row in parts.rows.tolist()]
-    return names, f"Rows are named by {', '.join(ids)}."
+    names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
+    return names, f"Rows are named by {', '.join(parts.ids)}."
 
 
 def _typed(options: Any) -> list[str]:

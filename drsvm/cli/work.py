@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ FEWEST_ROWS = 8
 class Parts:
     """Training rows with their numbers in the file (from 0) and test rows, if any.
 
-    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified.
+    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified, and `ids` are the
+    columns that name the training rows, where they are wanted.
     """
 
     X: Any
@@ -36,6 +37,7 @@ class Parts:
     y_test: np.ndarray | None
     data: Dataset
     verified: np.ndarray | None = None
+    ids: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 def load_parts(
@@ -53,11 +55,12 @@ def load_parts(
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
     show_notes(dataset, screen)
     labels = _labels(dataset)
+    ids = {name: np.array(texts, dtype=object) for name, texts in dataset.kept.items()}
     if test is not None:
         show_notes(test, screen)
         y_test = _known_labels(test, labels)
-        return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified)
-    whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified)
+        return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified, ids)
+    whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified, ids)
     return split_off(whole, split.test_size, split.seed) if split.test_size else whole
 
 
@@ -154,6 +157,7 @@ def part(whole: Parts, train: np.ndarray, test: np.ndarray) -> Parts:
         X_test=rows_of(whole.X, test),
         y_test=whole.y[test],
         verified=None if whole.verified is None else whole.verified[train],
+        ids={name: texts[train] for name, texts in whole.ids.items()},
     )
 
 

@@ -23,7 +23,7 @@ def in_one_piece(column: Any) -> Any:
     return column.combine_chunks() if hasattr(column, "combine_chunks") else column
 
 
-def array_of(column: Any, kind: str, otherwise: float | None = None) -> np.ndarray:
+def array_of(column: Any, kind: str, otherwise: float = 0) -> np.ndarray:
     """Return a column as an array, perhaps read-only, with the given value for empty cells."""
     whole = in_one_piece(column).cast("uint8" if kind == "bool" else kind, safe=False)
     values = np.frombuffer(whole.buffers()[1] if len(whole) else b"", dtype=kind)

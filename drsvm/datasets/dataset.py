@@ -30,6 +30,8 @@ class ReadOptions:
         Columns that contain categories, or numbers: cells of the latter that are no numbers count as empty.
     keep : tuple of str
         For a saved model: columns to return as they are, besides the ids.
+    name_rows : bool
+        Whether to return the ids of a training file too.
     verified : str, optional
         A column that says whether the label of a row was verified: no feature.
     mentioned : tuple of pairs
@@ -59,6 +61,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    name_rows: bool = False
     verified: str | None = None
     mentioned: tuple[tuple[str, str], ...] = ()
     delimiter: str | None = None
@@ -169,7 +172,7 @@ class Dataset:
     mentioned : list of pairs
         The options and columns of `ReadOptions.mentioned`, with the columns by their names.
     kept : dict from str to list
-        For a saved model: the ids of the rows and the columns of `ReadOptions.keep`, as text.
+        The ids of the rows and the columns of `ReadOptions.keep`, as text, where they are wanted.
     """
 
     X: Any

@@ -80,7 +80,8 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     X = taken(_converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
     found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
-    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned)
+    written = _written(file, schema.id if options.name_rows else [], kept)
+    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
@@ -115,7 +116,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     absent = absent_columns(file.names, schema.columns)
     if absent:
         raise invalid(path, absent)
-    texts = _further_columns(path, file.names, schema, options)
+    further = _further_columns(path, file.names, schema, options)
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     X = _converted(file, table, schema, options.empty)
@@ -123,8 +124,12 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     y = labels_of(coded(taken(table.column(label), kept))) if label else None
     X = taken(X, kept)
     found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
-    written = {name: [column[row] for row in kept] for name, column in file.texts(texts).items()}
-    return Dataset(X, y, schema, found, path, kept, kept=written)
+    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept))
+
+
+def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:
+    """Return the text of some columns, for the rows that are kept."""
+    return {name: [column[row] for row in kept] for name, column in file.texts(names).items()}
 
 
 def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:

@@ -24,12 +24,12 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[st
     known = classes[given] == y
     pairs = len(classes) * given[known] + _decided(decisions)[known]
     counts = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
-    right, actual, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    right, actual, predicted = np.diag(counts).tolist(), counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
     recalls = [_ratio(*pair) for pair in zip(right, actual, strict=True)]
     precisions = [_ratio(*pair) for pair in zip(right, predicted, strict=True)]
     names = classes.tolist()
     return {
-        "accuracy": float(right.sum() / len(y)),
+        "accuracy": sum(right) / len(y),
         "balanced_accuracy": float(np.mean([recall for recall in recalls if recall is not None])),
         "roc_auc": _auc(decisions, y, classes),
         "rows": len(y),

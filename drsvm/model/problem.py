@@ -138,7 +138,7 @@ class Problem:
         """Check and set the given parameters; those with one entry per row or feature need the rows."""
         self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
-    def subset(self, rows, factors=1.0) -> "Problem":
+    def subset(self, rows, factors: Any = 1.0) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
 
         Their weights are multiplied by the factors before they are scaled to sum to 1.
