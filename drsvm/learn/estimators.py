@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
 from drsvm.model.problem import Problem
@@ -40,7 +41,9 @@ FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
 """Statuses that need no warning."""
 
 
-class WassersteinSVC(PartialFitMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+class WassersteinSVC(
+    PartialFitMixin, DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
+):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training

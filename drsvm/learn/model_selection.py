@@ -36,6 +36,7 @@ from drsvm.learn.cross_validation import (
     scale_of_radii,
     score_path,
 )
+from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.model.norms import norm_for
@@ -51,7 +52,7 @@ SETTING_PARTS, PATH_PARTS = 4, 1.25
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
 
-class WassersteinSVCCV(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
