@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
+import numpy as np
+
 PART = 1 << 16
 """Number of entries of a vector in a part."""
 
@@ -36,10 +38,15 @@ def threads_limited(n_threads: int | None):
         _limit.reset(token)
 
 
+def allowed_threads() -> int:
+    """Return the number of threads that work may use here."""
+    return _limit.get() or available_cores()
+
+
 def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
-    n_threads = min(_limit.get() or available_cores(), len(parts))
+    n_threads = min(allowed_threads(), len(parts))
     if n_threads < 2:
         return [work(part) for part in parts]
     contexts = [copy_context() for _ in parts]
@@ -56,6 +63,13 @@ def parts_of(n: int) -> Iterator[slice]:
 def over_parts(n: int, work: Callable[[slice], Any]) -> list[Any]:
     """Return work(part) for every part of vectors of length n."""
     return over(parts_of(n), work)
+
+
+def elementwise(function: Callable[..., Any], *vectors: Any) -> np.ndarray:
+    """Return function(vectors) as a new vector of floats; the function is one of numpy's, which take `out`."""
+    result = np.empty(len(vectors[0]))
+    over_parts(len(result), lambda part: function(*(vector[part] for vector in vectors), out=result[part]))
+    return result
 
 
 def total(n: int, work: Callable[[slice], Any]) -> float:

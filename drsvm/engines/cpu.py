@@ -25,6 +25,10 @@ from drsvm.model.problem import Problem
 THREAD_WORK = 50_000
 """Fewest stored entries that make another thread worthwhile."""
 
+SHARES_PER_THREAD, SHARE_WORK = 4, 500_000
+"""Cores are not equally fast at all times: threads take several shares of the rows, each with at least so many stored
+entries, one after the other."""
+
 WIDE_FROM = 1000
 """With fewer features, the d-sized system is used even if there are fewer rows: it is more accurate."""
 
@@ -139,21 +143,24 @@ class CpuEngine(Engine):
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare
         self._spare_step: Any = None
-        cuts = self._cut()
+        cuts = self._cut(stored)
         self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
-        self.n_threads = len(self._threads)
+        self.n_threads = min(self.n_threads, len(self._threads))
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(problem) else None
-        self._matrices = matrices_for(self.rows, cuts, wide=self.wide is not None)
+        self._matrices = matrices_for(self.rows, cuts, self.n_threads, wide=self.wide is not None)
 
-    def _cut(self) -> list[int]:
-        """Return where the threads' shares begin, with about the same number of entries in each, in whole tiles."""
-        n = self.rows.X.shape[0]
+    def _cut(self, stored: int) -> list[int]:
+        """Return where the shares of the rows begin, with about the same number of entries in each, in whole tiles."""
+        n, d = self.rows.X.shape
+        # Each share may have a matrix of its own, and these should take little memory compared to the rows.
+        most = min(SHARES_PER_THREAD * self.n_threads, stored // SHARE_WORK, stored // (8 * d * d))
+        n_shares = max(self.n_threads, most) if self.n_threads > 1 else 1
         if isinstance(self.rows, SparseRows):
             indptr = self.rows.X.indptr
-            begins = np.searchsorted(indptr, np.linspace(0, indptr[-1], self.n_threads + 1)[1:-1])
+            begins = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_shares + 1)[1:-1])
         else:
-            begins = np.linspace(0, n, self.n_threads + 1)[1:-1]
+            begins = np.linspace(0, n, n_shares + 1)[1:-1]
         inner = np.round(np.asarray(begins) / TILE).astype(int) * TILE
         return sorted({0, *inner.tolist(), n})
 
@@ -186,15 +193,24 @@ class CpuEngine(Engine):
             self._pool.shutdown()
 
     def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
-        """Return work(k) for every thread k, in the order of the rows; the caller's thread is the first of them.
+        """Return work(k) for every share k, in the order of the rows; the caller's thread takes some, too.
 
         numpy's warnings are set per thread; they are off here, and the caller handles overflow in the sums.
         """
         if self._pool is None:
             return [work(0)]
-        work = np.errstate(all="ignore")(work)
-        waiting = [self._pool.submit(work, k) for k in range(1, self.n_threads)]
-        return [work(0), *(future.result() for future in waiting)]
+        waiting, results = iter(range(len(self._threads))), [None] * len(self._threads)
+
+        @np.errstate(all="ignore")
+        def take_shares():
+            for k in waiting:  # a share is taken by one thread only: this step holds the interpreter's lock
+                results[k] = work(k)
+
+        others = [self._pool.submit(take_shares) for _ in range(self.n_threads - 1)]
+        take_shares()
+        for other in others:
+            other.result()
+        return results
 
     def _over_rows(self, kernel: Callable[..., Any], *arguments) -> list[Any]:
         """Return kernel(share, buffers, ...) of every thread; an argument that is a function is called with k."""

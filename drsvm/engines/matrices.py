@@ -19,25 +19,28 @@ is not worth the second that it takes to compile."""
 OWN_BYTES = 1 << 20
 """Size of a matrix, or of a part of one, that stays in a core's cache while sparse rows are added to it."""
 
+MATRIX_SHARE = 2
+"""Several matrices must together have at most one entry for so many of the rows."""
+
 ROWS_AT_A_TIME = 1 << 14
 """Number of sparse rows that are added to all parts of a matrix before the next ones are read."""
 
-BLOCK_BYTES, LEAST_ROWS = 1 << 22, 512
+BLOCK_BYTES, LEAST_ROWS = 1 << 23, 512
 """Size of the scaled copies of rows that BLAS multiplies, and their smallest number: each adds to a d × d matrix."""
 
 InThreads = Callable[[Callable[[int], Any]], list[Any]]
-"""Calls work(k) for every thread k, each in its own thread, and returns the results in this order."""
+"""Calls work(k) for every share k of the rows, several at a time, and returns the results in this order."""
 
 
 class Matrices(ABC):
-    """What the threads need to form a Gram matrix; all memory is allocated once."""
+    """What the shares of the rows need to form a Gram matrix; all memory is allocated once."""
 
     @abstractmethod
     def begin(self, k: int) -> tuple[Any, Any]:
-        """Return what thread k's pass over its rows fills: a matrix or None, and an array of curvatures or None."""
+        """Return what a pass over the rows of share k fills: a matrix or None, and an array of curvatures or None."""
 
     def end(self, k: int, share: Share) -> None:
-        """Do what thread k can do after its own pass."""
+        """Do what can be done after the pass over share k."""
 
     @abstractmethod
     def result(self, in_threads: InThreads) -> np.ndarray:
@@ -45,91 +48,104 @@ class Matrices(ABC):
 
 
 class OwnMatrices(Matrices):
-    """Every thread adds to its own matrix during the pass."""
+    """Every share of the rows has its own matrix, which is filled during the pass."""
 
-    def __init__(self, n_features: int, n_threads: int):
-        self.parts = np.empty((n_threads, n_features, n_features))
+    def __init__(self, n_features: int, n_shares: int):
+        self.parts = np.empty((n_shares, n_features, n_features))
 
     def begin(self, k):
         self.parts[k] = 0.0
         return self.parts[k], None
 
     def result(self, in_threads):
-        n_threads, d, _ = self.parts.shape
-        if n_threads == 1:
+        n_shares, d, _ = self.parts.shape
+        if n_shares == 1:
             return self.parts[0]
         total = np.empty((d, d))
-        cuts = np.linspace(0, d, n_threads + 1).astype(int)
+        cuts = np.linspace(0, d, n_shares + 1).astype(int)
 
         def add(k):
             mine = slice(cuts[k], cuts[k + 1])
             np.sum(self.parts[:, mine], axis=0, out=total[mine])
 
-        _ = [add(k) for k in range(n_threads)] if total.nbytes < OWN_BYTES else in_threads(add)
+        _ = [add(k) for k in range(n_shares)] if total.nbytes < OWN_BYTES else in_threads(add)
         return total
 
 
 class BlasMatrices(OwnMatrices):
-    """Every thread multiplies scaled blocks of its dense rows; numpy recognises the symmetric product."""
+    """Scaled blocks of dense rows are multiplied; numpy recognises the symmetric product."""
 
-    def __init__(self, n_features: int, n_threads: int, curvatures: list[np.ndarray]):
-        super().__init__(n_features, n_threads)
-        self.products = np.empty_like(self.parts)
+    def __init__(self, n_features: int, n_shares: int, curvatures: list[np.ndarray]):
+        super().__init__(n_features, n_shares)
         self.curvatures = curvatures
-        size = min(max(map(len, curvatures)), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
-        self.scaled = np.empty((n_threads, size, n_features))
+        self.size = min(max(map(len, curvatures)), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
+        self.spare: list[tuple[np.ndarray, np.ndarray]] = []  # room for a scaled block and its product, one per thread
 
     def begin(self, k):
         return None, self.curvatures[k]
 
     def end(self, k, share):
-        rows, h = share.data, self.curvatures[k]
-        size = self.scaled.shape[1]
-        for first in range(0, len(rows), size):
-            part = slice(first, min(first + size, len(rows)))
-            scaled = self.scaled[k, : part.stop - part.start]
+        rows, h, total = share.data, self.curvatures[k], self.parts[k]
+        room, product = self.spare.pop() if self.spare else (np.empty((self.size, len(total))), np.empty_like(total))
+        for first in range(0, len(rows), self.size):
+            part = slice(first, min(first + self.size, len(rows)))
+            scaled = room[: part.stop - part.start]
             kernel.scale_rows(rows[part], h[part], scaled)
-            np.matmul(scaled.T, scaled, out=self.products[k] if first else self.parts[k])
+            np.matmul(scaled.T, scaled, out=product if first else total)
             if first:
-                self.parts[k] += self.products[k]
+                total += product
+        self.spare.append((room, product))
 
 
 class SharedMatrix(Matrices):
-    """Every thread forms the parts of one matrix that belong to its features, from all sparse rows.
+    """Every thread forms the parts of a matrix that belong to its features, from many sparse rows.
 
-    A part stays in the cache of a core, where a whole matrix would not; besides, those of several threads would have to
-    be added up.
+    A part stays in the cache of a core, where a whole matrix would not. With many threads, groups of them have a matrix
+    and a part of the rows each: otherwise all of them would read all rows.
     """
 
     def __init__(self, rows: SparseRows, n_threads: int, curvatures: list[np.ndarray], all_curvatures: np.ndarray):
         self.rows, self.curvatures, self.all_curvatures = rows, curvatures, all_curvatures
         n, d = rows.X.shape
-        self.matrix = np.empty((d, d))
+        room = rows.X.nnz // (MATRIX_SHARE * d * d)
+        n_groups = max(1, min(math.isqrt(n_threads), room))
+        self.in_group = max(1, n_threads // n_groups)
+        self.matrices = np.empty((n_groups, d, d))
+        self.row_cuts = np.searchsorted(rows.X.indptr, np.linspace(0, rows.X.nnz, n_groups + 1)).tolist()
         counts = np.zeros(d, dtype=np.int64)
         kernel.count_pairs(*rows.parts[1:], 0, n, counts)
-        self.n_parts = n_threads * math.ceil(4 * d * d / (OWN_BYTES * n_threads))  # of the upper triangle
-        inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), self.n_parts + 1)[1:-1])
-        self.cuts = [0, *inner.tolist(), d]
-        self.n_threads = n_threads
+        n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))  # of the upper triangle
+        inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
+        self.parts = list(pairwise([0, *inner.tolist(), d]))
+        self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
 
     def begin(self, k):
         return None, self.curvatures[k]
 
     def result(self, in_threads):
-        n = len(self.all_curvatures)
-        at_a_time = ROWS_AT_A_TIME if self.n_parts > self.n_threads else n
-
         def form(k):
-            mine = list(pairwise(self.cuts))[k :: self.n_threads]
-            for first, last in mine:
-                self.matrix[first:last] = 0.0
-            for start in range(0, n, at_a_time):
-                rows = start, min(start + at_a_time, n)
-                for features in mine:
-                    kernel.gram_of_features(*self.rows.parts, self.all_curvatures, *rows, *features, self.matrix)
+            group, place = divmod(k, self.in_group)
+            if group < len(self.matrices):
+                self._form(self.matrices[group], self.parts[place :: self.in_group], *self.row_cuts[group : group + 2])
 
         in_threads(form)
-        return self.matrix
+        if len(self.matrices) > 1:
+            in_threads(lambda k: self._add(slice(k, None, len(self.curvatures))))
+        return self.matrices[0]
+
+    def _form(self, matrix, parts, first: int, last: int) -> None:
+        """Add the rows first … last − 1 to some parts of a matrix."""
+        for begin, after in parts:
+            matrix[begin:after] = 0.0
+        for start in range(first, last, self.at_a_time):
+            rows = start, min(start + self.at_a_time, last)
+            for features in parts:
+                kernel.gram_of_features(*self.rows.parts, self.all_curvatures, *rows, *features, matrix)
+
+    def _add(self, features: slice) -> None:
+        """Add the other matrices to the first one."""
+        for other in self.matrices[1:]:
+            self.matrices[0, features] += other[features]
 
 
 class NoMatrix(Matrices):
@@ -145,17 +161,17 @@ class NoMatrix(Matrices):
         return self.all_curvatures.copy()
 
 
-def matrices_for(rows: Rows, cuts: list[int], *, wide: bool) -> Matrices:
-    """Return the fastest way for the rows; thread k has the rows cuts[k] … cuts[k + 1] − 1."""
-    (n, d), n_threads = rows.X.shape, len(cuts) - 1
+def matrices_for(rows: Rows, cuts: list[int], n_threads: int, *, wide: bool) -> Matrices:
+    """Return the fastest way for the rows; share k has the rows cuts[k] … cuts[k + 1] − 1."""
+    (n, d), n_shares = rows.X.shape, len(cuts) - 1
     dense = isinstance(rows, DenseRows)
     own = d <= FEW_FEATURES and n >= MANY_ROWS if dense else 8 * d * d <= OWN_BYTES
     if own and not wide:
-        return OwnMatrices(d, n_threads)
+        return OwnMatrices(d, n_shares)
     curvatures = np.empty(n)
     parts = [curvatures[first:last] for first, last in pairwise(cuts)]
     if wide:
         return NoMatrix(parts, curvatures)
     if isinstance(rows, SparseRows):
         return SharedMatrix(rows, n_threads, parts, curvatures)
-    return BlasMatrices(d, n_threads, parts)
+    return BlasMatrices(d, n_shares, parts)

@@ -1,10 +1,11 @@
 """Thread counts: BLAS is faster with one thread on small vectors, and shares of the rows have their own threads."""
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
+from drsvm.parallel import allowed_threads
 from drsvm.parallel import available_cores as available_cores
 
 _lock = threading.Lock()
@@ -17,6 +18,16 @@ def _controller():
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+LARGE = 1000
+"""Order of a matrix from which on BLAS's own threads speed up its factorisation."""
+
+
+def blas_threads_for(order: int):
+    """Return a context in which BLAS may use several threads for the factorisation of a matrix, if it is large."""
+    n_threads = allowed_threads() if order >= LARGE else 1
+    return _controller().limit(limits=n_threads, user_api="blas") if n_threads > 1 else nullcontext()
 
 
 @contextmanager

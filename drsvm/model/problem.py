@@ -31,6 +31,7 @@ from drsvm.model.validation import (
     row_blocks,
     row_norms,
 )
+from drsvm.parallel import elementwise, over_parts, total
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -258,19 +259,20 @@ class Problem:
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
         values = products.dot(self.X, w)
-        values += b
+        if b != 0.0:
+            over_parts(len(values), lambda part: np.add(values[part], b, out=values[part]))
         return values
 
     def margins(self, w, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
         margins = self.decision_values(w, b)
-        margins *= self.signs
+        over_parts(len(margins), lambda part: np.multiply(margins[part], self.signs[part], out=margins[part]))
         return margins
 
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
-        signed = coefficients * self.signs
-        return products.transposed_dot(self.X, signed), float(signed.sum())
+        signed = elementwise(np.multiply, coefficients, self.signs)
+        return products.transposed_dot(self.X, signed), total(len(signed), lambda part: signed[part].sum())
 
     def radius_price(self, w, margins, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights; b matters if it has a price."""

@@ -31,7 +31,8 @@ def transposed_dot(X, c) -> np.ndarray:
         return X.T @ c
     if sparse.issparse(X):
         return np.sum(over(parts_of(X.shape[0]), lambda part: _sparse_sum(X, part, c[part])), axis=0)
-    return np.sum(over(row_blocks(X), lambda part: c[part] @ X[part].astype(np.float64, copy=False)), axis=0)
+    # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
+    return np.sum(over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False))), axis=0)
 
 
 def _is_small(X) -> bool:

@@ -16,6 +16,7 @@ TIE = 1e-13
 """Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
 
 SAMPLE = 4000
+"""Least number of breakpoints from which the position of a quantile is estimated."""
 
 
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
@@ -103,7 +104,7 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
 
     With many breakpoints, only a few per cent of them then need to be sorted.
     """
-    stride = len(breakpoints) // SAMPLE
+    stride = len(breakpoints) // max(SAMPLE, int((3 * len(breakpoints)) ** (2 / 3)))  # then little is sorted in all
     if stride < 10:
         return -np.inf, np.inf
     order = np.argsort(breakpoints[::stride])[::-1]

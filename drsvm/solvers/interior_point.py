@@ -10,7 +10,7 @@ The engine eliminates the slacks s_i and their multipliers sample by sample, whi
 """
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -123,7 +123,7 @@ class InteriorPointState(State):
 
     def _from_few_rows(self, size: int) -> Start:
         problem = self.problem.subset(drawn_rows(self.problem, size))
-        few = InteriorPointState(problem, self.settings, replace(self.limits, n_threads=1))
+        few = InteriorPointState(problem, self.settings, self.limits)
         few.easy = 0  # the full problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()

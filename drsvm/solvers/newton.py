@@ -10,6 +10,7 @@ from scipy import linalg
 from scipy.linalg import blas, lapack
 
 from drsvm.engines.engine import Curvature, WideProducts
+from drsvm.engines.threads import blas_threads_for
 from drsvm.solvers.cones import Scaling
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -80,7 +81,8 @@ def _factorise(matrix):
         scaled = matrix * scale
         scaled *= scale[:, None]
         np.fill_diagonal(scaled, 1.0 + added)
-        factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
+        with blas_threads_for(len(scaled)):
+            factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return factor, scale
     raise linalg.LinAlgError("the Newton matrix is numerically singular")

@@ -9,6 +9,7 @@ import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.matrices import BlasMatrices, OwnMatrices, SharedMatrix
+from drsvm.engines.rows import SparseRows
 
 WAYS = {
     "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
@@ -31,11 +32,12 @@ def rows_and_labels(n, d):
 
 
 @pytest.mark.parametrize(("container", "kind", "settings"), WAYS.values(), ids=WAYS.keys())
-@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.parametrize("n_threads", [1, 5])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("n", "d"), [(700, 1), (700, 2), (700, 5), (9000, 8), (700, 17), (700, 64)])
 def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings, n_threads, intercept, n, d):
     monkeypatch.setattr(cpu, "THREAD_WORK", 1)
+    monkeypatch.setattr(cpu, "SHARE_WORK", 1)
     monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)
     for name, value in settings.items():
         monkeypatch.setattr(matrices, name, value)
@@ -68,6 +70,16 @@ def test_threads_share_features_evenly():
     engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
     rows = engine.rows
     shared = SharedMatrix(rows, 4, [], np.empty(0))
-    widths = np.diff(shared.cuts)
+    widths = np.array([after - begin for begin, after in shared.parts])
     assert len(widths) == 4 and widths.min() > 0
     assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
+
+
+def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
+    X = sparse.csr_array(np.random.default_rng(0).normal(size=(900, 20)))
+    rows = SparseRows(X)
+    many = SharedMatrix(rows, 9, [np.empty(100)] * 9, np.empty(900))
+    assert len(many.matrices) == 3 and many.in_group == 3
+    assert many.row_cuts == [0, 300, 600, 900]
+    few = SharedMatrix(SparseRows(X[:30]), 9, [np.empty(3)] * 9, np.empty(30))
+    assert len(few.matrices) == 1 and few.in_group == 9
