@@ -49,9 +49,18 @@ def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     n_threads = min(allowed_threads(), len(parts))
     if n_threads < 2:
         return [work(part) for part in parts]
-    contexts = [copy_context() for _ in parts]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda context, part: context.run(work, part), contexts, parts))
+    waiting, results = iter(range(len(parts))), [None] * len(parts)
+
+    def take_parts() -> None:
+        for k in waiting:  # a part is taken by one thread only: this step holds the interpreter's lock
+            results[k] = work(parts[k])
+
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        others = [pool.submit(copy_context().run, take_parts) for _ in range(n_threads - 1)]
+        take_parts()
+        for other in others:
+            other.result()
+    return results
 
 
 def parts_of(n: int) -> Iterator[slice]:
