@@ -11,6 +11,8 @@ from scipy.linalg import blas, lapack
 
 from drsvm.engines.engine import Curvature, WideProducts
 from drsvm.engines.threads import blas_threads_for
+from drsvm.model.validation import row_blocks
+from drsvm.parallel import over
 from drsvm.solvers.cones import Scaling
 
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
@@ -78,14 +80,25 @@ def _factorise(matrix):
     diagonal = matrix.diagonal()
     scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     for added in REGULARISATIONS:
-        scaled = matrix * scale
-        scaled *= scale[:, None]
+        scaled = _scaled(matrix, scale)
         np.fill_diagonal(scaled, 1.0 + added)
         with blas_threads_for(len(scaled)):
             factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             return factor, scale
     raise linalg.LinAlgError("the Newton matrix is numerically singular")
+
+
+def _scaled(matrix, scale) -> np.ndarray:
+    """Return the matrix with its rows and columns scaled."""
+    result = np.empty_like(matrix)
+
+    def fill(rows):
+        np.multiply(matrix[rows], scale, out=result[rows])
+        result[rows] *= scale[rows, None]
+
+    over(row_blocks(matrix), fill)
+    return result
 
 
 def _apply_factor(factor, scale, right):
@@ -99,10 +112,11 @@ class TallSystem(NewtonSystem):
     most_refinements = 4
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge):
-        assert samples.gram is not None
-        n, d = len(samples.column), len(samples.gram)
+        gram = samples.gram
+        assert gram is not None
+        n, d = len(samples.column), len(gram)
         self.matrix = np.empty((n + 1, n + 1))
-        self.matrix[:d, :d] = samples.gram
+        over(row_blocks(gram), lambda rows: np.copyto(self.matrix[rows, :d], gram[rows]))
         if n > d:
             self.matrix[:n, d] = samples.border
         self.matrix[:n, n] = samples.column
