@@ -1,7 +1,8 @@
 """Threads over parts of large arrays, outside the engines: checks, certificates and other sums over the rows.
 
 The parts depend on the sizes only, never on the number of threads, and results are returned in their order: sums are
-the same with any number of threads. Threads end with each call, so nothing is left behind that a fork could lose.
+the same with any number of threads. Threads end with each run or, outside a run, with each call; a process that is
+forked during a run starts its own.
 """
 
 import math
@@ -12,10 +13,29 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any
 
+import numpy as np
+
 PART = 1 << 16
 """Number of entries of a vector in a part."""
 
-_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+
+class _Threads:
+    """At most so many threads, which start when they are needed."""
+
+    def __init__(self, most: int):
+        self.most, self.pool, self.process = most, None, 0
+
+    def map(self, work: Callable[..., Any], *arguments) -> list[Any]:
+        if self.pool is None or self.process != os.getpid():
+            self.pool, self.process = ThreadPoolExecutor(self.most), os.getpid()
+        return list(self.pool.map(work, *arguments))
+
+    def close(self) -> None:
+        if self.pool is not None and self.process == os.getpid():
+            self.pool.shutdown()
+
+
+_threads: ContextVar[_Threads | None] = ContextVar("threads", default=None)
 
 
 def available_cores() -> int:
@@ -29,22 +49,51 @@ def available_cores() -> int:
 @contextmanager
 def threads_limited(n_threads: int | None):
     """Use at most this many threads; None: one per core."""
-    token = _limit.set(n_threads)
+    threads = _Threads(n_threads or available_cores())
+    token = _threads.set(threads)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _threads.reset(token)
+        threads.close()
+
+
+def usable_threads() -> int:
+    """Return the number of threads that `over` may use here."""
+    threads = _threads.get()
+    return available_cores() if threads is None else threads.most
 
 
 def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
-    n_threads = min(_limit.get() or available_cores(), len(parts))
-    if n_threads < 2:
+    if min(usable_threads(), len(parts)) < 2:
         return [work(part) for part in parts]
+    threads = _threads.get()
+    if threads is None:
+        with threads_limited(None):
+            return over(parts, work)
     contexts = [copy_context() for _ in parts]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(lambda context, part: context.run(work, part), contexts, parts))
+    return threads.map(lambda context, part: context.run(_alone, work, part), contexts, parts)
+
+
+def _alone(work: Callable[[Any], Any], part: Any) -> Any:
+    """Do the work on a part in this thread only: to wait for other threads of the same pool might take forever."""
+    _threads.set(_Threads(1))
+    return work(part)
+
+
+def elementwise(n: int, values: Callable[[slice], Any]) -> np.ndarray:
+    """Return an array of length n whose parts are values(part)."""
+    if n <= PART:
+        return values(slice(0, n))
+    out = np.empty(n)
+
+    def fill(part):
+        out[part] = values(part)
+
+    over_parts(n, fill)
+    return out
 
 
 def parts_of(n: int) -> Iterator[slice]:
