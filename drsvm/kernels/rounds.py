@@ -17,8 +17,9 @@ SEGMENTS = 16
 APART = 8
 """Sums of different threads are this many numbers apart, in different cache lines."""
 
-FEW_DELAYS, SHARE_OF_DELAYS = 10, 0.05
-"""A squad leaves when more meetings than these, in number and as a share of all, have taken long."""
+FEW_DELAYS, SHARE_OF_DELAYS = 4, 0.001
+"""A squad leaves when more meetings than these, in number and as a share of all, have taken long: a thread that has
+lost its core gets it back after the time of about a hundred rounds."""
 
 
 class Rounds(NamedTuple):

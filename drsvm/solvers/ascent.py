@@ -14,6 +14,7 @@ and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
-from drsvm.parallel import elementwise
+from drsvm.parallel import elementwise, total
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples, affordable_flips
@@ -219,31 +220,29 @@ class Ascent(ABC):
 
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
-        problem, margins = self.problem, self.margins
-        level, ridge = self._own_level, self._ridge_term
-        pulls = problem.sample_weight * margins
+        problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
+        level, ridge, n = self._own_level, self._ridge_term, self.problem.n_rows
         kappa, possible = self.flips
         costs = np.where(possible, kappa * level, np.abs(margins) + 10.0)  # so that no scale makes the others pay
-        flips = (margins - costs, pulls - problem.sample_weight * costs)
 
-        def slope_and_losses(scale):
-            losses = np.maximum(1.0 - scale * margins, 0.0)
-            slope = problem.radius * level + ridge * scale - float(pulls @ (losses > 0.0))
-            if problem.flips_possible:
-                flipped = 1.0 + scale * flips[0]
-                above = flipped > losses
-                slope += float(flips[1] @ above) + float(pulls @ (above & (losses > 0.0)))
-                losses = np.maximum(losses, flipped)
-            return slope, losses
+        def losses(scale, part):
+            hinge = np.maximum(1.0 - scale * margins[part], 0.0)
+            return hinge, 1.0 + scale * (margins[part] - costs[part]) if problem.flips_possible else hinge
+
+        def slope_of(scale, part):
+            hinge, flipped = losses(scale, part)
+            slopes = np.where(hinge > 0.0, -margins[part], 0.0)
+            return weights[part] @ np.where(flipped > hinge, margins[part] - costs[part], slopes)
 
         def value(scale):
             price = problem.radius * level * scale + 0.5 * ridge * scale**2
-            return price + float(problem.sample_weight @ slope_and_losses(scale)[1])
+            return price + total(n, lambda part: weights[part] @ np.maximum(*losses(scale, part)))
 
         low, high = SCALES
         while high - low > SCALE_ACCURACY:
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if slope_and_losses(middle)[0] > 0.0 else (middle, high)
+            rising = problem.radius * level + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
+            low, high = (low, middle) if rising else (middle, high)
         best = 0.5 * (low + high)
         gain = value(1.0) - value(best)
         return (best, gain) if gain > 0.0 else (1.0, 0.0)

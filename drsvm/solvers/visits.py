@@ -120,7 +120,7 @@ class InStep(Simultaneous):
 
     def __init__(self, n_threads: int, at_once: int, rows: Rows):
         super().__init__(n_threads, at_once)
-        n = rows.signs.size
+        self.most_threads, n = n_threads, rows.signs.size
         self.cuts = _cuts(rows)
         self.changes, self.costs, self.squares = np.empty(at_once), np.empty(at_once), np.zeros((SEGMENTS, APART))
         self.missing, self.firm, self.near = np.empty(n), np.empty(n, dtype=bool), np.empty(n, dtype=bool)
@@ -133,6 +133,8 @@ class InStep(Simultaneous):
     def epoch(self, kernels: Kernels, task: Task):
         """Visit the active rows once."""
         order, sums = task.order[: task.active], kernels.shared_sums(task)
+        if task.active == len(self.missing):  # by now the cores may be free again
+            self.n_threads = min(2 * self.n_threads, self.most_threads)
         violation = self._all_rounds(kernels, task._replace(order=order), sums)
         firm, near = self.firm[: task.active], self.near[: task.active]
         kappa, rows_near = task.flips.kappa, order[near]
@@ -239,7 +241,8 @@ def rows_at_once(rows: Rows) -> int:
             break
         direction = product / likeness
     per_row = max(likeness - 1.0, 0.0) / max(n - 1, 1)
-    return 1 + int(min(LIKENESS / max(per_row, 1e-9), MOST_AT_ONCE))
+    at_once = int(min(1.0 + LIKENESS / max(per_row, 1e-9), MOST_AT_ONCE))
+    return at_once - at_once % SEGMENTS if at_once > SEGMENTS else at_once  # the same number for each thread
 
 
 def _sample(rows: Rows):
