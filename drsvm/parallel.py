@@ -18,6 +18,9 @@ import numpy as np
 PART = 1 << 16
 """Number of entries of a vector in a part."""
 
+WORTHWHILE = 1 << 17
+"""Number of entries from which simple arithmetic is worth a thread."""
+
 
 class _Threads:
     """At most so many threads, which start when they are needed."""
@@ -84,15 +87,16 @@ def _alone(work: Callable[[Any], Any], part: Any) -> Any:
 
 
 def elementwise(n: int, values: Callable[[slice], Any]) -> np.ndarray:
-    """Return an array of length n whose parts are values(part)."""
-    if n <= PART:
+    """Return an array of length n whose parts are values(part), in parts of any size."""
+    size = max(WORTHWHILE, math.ceil(n / usable_threads()))
+    if n <= size:
         return values(slice(0, n))
     out = np.empty(n)
 
-    def fill(part):
-        out[part] = values(part)
+    def fill(first):
+        out[first : first + size] = values(slice(first, min(first + size, n)))
 
-    over_parts(n, fill)
+    over(range(0, n, size), fill)
     return out
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from drsvm.kernels import epigraph
-from drsvm.parallel import elementwise, over_parts
+from drsvm.parallel import elementwise
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
 
 def largest(v) -> float:
     """Return the largest absolute value."""
-    return float(np.max(over_parts(len(v), lambda part: np.abs(v[part]).max(initial=0.0)), initial=0.0))
+    return float(elementwise(len(v), lambda part: np.abs(v[part])).max(initial=0.0))
 
 
 def euclidean(v) -> float:

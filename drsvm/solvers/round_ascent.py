@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch, round_rounds
-from drsvm.parallel import elementwise, total
+from drsvm.parallel import elementwise
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.epochs import UNLIMITED
 from drsvm.solvers.visits import Kernels, Task
@@ -38,4 +38,4 @@ class RoundAscent(Ascent):
 def _shared_sums(task: Task) -> np.ndarray:
     """Return ‖u‖², Σκβ, u₀ and the guess of λ for their answer."""
     u = task.multipliers.u
-    return np.array([total(len(u), lambda part: u[part] @ u[part]), *task.multipliers.sums, task.terms.centre])
+    return np.array([float(u @ u), *task.multipliers.sums, task.terms.centre])
