@@ -14,6 +14,7 @@ and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -63,6 +64,10 @@ class Ascent(ABC):
     """The current multipliers, the corresponding classifier, and epochs that improve them."""
 
     visits: Visits = Successive()
+    u: np.ndarray
+    """The pulls that determine the weights: u = v + θ times the weights before the epoch."""
+    _weights_at: Callable[[np.ndarray], np.ndarray]
+    """Returns the weights for given pulls."""
 
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
         self.columns = PricedColumns.of(problem, intercept=False)
@@ -166,6 +171,13 @@ class Ascent(ABC):
             u[:] = self._pulled(proximity)
             answer = self.visits.answer(kernels, task)
         return answer, gap, violation
+
+    def remove_drift(self) -> None:
+        """Compute v and w exactly from the multipliers, unless the last epoch did."""
+        if self.visits.drifts and not self.whole and self.count > 0:
+            old, (self.v, _) = self.v, self.problem.weighted_sum(self.hinge - self.flip)
+            self.u += self.v - old
+            self.w, self.whole = self._weights_at(self.u), True
 
     def _pulled(self, proximity: float) -> np.ndarray:
         """Return u = v + θw."""

@@ -86,6 +86,7 @@ class DualCoordinateState(State):
 
     def candidate(self) -> Candidate:
         """Return the classifier and the multipliers."""
+        self.ascent.remove_drift()
         return self.ascent.candidate()
 
     def judged(self, gap: float) -> None:

@@ -26,7 +26,8 @@ class RoundAscent(Ascent):
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
         answer, gap, violation = self._visit_rows(u, sums, terms, proximity)
         self.v = self._released(u, proximity)
-        self.w, self.level = elementwise(len(u), lambda part: answer.scale * u[part]), answer.level
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: answer.scale * u[part])
+        self.w, self.level = self._weights_at(u), answer.level
         self._settle_intercept(intercept, float(sums[1]), answer.bias)
         return gap, violation
 

@@ -43,7 +43,8 @@ class SeparableAscent(Ascent):
         pull = float(sums[1])
         pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
         limit = self._new_limit(pulls, stiffness)
-        self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
+        self.w = self._weights_at(u)
         weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull * intercept.inverse
         self._settle_intercept(intercept, pull, self.unit * float(weight))
         self._settle_level(limit, stiffness)

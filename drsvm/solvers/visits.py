@@ -27,7 +27,7 @@ THREAD_WORK = 100_000
 LIKENESS = 1.2
 """Limit on the largest eigenvalue of the cosines between the rows of a round, minus 1."""
 
-ROWS_OF_SAMPLE, POWER_STEPS = 512, 12
+ROWS_OF_SAMPLE, POWER_STEPS = 256, 12
 """Number of rows from which this eigenvalue is estimated, and of steps of the power method."""
 
 MOST_AT_ONCE, FEWEST_PER_THREAD = 512, 2

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from instances import sparse_rows, well_conditioned_instance
+from instances import sparse_problem, sparse_rows, well_conditioned_instance
 from problems import NORMS
 from scipy import sparse
 
@@ -111,6 +111,33 @@ def test_sums_belong_to_the_multipliers(norm, way):
     assert ascent.turn == pytest.approx(turn, abs=1e-9)
     assert (ascent.hinge + ascent.flip <= problem.sample_weight * (1 + 1e-12)).all()
     np.testing.assert_array_equal(np.sort(ascent.order), np.arange(problem.n_rows))
+
+
+@for_each_norm
+def test_changes_that_threads_lost_are_made_up_for(norm):
+    """Threads at will may lose changes; here some are lost on purpose, in an epoch over some of the rows."""
+    problem = many_features(norm, flip_cost=0.7)
+    ascent = ascent_of(problem, WAYS["at will"])
+    for _ in range(5):
+        ascent.epoch()
+    ascent.visits.close()
+    before = ascent.w
+    ascent.v, ascent.u = ascent.v + 1.0, ascent.u + 1.0
+    ascent.w = ascent._weights_at(ascent.u)
+    assert not ascent.whole and np.abs(ascent.w - before).max() > 1e-3
+    ascent.remove_drift()
+    np.testing.assert_allclose(ascent.v, problem.weighted_sum(ascent.hinge - ascent.flip)[0], atol=1e-10)
+    np.testing.assert_allclose(ascent.w, before, rtol=0.01, atol=0.01 * np.abs(before).max())
+
+
+def test_sparse_rows_get_threads_without_being_asked():
+    rows = rows_of(sparse_problem(5000, 6000, nonzeros=50).X)
+    kinds = [visits_for(rows, 2, asynchronous) for asynchronous in (False, True)]
+    for kind in kinds:
+        kind.close()
+    assert [type(kind) for kind in kinds] == [InStep, AtWill]
+    assert kinds[0].n_threads == kinds[1].n_threads == 2
+    assert isinstance(visits_for(rows, 1, asynchronous=False), Successive)
 
 
 def test_rounds_of_one_row_are_successive_visits():
