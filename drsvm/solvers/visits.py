@@ -1,8 +1,8 @@
-"""How an epoch of dual coordinate ascent visits the rows: one thread after the other row, or several threads at once.
+"""How an epoch of dual coordinate ascent visits the rows: one after the other, or several at once in several threads.
 
 Steps on two rows at the same time do not know of each other. That is harmless as long as the rows have little in
 common: with the matrix C of the cosines between the rows that are visited at once, simultaneous steps are stable if the
-largest eigenvalue of C is below 2, and nearly as good as successive ones. In text this allows for dozens of rows.
+largest eigenvalue of C is at most about 2, and nearly as good as successive ones. In text that allows dozens of rows.
 """
 
 import math
