@@ -3,6 +3,9 @@
 The dense cases are two overlapping Gaussians with 5 % wrong labels; the sparse one has 40 nonzeros in every row, whose
 labels follow a random direction, again with 5 % wrong. The largest cases run once per number of threads, after two runs
 that compile the kernels.
+
+A second table is about dual coordinate ascent on text-like data (`--text ROWS FEATURES`; `--cases` without a name
+leaves out the first table): threads in step, whose results must be equal bit for bit in two runs, and threads at will.
 """
 
 import argparse
@@ -12,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from _common import data_file, load, report, seconds, short, table, usable_cores
+from _text import text_like
 from scipy import sparse
 
 from drsvm import Problem, solve
@@ -20,21 +24,40 @@ ENOUGH = 3.0
 """A case whose first run takes longer than this many seconds is not repeated."""
 
 
+TEXT_SIZE = (100_000, 1_000_000)
+
+INTERIOR_POINT = (
+    "`solve` with the interior point, radius 0.1, flip cost 1, norm 2, to a proven gap of 1e-6, on an existing "
+    "Problem, whose own time is in the column Problem. × is the time with one thread (or the fewest) divided by that "
+    "with the most."
+)
+
+DUAL_COORDINATE = (
+    "`solve` with dual coordinate ascent on text-like data, flip cost 1, norm 2, to a proven gap of 1e-5, the radius "
+    "in units of the largest one without flips. Median seconds (epochs, and the number of threads if it fell); × as "
+    "above. Threads in step give the same result each time: the column says whether all runs were equal, bit for bit."
+)
+
+TEXT_FRACTIONS = (0.01, 0.1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--cases", nargs="*", choices=CASES, default=list(CASES))
     parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads (default: 1, 2, 4, …, all cores)")
     parser.add_argument("--repeats", type=int, default=5, help="runs of a short case; the median counts")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows, for a quick look")
+    parser.add_argument("--text", type=int, nargs=2, default=TEXT_SIZE, help="rows and features of the text-like data")
+    parser.add_argument("--no-text", action="store_true", help="leave out dual coordinate ascent")
     options = parser.parse_args()
     threads = sorted(set(options.threads or powers_of_two(usable_cores())))
-    sections = [
-        "`solve` with the interior point, radius 0.1, flip cost 1, norm 2, to a proven gap of 1e-6, on an existing "
-        "Problem, whose own time is in the column Problem. × is the time with one thread (or the fewest) divided by "
-        "that with the most.",
-    ]
-    sections.append(cores_table([outcome(name, threads, options) for name in options.cases], threads))
-    report("cores" if options.scale == 1.0 else "cores-quick", "All cores", sections)
+    sections = []
+    if options.cases:
+        sections = [INTERIOR_POINT, cores_table([outcome(name, threads, options) for name in options.cases], threads)]
+    if not options.no_text:
+        sections += [DUAL_COORDINATE, text_table(options, threads)]
+    whole = options.scale == 1.0 and options.cases == list(CASES) and tuple(options.text) == TEXT_SIZE
+    report("cores" if whole and not options.no_text else "cores-quick", "All cores", sections)
 
 
 def powers_of_two(most: int) -> list[int]:
@@ -71,6 +94,62 @@ def repeated(problem: Problem, n_threads: int, repeats: int) -> tuple[float, Any
         duration, result = seconds(lambda: solve(problem, "interior-point", tol=1e-6, n_threads=n_threads))
         times.append(duration)
     return statistics.median(times), result
+
+
+# --- dual coordinate ascent ---------------------------------------------------------------------------------------
+
+
+def text_table(options, threads: list[int]) -> str:
+    """Return the times of both kinds of threads, for each radius, with and without an intercept."""
+    n, d = options.text
+    X, y = text_like(n, d)
+    largest = float(np.linalg.norm(X.T @ (y / n)))
+    few = Problem(X[:20_000], y[:20_000], radius=0.1 * largest)
+    for asynchronous in (False, True):  # compiles
+        for intercept in (False, True):
+            problem = few.replace(fit_intercept=intercept)
+            for n_threads in threads[:2]:
+                ascent(problem, n_threads, asynchronous, max_iter=2)
+    rows = []
+    for fraction in TEXT_FRACTIONS:
+        for intercept in (False, True):
+            problem = Problem(X, y, radius=fraction * largest, fit_intercept=intercept)
+            for asynchronous in (False, True):
+                figures = text_row(problem, asynchronous, threads, options.repeats)
+                kind = "at will" if asynchronous else "in step"
+                rows.append([f"{fraction:g}", "yes" if intercept else "no", kind, *figures])
+                print(*rows[-1], flush=True)
+    header = ["radius", "intercept", "threads", *(f"{count} s" for count in threads), "×", "equal", "largest gap"]
+    return f"{n:,} × {d:,} rows, {X.nnz:,} entries.\n\n" + table(header, rows)
+
+
+def text_row(problem: Problem, asynchronous: bool, threads: list[int], repeats: int) -> list[str]:
+    """Return seconds and epochs by number of threads, the speed-up, whether runs were equal, and the largest gap."""
+    medians, cells, gaps, equal = [], [], [], True
+    for n_threads in threads:
+        runs = [seconds(lambda n=n_threads: ascent(problem, n, asynchronous)) for _ in range(max(repeats, 2))]
+        results: list[Any] = [result for _, result in runs]
+        medians.append(statistics.median(duration for duration, _ in runs))
+        gaps += [result.gap for result in results]
+        equal &= all(same_bits(result, results[0]) for result in results[1:])
+        used = results[-1].info["threads"]
+        fewer = f", {used} threads" if used < n_threads else ""
+        cells.append(f"{short(medians[-1])} ({results[-1].n_iter}{fewer})")
+    return [*cells, short(medians[0] / medians[-1]), "yes" if equal else "no", f"{max(gaps):.1e}"]
+
+
+def ascent(problem: Problem, n_threads: int, asynchronous: bool, **limits):
+    """Return the result of dual coordinate ascent."""
+    settings = {"asynchronous": asynchronous, "hand_over": False}
+    return solve(problem, "dual-coordinate", tol=1e-5, random_state=0, n_threads=n_threads, **settings, **limits)
+
+
+def same_bits(one, other) -> bool:
+    """Return whether two results are equal, bit for bit."""
+    names = ("weights", "hinge_dual", "flip_dual")
+    return one.objective == other.objective and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in names
+    )
 
 
 # --- data ---------------------------------------------------------------------------------------------------------

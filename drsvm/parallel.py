@@ -1,7 +1,8 @@
 """Threads over parts of large arrays, outside the engines: checks, certificates and other sums over the rows.
 
 The parts depend on the sizes only, never on the number of threads, and results are returned in their order: sums are
-the same with any number of threads. Threads end with each call, so nothing is left behind that a fork could lose.
+the same with any number of threads. Threads end with each run or, outside a run, with each call; a process that is
+forked during a run starts its own.
 """
 
 import math
@@ -17,7 +18,31 @@ import numpy as np
 PART = 1 << 16
 """Number of entries of a vector in a part."""
 
-_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+WORTHWHILE = 1 << 17
+"""Number of entries from which simple arithmetic is worth a thread."""
+
+
+class _Threads:
+    """At most so many threads, which start when they are needed."""
+
+    def __init__(self, most: int):
+        self.most, self.pool, self.process = most, None, 0
+
+    def share(self, work: Callable[[], None], n_threads: int) -> None:
+        """Do the work in several threads at a time, of which the caller's is one."""
+        if self.pool is None or self.process != os.getpid():
+            self.pool, self.process = ThreadPoolExecutor(self.most - 1), os.getpid()
+        others = [self.pool.submit(copy_context().run, work) for _ in range(n_threads - 1)]
+        copy_context().run(work)
+        for other in others:
+            other.result()
+
+    def close(self) -> None:
+        if self.pool is not None and self.process == os.getpid():
+            self.pool.shutdown()
+
+
+_threads: ContextVar[_Threads | None] = ContextVar("threads", default=None)
 
 
 def available_cores() -> int:
@@ -31,36 +56,59 @@ def available_cores() -> int:
 @contextmanager
 def threads_limited(n_threads: int | None):
     """Use at most this many threads; None: one per core."""
-    token = _limit.set(n_threads)
+    threads = _Threads(n_threads or available_cores())
+    token = _threads.set(threads)
     try:
         yield
     finally:
-        _limit.reset(token)
+        _threads.reset(token)
+        threads.close()
 
 
-def allowed_threads() -> int:
-    """Return the number of threads that work may use here."""
-    return _limit.get() or available_cores()
+def usable_threads() -> int:
+    """Return the number of threads that `over` may use here."""
+    threads = _threads.get()
+    return available_cores() if threads is None else threads.most
 
 
 def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
-    n_threads = min(allowed_threads(), len(parts))
+    n_threads = min(usable_threads(), len(parts))
     if n_threads < 2:
         return [work(part) for part in parts]
+    threads = _threads.get()
+    if threads is None:
+        with threads_limited(None):
+            return over(parts, work)
     waiting, results = iter(range(len(parts))), [None] * len(parts)
 
     def take_parts() -> None:
+        _threads.set(_Threads(1))  # to wait for other threads of the same pool might take forever
         for k in waiting:  # a part is taken by one thread only: this step holds the interpreter's lock
             results[k] = work(parts[k])
 
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        others = [pool.submit(copy_context().run, take_parts) for _ in range(n_threads - 1)]
-        take_parts()
-        for other in others:
-            other.result()
+    threads.share(take_parts, n_threads)
     return results
+
+
+def elementwise(n: int, values: Callable[[slice], Any]) -> np.ndarray:
+    """Return an array of length n whose parts are values(part), in parts of any size."""
+    size = max(WORTHWHILE, math.ceil(n / usable_threads()))
+    if n <= size:
+        return values(slice(0, n))
+    out = np.empty(n)
+
+    def fill(first):
+        out[first : first + size] = values(slice(first, min(first + size, n)))
+
+    over(range(0, n, size), fill)
+    return out
+
+
+def difference(one, other) -> np.ndarray:
+    """Return one − other."""
+    return elementwise(len(one), lambda part: one[part] - other[part])
 
 
 def parts_of(n: int) -> Iterator[slice]:
@@ -72,13 +120,6 @@ def parts_of(n: int) -> Iterator[slice]:
 def over_parts(n: int, work: Callable[[slice], Any]) -> list[Any]:
     """Return work(part) for every part of vectors of length n."""
     return over(parts_of(n), work)
-
-
-def elementwise(function: Callable[..., Any], *vectors: Any) -> np.ndarray:
-    """Return function(vectors) as a new vector of floats; the function is one of numpy's, which take `out`."""
-    result = np.empty(len(vectors[0]))
-    over_parts(len(result), lambda part: function(*(vector[part] for vector in vectors), out=result[part]))
-    return result
 
 
 def total(n: int, work: Callable[[slice], Any]) -> float:

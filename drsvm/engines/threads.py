@@ -5,8 +5,8 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import Any
 
-from drsvm.parallel import allowed_threads
 from drsvm.parallel import available_cores as available_cores
+from drsvm.parallel import usable_threads
 
 _lock = threading.Lock()
 _users = 0
@@ -26,7 +26,7 @@ LARGE = 1000
 
 def blas_threads_for(order: int):
     """Return a context in which BLAS may use several threads for the factorisation of a matrix, if it is large."""
-    n_threads = allowed_threads() if order >= LARGE else 1
+    n_threads = usable_threads() if order >= LARGE else 1
     return _controller().limit(limits=n_threads, user_api="blas") if n_threads > 1 else nullcontext()
 
 

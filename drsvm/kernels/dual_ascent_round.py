@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
-from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
+from drsvm.kernels.entries import add_row, at, bounds, dot
+from drsvm.kernels.rounds import finish_round
+from drsvm.kernels.teams import first_square, share, should_leave, time_to_share
 
 MOST_STEPS, ENOUGH = 20, 1e-5
 """Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
@@ -148,43 +150,96 @@ def _slope(start, edge, t, terms):
 PLACES[RoundPlace] = _slope, _moved
 
 
+@kernel(inner=True)
+def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer):
+    """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
+
+    Returns the new place, what to add to u as a multiple of x_i, and what `judged` found before the move.
+    """
+    data, indices, indptr, width, signs, weights = rows
+    u, _, hinge, flip, margins = multipliers
+    first, last = bounds(indptr, width, i)
+    weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
+    kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
+    along = signs[i] * dot(data, indices, first, last, u)
+    place = RoundPlace(signs[i], along, squares[i], square, cost, pull, kappa, answer)
+    margins[i] = answer.scale * along + signs[i] * answer.bias
+    missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, can_flip)
+    change = 0.0
+    if firmness <= firm and missing != 0.0:
+        hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
+        change = ((hinge[i] - flip[i]) - (old_hinge - old_flip)) * signs[i]
+    return place, change, missing, firmness, is_near
+
+
 @kernel()
-def round_epoch(rows, squares, order, active, firm, multipliers, flips, terms):
+def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, crowd):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
     A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
     ones. `order` and the multipliers, with sums = [Σκβ, u₀], are updated in place. Returns the number of active rows;
-    the answer for the final sums; and over the visited rows, each at its visit, the gap between losses and multipliers,
-    Σ πκ² of those near the flipping kink, and the largest violation.
+    over the visited rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near the flipping
+    kink, and the largest violation; and the answer for the final sums. Threads of a crowd, each with its own rows, also
+    share ‖u‖²; a thread on its own passes None.
     """
-    data, indices, indptr, width, signs, weights = rows
-    u, sums, hinge, flip, margins = multipliers
-    square, cost, pull = square_of(u), sums[0], sums[1]
+    data, indices, indptr, width, _, weights = rows
+    u, sums = multipliers.u, multipliers.sums
+    square, cost, pull = first_square(crowd, u), sums[0], sums[1]
     answer = _answer(square, cost, pull, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
-    for _ in range(active):  # every iteration passes or deactivates one row
+    for visited in range(active):  # every iteration passes or deactivates one row
         i = order[position]
-        first, last = bounds(indptr, width, i)
-        weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
-        kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
-        along = signs[i] * dot(data, indices, first, last, u)
-        place = RoundPlace(signs[i], along, squares[i], square, cost, pull, kappa, answer)
-        margins[i] = answer.scale * along + signs[i] * answer.bias
-        missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, can_flip)
+        place, change, missing, firmness, is_near = _visit(
+            i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer
+        )
         gap += missing
-        near += weight * kappa * kappa if is_near else 0.0
+        near += weights[i] * place.kappa * place.kappa if is_near else 0.0
         if firmness > firm:
             active -= 1
             order[position], order[active] = order[active], i
             continue
-        if missing != 0.0:
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
-            square, cost, pull, answer = place.square, place.cost, place.pull, place.answer
-            change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
-            violation = max(violation, missing / weight)
-            if change != 0.0:
-                add_row(data, indices, first, last, change * place.sign, u)
+        square, cost, pull, answer = place.square, place.cost, place.pull, place.answer
+        violation = max(violation, missing / weights[i])
+        if change != 0.0:
+            first, last = bounds(indptr, width, i)
+            add_row(data, indices, first, last, change, u)
+        if time_to_share(crowd, visited):
+            square, cost, pull = share(crowd, 0, square), share(crowd, 1, cost), share(crowd, 2, pull)
+            answer = _answer(square, cost, pull, terms, answer.level)
         position += 1
-    sums[0], sums[1] = cost, pull
-    return active, answer, gap, near, violation
+    share(crowd, 0, square)
+    sums[0], sums[1] = share(crowd, 1, cost), share(crowd, 2, pull)
+    return active, gap, near, violation, answer
+
+
+@kernel()
+def round_rounds(squares, rows, order, firm, multipliers, flips, terms, rounds, squad):
+    """Visit the rows from `rounds.begin` on as one thread of a squad, in rounds; `order` is not changed.
+
+    `rounds.sums` are ‖u‖², Σκβ, u₀ and the guess of λ for their answer. Returns the position of the first row that is
+    left, because the squad waited too long, and the largest violation.
+    """
+    square, cost, pull, guess = rounds.sums[0], rounds.sums[1], rounds.sums[2], rounds.sums[3]
+    answer = _answer(square, cost, pull, terms, guess)
+    violation, meetings, delays, start = 0.0, 0, 0, rounds.begin
+    while start < order.size and not should_leave(squad):
+        stop = min(start + rounds.size, order.size)
+        for position in range(start + squad.rank, stop, squad.size):
+            i = order[position]
+            place, change, missing, firmness, is_near = _visit(
+                i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer
+            )
+            rounds.changes[position - start], rounds.costs[position - start] = change, place.cost - cost
+            rounds.missing[position], rounds.firm[position], rounds.near[position] = missing, firmness > firm, is_near
+            violation = max(violation, missing / rows.importance[i])
+        meetings, delays, more_cost, turn, more_square = finish_round(
+            rows, order, start, stop, rounds, squad, multipliers.u, meetings, delays
+        )
+        square, cost, pull = max(square + more_square, 0.0), cost + more_cost, pull + terms.intercept.unit * turn
+        guess = answer.level
+        answer = _answer(square, cost, pull, terms, guess)
+        start = stop
+    if squad.rank == 0:
+        rounds.sums[0], rounds.sums[1], rounds.sums[2], rounds.sums[3] = square, cost, pull, guess
+    return start, violation

@@ -17,6 +17,8 @@ import numpy as np
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
 from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
+from drsvm.kernels.rounds import finish_round
+from drsvm.kernels.teams import share, should_leave, time_to_share
 
 NO_OFFSET = np.uint64(0)
 
@@ -97,48 +99,110 @@ def _slope(start, edge, t, terms):
 PLACES[SeparablePlace] = _slope, _moved
 
 
-@kernel(inner=True)
-def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
+@kernel(inner=True, forceinline=True)
+def _visit(i, rows, firm, multipliers, flips, terms, level, pull, b, row):
+    """Do the same as in `dual_ascent_round.py`; `row` is filled with u and z of the row if it may move."""
     data, indices, indptr, width, signs, weights = rows
-    u, sums, hinge, flip, margins = multipliers
+    u, _, hinge, flip, margins = multipliers
+    first, last = bounds(indptr, width, i)
+    sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
+    kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
+    clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
+    margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
+    missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, can_flip)
+    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * pull, level, kappa)
+    change = 0.0
+    if firmness <= firm and missing != 0.0:
+        for k in range(first, last):
+            row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
+        hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
+        change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
+    return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
+
+
+@kernel(inner=True, forceinline=True)
+def _add_move(crowd, indices, first, last, change, row, u):
+    """Add change·z to u, which other threads may have changed since the row was read."""
+    for k in range(first, last):
+        j = column(indices, k, first)
+        u[j] = _current(crowd, u, j, row[0, k - first]) + change * row[1, k - first]
+
+
+@kernel(inner=True, forceinline=True)
+def _current(crowd, u, j, known):
+    if crowd is None:
+        return known
+    return u[j]
+
+
+@kernel(inner=True)
+def _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row):
+    _, indices, indptr, width, signs, weights = rows
+    u, sums = multipliers.u, multipliers.sums
     level, pull = sums[0], sums[1]
     b, _ = _intercept(pull, terms)
     gap = near = violation = 0.0
     position = 0
-    for _ in range(active):  # every iteration passes or deactivates one row
+    for visited in range(active):  # every iteration passes or deactivates one row
         i = order[position]
-        first, last = bounds(indptr, width, i)
-        sign, weight, old_hinge, old_flip = signs[i], weights[i], hinge[i], flip[i]
-        kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
-        clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
-        margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-        missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, can_flip)
+        change, kappa, cost, missing, firmness, is_near = _visit(
+            i, rows, firm, multipliers, flips, terms, level, pull, b, row
+        )
         gap += missing
-        near += weight * kappa * kappa if is_near else 0.0
+        near += weights[i] * kappa * kappa if is_near else 0.0
         if firmness > firm:
             active -= 1
             order[position], order[active] = order[active], i
             continue
-        if missing != 0.0:
-            for k in range(first, last):
-                row[0, k - first], row[1, k - first] = u[column(indices, k, first)], sign * data[k]
-            place = SeparablePlace(row, np.int64(last - first), 0.0, sign * pull, level, kappa)
-            hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
-            change = (hinge[i] - flip[i]) - (old_hinge - old_flip)
-            violation = max(violation, missing / weight)
-            if change != 0.0:
-                for k in range(first, last):
-                    u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
-                pull += terms.intercept.unit * sign * change
-                b, _ = _intercept(pull, terms)
-            level += kappa * (flip[i] - old_flip) / terms.stiffness
+        violation = max(violation, missing / weights[i])
+        if change != 0.0:
+            first, last = bounds(indptr, width, i)
+            _add_move(crowd, indices, first, last, change, row, u)
+            pull += terms.intercept.unit * signs[i] * change
+        level += cost / terms.stiffness
+        if time_to_share(crowd, visited):
+            level, pull = share(crowd, 0, level), share(crowd, 1, pull)
+        b, _ = _intercept(pull, terms)
         position += 1
-    sums[0], sums[1] = level, pull
-    return active, gap, near, violation
+    sums[0], sums[1] = share(crowd, 0, level), share(crowd, 1, pull)
+    return active, gap, near, violation, None
 
 
 @kernel()
-def separable_epoch(rows, order, active, firm, multipliers, flips, terms):
+def separable_epoch(rows, order, active, firm, multipliers, flips, terms, crowd):
     """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    return _epoch(rows, order, active, firm, multipliers, flips, terms, row)
+    return _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row)
+
+
+@kernel(inner=True)
+def _rounds(rows, order, firm, multipliers, flips, terms, rounds, squad, row):
+    level, pull = rounds.sums[0], rounds.sums[1]
+    b, _ = _intercept(pull, terms)
+    violation, meetings, delays, start = 0.0, 0, 0, rounds.begin
+    while start < order.size and not should_leave(squad):
+        stop = min(start + rounds.size, order.size)
+        for position in range(start + squad.rank, stop, squad.size):
+            i = order[position]
+            change, _, cost, missing, firmness, is_near = _visit(
+                i, rows, firm, multipliers, flips, terms, level, pull, b, row
+            )
+            rounds.changes[position - start], rounds.costs[position - start] = change * rows.signs[i], cost
+            rounds.missing[position], rounds.firm[position], rounds.near[position] = missing, firmness > firm, is_near
+            violation = max(violation, missing / rows.importance[i])
+        meetings, delays, cost, turn, _ = finish_round(
+            rows, order, start, stop, rounds, squad, multipliers.u, meetings, delays
+        )
+        level, pull = level + cost / terms.stiffness, pull + terms.intercept.unit * turn
+        b, _ = _intercept(pull, terms)
+        start = stop
+    if squad.rank == 0:
+        rounds.sums[0], rounds.sums[1] = level, pull
+    return start, violation
+
+
+@kernel()
+def separable_rounds(rows, order, firm, multipliers, flips, terms, rounds, squad):
+    """Do the same as `round_rounds`; `rounds.sums` are λ and u₀."""
+    row = np.empty((2, longest_row(rows.indptr, rows.width)))
+    return _rounds(rows, order, firm, multipliers, flips, terms, rounds, squad, row)

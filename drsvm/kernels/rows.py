@@ -114,6 +114,36 @@ def transposed_dot(data, indices, indptr, first, last, c, out):
     add_sums(data, indices, indptr, first, last, c, out)
 
 
+@kernel(fastmath=FAST, inner=True)
+def _position(indices, first, last, j):
+    """Return the first position with an index of at least j; the indices increase."""
+    while first < last:
+        middle = (first + last) // np.uint64(2)
+        if indices[middle] < j:
+            first = middle + np.uint64(1)
+        else:
+            last = middle
+    return first
+
+
+@kernel(fastmath=FAST)
+def add_columns(data, indices, indptr, first, last, c, low, high, out):
+    """Add Σ_i c_i x_i to out in the columns low … high − 1, for the sparse rows first … last − 1.
+
+    Unless these are all columns, the indices of a row must increase.
+    """
+    everything = low == 0 and high == out.size
+    for i in range(first, last):
+        begin, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
+        if everything:
+            entries.add_row(data, indices, begin, end, c[i], out)
+        else:
+            k = _position(indices, begin, end, low)
+            while k < end and indices[k] < high:
+                out[np.uint64(indices[k])] += c[i] * data[k]
+                k += np.uint64(1)
+
+
 # --- Gram matrices ------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from drsvm.model.dual_scale import best_multiple, largest_weights
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
-from drsvm.parallel import elementwise, over_parts, total
+from drsvm.parallel import difference, over_parts, total
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
 
 def _scaled(problem, alpha, beta, reference, *, balanced: bool) -> DualPoint:
     """Scale multipliers, in place, by the factor with the best bound; balanced ones have v_0 = 0 up to rounding."""
-    v, v0 = problem.weighted_sum(elementwise(np.subtract, alpha, beta))
+    v, v0 = problem.weighted_sum(difference(alpha, beta))
     mass = total(len(alpha), lambda part: alpha[part].sum() + beta[part].sum())
     if problem.radius == 0 and problem.l2 == 0:
         return _bound_for_limited_weights(problem, alpha, beta, mass, problem.with_signs(v), reference)

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from drsvm.kernels import epigraph
+from drsvm.parallel import elementwise
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def _ellipsoid_multiplier(squares, curvature, share: float) -> float:
 
 def largest(v) -> float:
     """Return the largest absolute value."""
-    return float(np.abs(v).max(initial=0.0))
+    return float(elementwise(len(v), lambda part: np.abs(v[part])).max(initial=0.0))
 
 
 def euclidean(v) -> float:
@@ -194,8 +195,7 @@ def euclidean(v) -> float:
     scale = largest(v)
     if scale == 0.0:
         return 0.0
-    scaled = v / scale
-    return scale * math.sqrt(float((scaled * scaled).sum()))
+    return scale * math.sqrt(float(elementwise(len(v), lambda part: np.square(v[part] / scale)).sum()))
 
 
 _BY_P: dict[float, Norm] = {norm.p: norm for norm in (L1(), L2(), LInf())}

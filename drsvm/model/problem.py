@@ -271,7 +271,7 @@ class Problem:
 
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
-        signed = elementwise(np.multiply, coefficients, self.signs)
+        signed = elementwise(len(coefficients), lambda part: coefficients[part] * self.signs[part])
         return products.transposed_dot(self.X, signed), total(len(signed), lambda part: signed[part].sum())
 
     def radius_price(self, w, margins, b: float = 0.0) -> float:

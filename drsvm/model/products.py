@@ -1,13 +1,20 @@
-"""Products of all rows with a vector, in parallel parts, in float64."""
+"""Products of all rows with a vector, in parallel parts, in float64; the same with any number of threads."""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise, product
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.model.validation import row_blocks
-from drsvm.parallel import over, parts_of
+from drsvm.parallel import over, over_parts, parts_of, usable_threads
 
-LARGE = 1 << 20
-"""Number of stored entries from which a product is done in parts."""
+LARGE, PART_ENTRIES = 1 << 20, 1 << 18
+"""Number of stored entries from which a product is done in parts, and in a part of a product with sparse rows."""
+
+ENTRIES_OF_SAMPLE = 10_000
+"""Number of entries from which the frequencies of the columns are estimated."""
 
 
 def dot(X, v) -> np.ndarray:
@@ -19,7 +26,7 @@ def dot(X, v) -> np.ndarray:
         from drsvm.kernels import rows as kernel
 
         parts = unsigned_parts(X)
-        over(parts_of(X.shape[0]), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
+        over(_row_parts(X), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
     else:
         over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
     return out
@@ -29,22 +36,53 @@ def transposed_dot(X, c) -> np.ndarray:
     """Return Σ_i c_i x_i."""
     if _is_small(X):
         return X.T @ c
-    if sparse.issparse(X):
-        return np.sum(over(parts_of(X.shape[0]), lambda part: _sparse_sum(X, part, c[part])), axis=0)
-    # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
-    return np.sum(over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False))), axis=0)
+    if not sparse.issparse(X):
+        # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
+        return np.sum(over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False))), axis=0)
+    sums = _sparse_sums(X, c)
+
+    def add(columns):
+        for more in sums[1:]:
+            sums[0, columns] += more[columns]
+
+    over_parts(X.shape[1], add)
+    return sums[0]
 
 
 def _is_small(X) -> bool:
     return X.nnz < LARGE if sparse.issparse(X) else X.size < LARGE and X.dtype == np.float64
 
 
-def _sparse_sum(X, part: slice, c) -> np.ndarray:
+def _row_parts(X) -> Iterator[slice]:
+    """Yield parts of the rows of a sparse matrix with about PART_ENTRIES entries each."""
+    n = X.shape[0]
+    size = max(1, n * PART_ENTRIES // X.nnz)
+    return (slice(first, min(first + size, n)) for first in range(0, n, size))
+
+
+def _sparse_sums(X, c) -> np.ndarray:
+    """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
     from drsvm.kernels import rows as kernel
 
-    out = np.zeros((2, X.shape[1]))
-    kernel.transposed_dot(*unsigned_parts(X), part.start, part.stop, np.stack([c, np.zeros_like(c)]), out)
-    return out[0]
+    parts, entries = list(parts_of(X.shape[0])), unsigned_parts(X)
+    sums = np.zeros((len(parts), X.shape[1]))
+
+    def add(task):
+        (number, part), (low, high) = task
+        kernel.add_columns(*entries, part.start, part.stop, c, low, high, sums[number])
+
+    over(product(enumerate(parts), _column_ranges(X, len(parts))), add)
+    return sums
+
+
+def _column_ranges(X, n_parts: int) -> Iterable[tuple[int, int]]:
+    """Return ranges of the columns with about as many entries each, so many that no thread is idle."""
+    n_ranges = math.ceil(usable_threads() / n_parts)
+    if n_ranges < 2 or not X.has_sorted_indices:
+        return [(0, X.shape[1])]
+    some = np.sort(X.indices[:: max(1, X.nnz // ENTRIES_OF_SAMPLE)])
+    inner = some[np.arange(1, n_ranges) * len(some) // n_ranges].tolist()
+    return pairwise([0, *inner, X.shape[1]])
 
 
 def unsigned_parts(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

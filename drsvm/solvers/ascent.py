@@ -14,16 +14,21 @@ and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept
+from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
+from drsvm.parallel import elementwise, total
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples, affordable_flips
 from drsvm.solvers.priced_columns import PricedColumns
+from drsvm.solvers.visits import Kernels, Successive, Task, Visits, visits_for
 
 LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
 """θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_PULL times the change due to a
@@ -32,8 +37,9 @@ typical multiplier."""
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that enter 1/τ."""
 
-FREEDOM, LEAST_FREEDOM = 0.1, 1.0
-"""f in units of what a row's own features contribute to its margin, and its minimum."""
+FREEDOM, LEAST_FREEDOM, FREEDOM_AT_ONCE = 0.1, 1.0, 0.5
+"""f in units of what a row's own features contribute to its margin, and its minimum. If several rows are visited at
+once, f is reduced so that all of them together have at most FREEDOM_AT_ONCE in these units."""
 
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
 """Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
@@ -50,9 +56,18 @@ FIRM, WHOLE = 1.0, 4
 """Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
 over all rows, which is every WHOLE-th one."""
 
+STANDSTILL = 8
+"""If the estimate has not improved for this many epochs, fewer rows are visited at once."""
+
 
 class Ascent(ABC):
     """The current multipliers, the corresponding classifier, and epochs that improve them."""
+
+    visits: Visits = Successive()
+    u: np.ndarray
+    """The pulls that determine the weights: u = v + θ times the weights before the epoch."""
+    _weights_at: Callable[[np.ndarray], np.ndarray]
+    """Returns the weights for given pulls."""
 
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
         self.columns = PricedColumns.of(problem, intercept=False)
@@ -66,12 +81,17 @@ class Ascent(ABC):
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
         self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
+        self.least_estimate, self.least_count, self.whole = math.inf, 0, True
         self.margins = np.zeros(problem.n_rows)
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.turn = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
         # w = 0 gives no information about the final length of the weights.
         self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
+
+    def use_threads(self, n_threads: int | None, asynchronous: bool) -> None:
+        """Visit several rows at once, if that pays, with at most this many threads."""
+        self.visits = visits_for(self.rows, n_threads, asynchronous)
 
     # --- start ------------------------------------------------------------------------------------------------------
 
@@ -114,7 +134,8 @@ class Ascent(ABC):
     def epoch(self, whole: bool = False) -> None:
         """Improve the multipliers of all active rows, and move the centre to the new point."""
         self.count += 1
-        if whole or not self.shrinking or self.count % WHOLE == 0:
+        self.whole = whole or not self.shrinking or self.count % WHOLE == 0
+        if self.whole:
             self.active = self.problem.n_rows
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._move()
@@ -123,10 +144,50 @@ class Ascent(ABC):
         near_the_end = unscaled <= WITHIN_REACH * self.tol
         self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
         self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
+        self._watch_progress()
+
+    def _watch_progress(self) -> None:
+        if self.estimate < self.least_estimate:
+            self.least_estimate, self.least_count = self.estimate, self.count
+        elif self.count - self.least_count >= STANDSTILL:
+            self.visits, self.least_count = self.visits.calmer(), self.count
 
     @abstractmethod
     def _move(self) -> tuple[float, float]:
         """Run an epoch; return the gap and the largest violation found."""
+
+    @abstractmethod
+    def _kernels(self) -> Kernels:
+        """Return the loops over the rows."""
+
+    def _visit_rows(self, u, sums, terms, proximity: float) -> tuple[Any, float, float]:
+        """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
+        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
+        task = Task(self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms)
+        kernels = self._kernels()
+        self.active, gap, self.near, violation, answer = self.visits.epoch(kernels, task)
+        if self.visits.drifts and self.whole:
+            self.v, _ = self.problem.weighted_sum(self.hinge - self.flip)
+            u[:] = self._pulled(proximity)
+            answer = self.visits.answer(kernels, task)
+        return answer, gap, violation
+
+    def remove_drift(self) -> None:
+        """Compute v and w exactly from the multipliers, unless the last epoch did."""
+        if self.visits.drifts and not self.whole and self.count > 0:
+            old, (self.v, _) = self.v, self.problem.weighted_sum(self.hinge - self.flip)
+            self.u += self.v - old
+            self.w, self.whole = self._weights_at(self.u), True
+
+    def _pulled(self, proximity: float) -> np.ndarray:
+        """Return u = v + θw."""
+        v, w = self.v, self.w
+        return elementwise(len(v), lambda part: v[part] + proximity * w[part])
+
+    def _released(self, u, proximity: float) -> np.ndarray:
+        """Return v = u − θw."""
+        w = self.w
+        return elementwise(len(u), lambda part: u[part] - proximity * w[part])
 
     @property
     def flipped_cost(self) -> float:
@@ -144,7 +205,8 @@ class Ascent(ABC):
 
     def _intercept(self, ridge: float) -> Intercept:
         """Return the terms of the intercept in an epoch."""
-        freedom = max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
+        fewer = min(1.0, FREEDOM_AT_ONCE / (FREEDOM * self.visits.at_once))
+        freedom = fewer * max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
         return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
@@ -170,31 +232,29 @@ class Ascent(ABC):
 
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
-        problem, margins = self.problem, self.margins
-        level, ridge = self._own_level, problem.l2 * euclidean(self.w) ** 2
-        pulls = problem.sample_weight * margins
+        problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
+        level, ridge, n = self._own_level, self._ridge_term, self.problem.n_rows
         kappa, possible = self.flips
         costs = np.where(possible, kappa * level, np.abs(margins) + 10.0)  # so that no scale makes the others pay
-        flips = (margins - costs, pulls - problem.sample_weight * costs)
 
-        def slope_and_losses(scale):
-            losses = np.maximum(1.0 - scale * margins, 0.0)
-            slope = problem.radius * level + ridge * scale - float(pulls @ (losses > 0.0))
-            if problem.flips_possible:
-                flipped = 1.0 + scale * flips[0]
-                above = flipped > losses
-                slope += float(flips[1] @ above) + float(pulls @ (above & (losses > 0.0)))
-                losses = np.maximum(losses, flipped)
-            return slope, losses
+        def losses(scale, part):
+            hinge = np.maximum(1.0 - scale * margins[part], 0.0)
+            return hinge, 1.0 + scale * (margins[part] - costs[part]) if problem.flips_possible else hinge
+
+        def slope_of(scale, part):
+            hinge, flipped = losses(scale, part)
+            slopes = np.where(hinge > 0.0, -margins[part], 0.0)
+            return weights[part] @ np.where(flipped > hinge, margins[part] - costs[part], slopes)
 
         def value(scale):
             price = problem.radius * level * scale + 0.5 * ridge * scale**2
-            return price + float(problem.sample_weight @ slope_and_losses(scale)[1])
+            return price + total(n, lambda part: weights[part] @ np.maximum(*losses(scale, part)))
 
         low, high = SCALES
         while high - low > SCALE_ACCURACY:
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if slope_and_losses(middle)[0] > 0.0 else (middle, high)
+            rising = problem.radius * level + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
+            low, high = (low, middle) if rising else (middle, high)
         best = 0.5 * (low + high)
         gain = value(1.0) - value(best)
         return (best, gain) if gain > 0.0 else (1.0, 0.0)
@@ -203,7 +263,7 @@ class Ascent(ABC):
         """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
-        norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * problem.l2 * euclidean(self.w) ** 2
+        norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * self._ridge_term
         fixed, unbalanced = 0.0, abs(self.turn)
         if problem.prices_intercept:
             norm_part -= self.turn * self.b
@@ -216,6 +276,11 @@ class Ascent(ABC):
             needed = flipped_cost + ball.value(np.append(self.v, fixed) if fixed else self.v)
         repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
         return max(gap + norm_part, 0.0) + repair + unbalanced
+
+    @property
+    def _ridge_term(self) -> float:
+        """The ridge term c ‖w‖², without a pass over the weights if it is 0."""
+        return self.problem.l2 * euclidean(self.w) ** 2 if self.problem.l2 > 0.0 else 0.0
 
     @property
     def _own_level(self) -> float:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.parallel import elementwise
+from drsvm.parallel import difference
 from drsvm.solvers.base import Candidate, State
 
 
@@ -45,7 +45,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
         cost = problem.cost_of_flips(answer.flip_dual)
         if cost > problem.radius:
             continue
-        v, v0 = problem.weighted_sum(elementwise(np.subtract, answer.hinge_dual, answer.flip_dual))
+        v, v0 = problem.weighted_sum(difference(answer.hinge_dual, answer.flip_dual))
         v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
         if problem.norm.dual.value(v) + cost <= problem.radius:
             return ConstantState(answer)

@@ -33,6 +33,10 @@ class DualCoordinate(Solver):
     hand_over : bool
         Whether the interior-point solver takes over if it is expected to be faster and its matrices are of moderate
         size.
+    asynchronous : bool
+        Whether the threads work without waiting for each other. The results then differ slightly from run to run, like
+        those of different seeds. By default threads proceed in step, and runs with the same `random_state` give
+        bitwise identical results for any number of threads but one.
     """
 
     name = "dual-coordinate"
@@ -42,6 +46,7 @@ class DualCoordinate(Solver):
 
     shrinking: bool = True
     hand_over: bool = True
+    asynchronous: bool = False
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject some prices, and norms without an ascent."""
@@ -64,6 +69,7 @@ class DualCoordinateState(State):
     def __init__(self, problem: Problem, settings: DualCoordinate, limits: Limits):
         self.problem, self.limits = problem, limits
         self.ascent = ascent_for(problem, limits, settings.shrinking)
+        self.ascent.use_threads(limits.n_threads, settings.asynchronous)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
@@ -80,6 +86,7 @@ class DualCoordinateState(State):
 
     def candidate(self) -> Candidate:
         """Return the classifier and the multipliers."""
+        self.ascent.remove_drift()
         return self.ascent.candidate()
 
     def judged(self, gap: float) -> None:
@@ -87,8 +94,12 @@ class DualCoordinateState(State):
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
 
     def info(self) -> dict[str, Any]:
-        """Return the number of epochs."""
-        return {"epochs": self.ascent.count}
+        """Return the number of epochs and that of the threads in the last one."""
+        return {"epochs": self.ascent.count, "threads": self.ascent.visits.n_threads}
+
+    def close(self) -> None:
+        """End the threads."""
+        self.ascent.visits.close()
 
 
 def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:

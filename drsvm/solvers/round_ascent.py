@@ -1,11 +1,14 @@
 """Dual coordinate ascent for q = 2, where the weights are a multiple of a sum over the rows."""
 
+from functools import partial
+
 import numpy as np
 
-from drsvm.kernels.dual_ascent import Multipliers
-from drsvm.kernels.dual_ascent_round import Answer, RoundTerms, round_epoch
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch, round_rounds
+from drsvm.parallel import elementwise
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.epochs import UNLIMITED
+from drsvm.solvers.visits import Kernels, Task
 
 
 class RoundAscent(Ascent):
@@ -18,25 +21,22 @@ class RoundAscent(Ascent):
         proximity = self._proximity(problem.l2 + natural, self.mass)
         intercept = self._intercept(problem.l2 + natural + proximity)
         scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
-        terms = RoundTerms(*scalars, intercept)
-        u = self.v + proximity * self.w
+        terms = RoundTerms(*scalars, intercept=intercept)
+        u = self._pulled(proximity)
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
-        answer, gap, violation = self._visit_rows(u, sums, terms)
-        self.v = u - proximity * self.w
-        self.w, self.level = answer.scale * u, answer.level
+        answer, gap, violation = self._visit_rows(u, sums, terms, proximity)
+        self.v = self._released(u, proximity)
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: answer.scale * u[part])
+        self.w, self.level = self._weights_at(u), answer.level
         self._settle_intercept(intercept, float(sums[1]), answer.bias)
         return gap, violation
 
-    def _visit_rows(self, u, sums, terms) -> tuple[Answer, float, float]:
-        """Update u, the sums and the multipliers; return the answer, the gap and the largest violation."""
-        self.active, answer, gap, self.near, violation = round_epoch(
-            self.rows,
-            self.samples.row_squares,
-            self.order,
-            self.active,
-            self.firm,
-            Multipliers(u, sums, self.hinge, self.flip, self.margins),
-            self.flips,
-            terms,
-        )
-        return answer, gap, violation
+    def _kernels(self) -> Kernels:
+        squares = self.samples.row_squares
+        return Kernels(partial(round_epoch, squares), partial(round_rounds, squares), _shared_sums, slice(1, 3))
+
+
+def _shared_sums(task: Task) -> np.ndarray:
+    """Return ‖u‖², Σκβ, u₀ and the guess of λ for their answer."""
+    u = task.multipliers.u
+    return np.array([float(u @ u), *task.multipliers.sums, task.terms.centre])

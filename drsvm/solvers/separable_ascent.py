@@ -5,11 +5,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import Multipliers
-from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch, separable_rounds
+from drsvm.parallel import elementwise
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.epochs import UNLIMITED
+from drsvm.solvers.visits import Kernels
 
 FIRST_MASS, FADING = 0.5, 20.0
 """Assumed sum of the multipliers before there are any; and, for q = 1, the number of epochs without flips after which θ
@@ -35,14 +36,15 @@ class SeparableAscent(Ascent):
         excess = max(self.flipped_cost - problem.radius, 0.0)
         limit = float(self._limit(ridge))
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
-        u = self.v + proximity * self.w
+        u = self._pulled(proximity)
         sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
-        gap, violation = self._visit_rows(u, sums, terms)
-        self.v = u - proximity * self.w
+        _, gap, violation = self._visit_rows(u, sums, terms, proximity)
+        self.v = self._released(u, proximity)
         pull = float(sums[1])
         pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
         limit = self._new_limit(pulls, stiffness)
-        self.w = self._weights(u, ridge, limit)
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
+        self.w = self._weights_at(u)
         weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull * intercept.inverse
         self._settle_intercept(intercept, pull, self.unit * float(weight))
         self._settle_level(limit, stiffness)
@@ -54,13 +56,8 @@ class SeparableAscent(Ascent):
             return np.clip(pulls / ridge, -limit, limit)
         return (pulls - np.clip(pulls, -limit, limit)) / ridge
 
-    def _visit_rows(self, u, sums, terms) -> tuple[float, float]:
-        """Update u, the sums and the multipliers; return the gap and the largest violation."""
-        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        self.active, gap, self.near, violation = separable_epoch(
-            self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms
-        )
-        return gap, violation
+    def _kernels(self) -> Kernels:
+        return Kernels(separable_epoch, separable_rounds, lambda task: task.multipliers.sums.copy(), slice(0, 2))
 
     def _fading(self) -> float:
         """Return the factor by which θ is smaller than usual."""

@@ -1,0 +1,44 @@
+"""Threads over parts of large arrays."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from drsvm.parallel import PART, WORTHWHILE, elementwise, over, threads_limited, total, usable_threads
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_do_not_depend_on_the_number_of_threads(n_threads):
+    values = np.random.default_rng(0).normal(size=3 * WORTHWHILE + 7)
+    with threads_limited(n_threads):
+        np.testing.assert_array_equal(elementwise(len(values), lambda part: 2.0 * values[part]), 2.0 * values)
+        found = total(len(values), lambda part: values[part].sum())
+    with threads_limited(3):
+        assert found == total(len(values), lambda part: values[part].sum())
+    assert len(values) > PART
+
+
+def test_the_threads_of_a_run_are_used_again():
+    with threads_limited(2):
+        names = {name for _ in range(20) for name in over(range(4), lambda _: threading.current_thread().name)}
+    assert len(names - {threading.current_thread().name}) <= 1  # the caller does its share
+
+
+def test_a_part_that_calls_again_does_not_wait_for_its_own_threads():
+    with threads_limited(2):
+        assert over(range(6), lambda k: over(range(3), lambda j: (k + j, usable_threads()))) == [
+            [(k + j, 1) for j in range(3)] for k in range(6)
+        ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_process_starts_its_own_threads():
+    with threads_limited(2):
+        over(range(4), abs)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if over(range(4), abs) == [0, 1, 2, 3] else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
