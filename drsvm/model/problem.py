@@ -138,14 +138,16 @@ class Problem:
         """Check and set the given parameters; those with one entry per row or feature need the rows."""
         self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
-    def subset(self, rows) -> "Problem":
-        """Return the problem on some rows, of both classes (indices among the rows with positive weight)."""
+    def subset(self, rows, *, rescale: bool = True) -> "Problem":
+        """Return the problem on some rows, of both classes (indices among the rows with positive weight).
+
+        Their weights are scaled to sum to 1, unless `rescale` is False: the rows are then a part of a larger problem.
+        """
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
         weights = self.sample_weight[rows]
-        other._set(
-            X=self.X[rows], signs=self.signs[rows], sample_weight=weights / weights.sum(), kept=None, n_given=len(rows)
-        )
+        weights = weights / weights.sum() if rescale else weights
+        other._set(X=self.X[rows], signs=self.signs[rows], sample_weight=weights, kept=None, n_given=len(rows))
         if isinstance(self.flip_cost, np.ndarray):
             other._set_parameters(flip_cost=self.flip_cost[rows])
         return other
