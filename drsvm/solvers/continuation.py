@@ -14,18 +14,15 @@ import numpy as np
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
-from drsvm.solvers.forecast import Forecast
-from drsvm.solvers.working_set import WorkingSetRun, WorkingSetState, pieces_at
 
 SNAPSHOT = 8.0
 """A snapshot is taken when the gap is this many times the cost of the next change of the radius."""
 
 
 class Continuation(Solver):
-    """An interior-point solver that continues from the previous runs, with the rows kept in the engine.
+    """An interior-point solver that continues from the previous run, with the rows kept in the engine.
 
-    Each radius, largest first, is solved by a call of `solve`; `close` ends the last run. Where the previous solutions
-    tell what to expect of the next one, a working set of rows is enough (`working_set.py`).
+    Each radius, largest first, is solved by a call of `solve`; `close` ends the last run.
     """
 
     prices = EVERY_PRICE
@@ -35,29 +32,9 @@ class Continuation(Solver):
         self.solver = solver
         self.next_radius = dict(pairwise(radii))
         self.state: ContinuedState | None = None
-        self.forecast: Forecast | None = None
-        self.run: State | None = None
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Start from scratch for the first radius, continue for the others."""
-        self._record()
-        estimate = self.forecast.at(problem) if self.forecast is not None else None
-        pieces = None if estimate is None else pieces_at(problem, estimate)
-        if estimate is None or pieces is None or not pieces.few:
-            self.run = self._on_all_rows(problem, limits)
-        else:
-            first = WorkingSetState(problem, self.solver, limits, estimate, pieces)
-            self.run = WorkingSetRun(first, lambda: self._on_all_rows(problem, limits))
-        return self.run
-
-    def _record(self) -> None:
-        """Tell the forecast where the last run has ended."""
-        last = self.run.current if isinstance(self.run, WorkingSetRun) else self.run
-        if isinstance(last, InteriorPointState):
-            self.forecast = self.forecast or Forecast(last.problem)
-            self.forecast.add(last.problem.radius, last.point, last.level)
-
-    def _on_all_rows(self, problem: Problem, limits: Limits) -> State:
         if self.state is None:
             self.state = ContinuedState(problem, self.solver, limits)
         else:

@@ -91,7 +91,15 @@ class InteriorPoint(Solver):
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        return constant_optimum(problem) or InteriorPointState(problem, self, limits)
+        # A run on a working set is an interior-point run itself.
+        from drsvm.solvers.working_set import Sample, WorkingSetRun, screening_pays
+
+        constant = constant_optimum(problem)
+        if constant is not None:
+            return constant
+        state = InteriorPointState(problem, self, limits)
+        screened = screening_pays(problem) and not state.engine.small
+        return WorkingSetRun(state, Sample(problem)) if screened else state
 
 
 class InteriorPointState(State):

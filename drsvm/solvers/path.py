@@ -14,9 +14,11 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.continuation import Continuation
+from drsvm.solvers.forecast import Forecasting
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
+from drsvm.solvers.working_set import screening_pays
 
 GRID_PARTS = 4
 """The search for the largest radius of a grid may take one of this many equal parts of the time."""
@@ -139,7 +141,7 @@ def radius_path(
     limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
-    with _Walk(chosen, radii[order].tolist(), limits) as walk:
+    with _Walk(chosen, problem, radii[order].tolist(), limits) as walk:
         for done, index in enumerate(order):
             result = walk.solve(problems[index], time.share(len(order) - done))
             result = results[int(index)] = centred.back(result)
@@ -153,9 +155,11 @@ def radius_path(
 class _Walk:
     """Solves a sequence of problems with decreasing radii."""
 
-    def __init__(self, solver: Solver, radii: list[float], limits: dict[str, Any]):
+    def __init__(self, solver: Solver, problem: Problem, radii: list[float], limits: dict[str, Any]):
         self.solver, self.limits = solver, limits
-        self.continuation = Continuation(solver, radii) if isinstance(solver, InteriorPoint) else None
+        self.continuation = None
+        if isinstance(solver, InteriorPoint):
+            self.continuation = Forecasting(solver) if screening_pays(problem) else Continuation(solver, radii)
         self.last: Result | None = None
 
     def __enter__(self) -> "_Walk":

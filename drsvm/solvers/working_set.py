@@ -9,7 +9,6 @@ has the optimum of the whole problem if its solution leaves every row of F on it
 together are then optimal too, so that one certificate on all rows proves the result, and shows if a row has left.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +16,12 @@ import numpy as np
 from drsvm.engines.reduced import ReducedEngine
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
-from drsvm.solvers.base import Limits, Relay, State
+from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
 from drsvm.solvers.starts import Start, with_room_for_signs
+
+ROWS_PER_FEATURE = 50
+"""With fewer rows than this, too many of them lie at a kink, and the others move too much."""
 
 MOST_WORKING = 0.5
 """With a larger share of the rows in the working set, all rows are iterated on."""
@@ -27,8 +29,31 @@ MOST_WORKING = 0.5
 START = 0.1
 """The first μ, divided by the possible error of a margin: no row is decided that the error leaves open."""
 
+CAUTION, LEAST_ERROR = 1.5, 0.02
+"""Ratio of the assumed to the measured errors, and the smallest error that is assumed of a margin."""
+
+SAMPLE = 4000
+"""Number of rows on which errors of margins are measured."""
+
+SCREENED = 0.3
+"""A run on all rows turns to a working set once this is no larger a share of the rows."""
+
+AHEAD = 2.0
+"""Ratio of the assumed to the measured speed at which margins change with μ."""
+
+SETTLED = 0.1
+"""The sample is looked at from this share of the first μ."""
+
+MOST_WIDENINGS = 2
+"""After this many, a working set is given up."""
+
 LOST = 3.0
 """If λ grows by this factor, the rows of the working set do not bound the problem."""
+
+
+def screening_pays(problem: Problem) -> bool:
+    """Return whether there are enough rows for most of them to need no iterations."""
+    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
 
 
 class Estimate(NamedTuple):
@@ -39,6 +64,11 @@ class Estimate(NamedTuple):
     margin_error: float
     level_error: float
 
+    @classmethod
+    def with_errors(cls, point, level: float, margin_error: float, level_error: float) -> "Estimate":
+        """Return an estimate whose errors are those measured before, with some caution."""
+        return cls(point, level, max(CAUTION * margin_error, LEAST_ERROR), CAUTION * level_error)
+
 
 class Pieces(NamedTuple):
     """Rows whose piece is uncertain, and the multipliers of the others, with 0 for the former."""
@@ -48,9 +78,16 @@ class Pieces(NamedTuple):
     flip_dual: np.ndarray
 
     @property
-    def few(self) -> bool:
-        """Whether few enough rows are uncertain for a working set."""
-        return len(self.uncertain) <= MOST_WORKING * len(self.hinge_dual)
+    def share(self) -> float:
+        """Share of the rows that is uncertain."""
+        return len(self.uncertain) / len(self.hinge_dual)
+
+    def useful_for(self, problem: Problem) -> bool:
+        """Return whether few rows, but not none, are uncertain, and the others leave something of the radius.
+
+        If their flips cost more than the radius, λ is too small, and nothing bounds it from above.
+        """
+        return 0.0 < self.share <= MOST_WORKING and problem.cost_of_flips(self.flip_dual) < problem.radius
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -90,41 +127,71 @@ def _around(level: float, error: float) -> tuple[float, float]:
     return max(level - error, 1e-3 * level), level + error
 
 
+class Sample:
+    """Some of the rows, to measure errors on."""
+
+    def __init__(self, problem: Problem):
+        step = max(1, problem.n_rows // SAMPLE)
+        self.problem = problem.subset(np.arange(0, problem.n_rows, step), rescale=False)
+
+    def left(self, pieces: Pieces, point, level: float) -> bool:
+        """Return whether a row is on another piece than at first."""
+        return len(pieces.left(pieces_at(self.problem, Estimate(point, level, 0.0, 0.0)))) > 0
+
+    def error(self, change) -> float:
+        """Return the largest change of a margin."""
+        d = self.problem.n_features
+        return float(np.abs(self.problem.decision_values(change[:d], float(change[d:].sum()))).max())
+
+
 class WorkingSetState(InteriorPointState):
     """An interior-point run on a working set, from an estimate of the solution."""
 
     promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
 
-    def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits, estimate: Estimate, pieces: Pieces):
-        self.estimate, self.pieces = estimate, pieces
-        self.share = len(pieces.uncertain) / problem.n_rows
+    def __init__(
+        self,
+        problem: Problem,
+        settings: InteriorPoint,
+        limits: Limits,
+        sample: Sample,
+        estimate: Estimate,
+        pieces: Pieces,
+    ):
+        self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
+        self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
         engine = ReducedEngine(problem, *pieces, limits.n_threads)
         start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_level = LOST * start.level
-        self.doubtful = False  # solved, but the whole problem is not
+        self.most_level, self.settled = LOST * start.level, SETTLED * start.mu
+        self.doubtful = False  # some rows have left their pieces, or may have
 
     def set_problem(self, problem: Problem, limits: Limits) -> None:
         super().set_problem(problem, limits)
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
+        """Do one step, and look at the sample: rows that have left their pieces are best noticed before the end."""
         super().step()
         self.finished |= not self.level <= self.most_level
+        if self.mu <= self.settled and not self.near_the_end and not self.finished:
+            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.level)
 
     def judged(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
         super().judged(gap)
-        self.doubtful = self.near_the_end and gap > self.limits.tol
+        self.doubtful |= self.near_the_end and gap > self.limits.tol
 
-    def wider(self) -> Pieces | None:
-        """Return the pieces at the current point, with all rows that have left theirs uncertain; None if none has."""
-        now = self.estimate._replace(point=self.point, level=self.level)
-        left = self.pieces.left(pieces_at(self.problem, now._replace(margin_error=0.0, level_error=0.0)))
+    def wider(self) -> "tuple[Estimate, Pieces] | None":
+        """Return what to go on with if rows have left their pieces: the current point, with larger errors."""
+        now = Estimate(self.point, self.level, 0.0, 0.0)
+        left = self.pieces.left(pieces_at(self.problem, now))
         if len(left) == 0:
             return None
-        return pieces_at(self.problem, now).with_uncertain(np.append(self.pieces.uncertain, left))
+        errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.level_error
+        estimate = Estimate(self.point, self.level, *errors)
+        return estimate, pieces_at(self.problem, estimate).with_uncertain(np.append(self.pieces.uncertain, left))
 
 
 def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
@@ -138,35 +205,81 @@ def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
 
 
 class WorkingSetRun(Relay):
-    """Runs on working sets, each wider than the one before; if that fails, a run on all rows."""
+    """A run on all rows until these are screened, or on a working set from the start; back on all rows if it fails.
 
-    def __init__(self, first: WorkingSetState, on_all_rows: Callable[[], State]):
+    Screening: near the central path, margins are about linear in μ, so that the last step tells how much they will
+    still change until μ = 0.
+    """
+
+    current: InteriorPointState
+
+    def __init__(self, first: InteriorPointState, sample: Sample):
         super().__init__(first)
-        self.on_all_rows = on_all_rows
+        self.sample = sample
+        self.whole = None if isinstance(first, WorkingSetState) else first
+        self.last: Start | None = None
+        self.screens, self.widenings = True, 0
         self.row_iterations = 0.0
 
-    def successor(self) -> State | None:
-        state = self.current
-        if not isinstance(state, WorkingSetState) or not (state.finished or state.doubtful):
-            return None
-        if state.finished:
-            return self.on_all_rows()
-        state.doubtful = False
-        wider = state.wider()
-        if wider is None:
-            return None
-        if not wider.few:
-            return self.on_all_rows()
-        estimate = state.estimate._replace(point=state.point, level=state.level)
-        return WorkingSetState(state.problem, state.settings, state.limits, estimate, wider)
+    @property
+    def reduced(self) -> WorkingSetState | None:
+        """The current run, if it is on a working set."""
+        return self.current if isinstance(self.current, WorkingSetState) else None
 
     def step(self) -> None:
-        super().step()
-        self.row_iterations += self.current.share if isinstance(self.current, WorkingSetState) else 1.0
+        following = self._wider(self.reduced) if self.reduced else self._screened(self.current)
+        if following is not None:
+            if self.reduced:
+                self.reduced.close()
+            self.current = following
+        self.last = Start(self.current.point, self.current.level, self.current.mu)
+        self.current.step()
+        self.row_iterations += self.reduced.share if self.reduced else 1.0
+
+    def _wider(self, state: WorkingSetState) -> InteriorPointState | None:
+        """Return who takes over from a run on a working set: one with more rows, or with all."""
+        if state.finished:
+            return self._all_rows()
+        wider = state.wider() if state.doubtful else None
+        state.doubtful = False
+        if wider is None:
+            return None
+        estimate, pieces = wider
+        self.widenings += 1
+        if self.widenings > MOST_WIDENINGS or not pieces.useful_for(state.problem):
+            return self._all_rows()
+        return WorkingSetState(state.problem, state.settings, state.limits, self.sample, estimate, pieces)
+
+    def _all_rows(self) -> InteriorPointState:
+        """Return the run on all rows, where it was left if it has begun."""
+        if self.whole is None:
+            self.whole = InteriorPointState(self.current.problem, self.current.settings, self.current.limits)
+        self.screens = False
+        return self.whole
+
+    def _screened(self, state: InteriorPointState) -> WorkingSetState | None:
+        """Return a run on a working set, if the last step of a run on all rows tells that it is small."""
+        last = self.last
+        if last is None or not self.screens or not state.mu < last.mu or state.finished or state.near_the_end:
+            return None
+        ahead = AHEAD * state.mu / (last.mu - state.mu)
+        errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
+        estimate = Estimate.with_errors(state.point, state.level, *errors)
+        estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
+        if pieces_at(self.sample.problem, estimate).share > SCREENED:
+            return None
+        pieces = pieces_at(state.problem, estimate)
+        if not pieces.useful_for(state.problem):
+            return None
+        return WorkingSetState(state.problem, state.settings, state.limits, self.sample, estimate, pieces)
 
     @property
     def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.finished and not isinstance(self.current, WorkingSetState)
+        return self.current.finished and not self.reduced
+
+    def close(self) -> None:
+        for state in {id(state): state for state in (self.current, self.whole) if state is not None}.values():
+            state.close()
 
     def info(self) -> dict[str, Any]:
         return {"row_iterations": self.row_iterations}
