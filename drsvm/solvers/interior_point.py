@@ -79,6 +79,9 @@ class InteriorPoint(Solver):
     correctors : int
         Maximum number of centrality correctors per iteration, where they may pay: each costs two passes over the rows,
         but neither a Gram matrix nor a factorisation.
+    screening : bool
+        Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
+        left out, but not of the certificate. The rows of the working set, usually a few per cent, are copied.
     """
 
     name = "interior-point"
@@ -88,6 +91,7 @@ class InteriorPoint(Solver):
 
     step_fraction: float = 0.98
     correctors: int = 1
+    screening: bool = True
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
@@ -98,8 +102,9 @@ class InteriorPoint(Solver):
         if constant is not None:
             return constant
         state = InteriorPointState(problem, self, limits)
-        screened = screening_pays(problem) and not state.engine.small
-        return WorkingSetRun(state, Sample(problem)) if screened else state
+        if state.engine.small or not (self.screening and screening_pays(problem)):
+            return state
+        return WorkingSetRun(state, Sample(problem))
 
 
 class InteriorPointState(State):

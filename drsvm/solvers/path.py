@@ -159,7 +159,8 @@ class _Walk:
         self.solver, self.limits = solver, limits
         self.continuation = None
         if isinstance(solver, InteriorPoint):
-            self.continuation = Forecasting(solver) if screening_pays(problem) else Continuation(solver, radii)
+            screened = solver.screening and screening_pays(problem)
+            self.continuation = Forecasting(solver) if screened else Continuation(solver, radii)
         self.last: Result | None = None
 
     def __enter__(self) -> "_Walk":

@@ -82,12 +82,13 @@ class Pieces(NamedTuple):
         """Share of the rows that is uncertain."""
         return len(self.uncertain) / len(self.hinge_dual)
 
-    def useful_for(self, problem: Problem) -> bool:
-        """Return whether few rows, but not none, are uncertain, and the others leave something of the radius.
+    def useful_for(self, problem: Problem, most: float = MOST_WORKING) -> bool:
+        """Return whether few rows, but not none, are uncertain, and the flips of the others are affordable.
 
-        If their flips cost more than the radius, λ is too small, and nothing bounds it from above.
+        If they cost more than the radius, λ is too small, and nothing bounds it from above.
         """
-        return 0.0 < self.share <= MOST_WORKING and problem.cost_of_flips(self.flip_dual) < problem.radius
+        affordable = problem.radius * float(problem.sample_weight.sum())  # less than the radius in a sample
+        return 0.0 < self.share <= most and problem.cost_of_flips(self.flip_dual) < affordable
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -133,6 +134,10 @@ class Sample:
     def __init__(self, problem: Problem):
         step = max(1, problem.n_rows // SAMPLE)
         self.problem = problem.subset(np.arange(0, problem.n_rows, step), rescale=False)
+
+    def at(self, radius: float) -> Problem:
+        """Return the problem on the sample."""
+        return self.problem.replace(radius=radius)
 
     def left(self, pieces: Pieces, point, level: float) -> bool:
         """Return whether a row is on another piece than at first."""
@@ -218,7 +223,7 @@ class WorkingSetRun(Relay):
         self.sample = sample
         self.whole = None if isinstance(first, WorkingSetState) else first
         self.last: Start | None = None
-        self.screens, self.widenings = True, 0
+        self.screens, self.widenings = first.problem.radius > 0, 0
         self.row_iterations = 0.0
 
     @property
@@ -266,11 +271,10 @@ class WorkingSetRun(Relay):
         errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
         estimate = Estimate.with_errors(state.point, state.level, *errors)
         estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
-        if pieces_at(self.sample.problem, estimate).share > SCREENED:
-            return None
-        pieces = pieces_at(state.problem, estimate)
-        if not pieces.useful_for(state.problem):
-            return None
+        for problem in (self.sample.at(state.problem.radius), state.problem):
+            pieces = pieces_at(problem, estimate)
+            if not pieces.useful_for(problem, SCREENED):
+                return None
         return WorkingSetState(state.problem, state.settings, state.limits, self.sample, estimate, pieces)
 
     @property
