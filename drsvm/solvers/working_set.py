@@ -18,7 +18,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
-from drsvm.solvers.starts import Start, with_room_for_signs
+from drsvm.solvers.starts import Start, drawn_rows, with_room_for_signs
 
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
@@ -132,8 +132,8 @@ class Sample:
     """Some of the rows, to measure errors on."""
 
     def __init__(self, problem: Problem):
-        step = max(1, problem.n_rows // SAMPLE)
-        self.problem = problem.subset(np.arange(0, problem.n_rows, step), rescale=False)
+        rows = drawn_rows(problem, SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows)
+        self.problem = problem.subset(rows, rescale=False)
 
     def at(self, radius: float) -> Problem:
         """Return the problem on the sample."""
