@@ -138,7 +138,8 @@ class CpuEngine(Engine):
         self.light = stored <= LIGHT * n
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
         flips, kappa = _flips(problem)
-        self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
+        self.mass = float(problem.sample_weight.sum())
+        self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
         self._state = np.empty((math.ceil(n / TILE), 6, TILE))
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare

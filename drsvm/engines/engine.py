@@ -86,6 +86,9 @@ class Engine(ABC):
     n_linear: int
     """Number of unknowns in (w, b)."""
 
+    mass: float
+    """Sum of the weights of the rows."""
+
     weight: float
     """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
 

@@ -143,13 +143,14 @@ def _sample(problem: Problem) -> Problem:
     size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
     if problem.n_rows < 8 * size:
         return problem
-    random, drawn, factors = np.random.default_rng(0), [], []
+    random, drawn, weights = np.random.default_rng(0), [], []
     for sign in (-1.0, 1.0):
         members = np.flatnonzero(problem.signs == sign)
         few = members if len(members) <= size else np.sort(random.choice(members, size, replace=False))
+        share = problem.sample_weight[few]
         drawn.append(few)
-        factors.append(np.full(len(few), problem.sample_weight[members].sum() / problem.sample_weight[few].sum()))
-    return problem.subset(np.concatenate(drawn), np.concatenate(factors))
+        weights.append(share * (problem.sample_weight[members].sum() / share.sum()))
+    return problem.subset(np.concatenate(drawn), np.concatenate(weights))
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:

@@ -139,17 +139,17 @@ class Problem:
         """Check and set the given parameters; those with one entry per row or feature need the rows."""
         self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
-    def subset(self, rows, factors: Any = 1.0) -> "Problem":
+    def subset(self, rows, weights=None) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
 
-        Their weights are multiplied by the factors before they are scaled to sum to 1.
+        By default their weights are scaled to sum to 1; other weights are used as they are.
         """
+        if weights is None:
+            weights = self.sample_weight[rows]
+            weights = weights / weights.sum()
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
-        weights = self.sample_weight[rows] * factors
-        other._set(
-            X=self.X[rows], signs=self.signs[rows], sample_weight=weights / weights.sum(), kept=None, n_given=len(rows)
-        )
+        other._set(X=self.X[rows], signs=self.signs[rows], sample_weight=weights, kept=None, n_given=len(rows))
         if isinstance(self.flip_cost, np.ndarray):
             other._set_parameters(flip_cost=self.flip_cost[rows])
         return other

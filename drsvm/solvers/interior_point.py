@@ -79,6 +79,9 @@ class InteriorPoint(Solver):
     correctors : int
         Maximum number of centrality correctors per iteration, where they may pay: each costs two passes over the rows,
         but neither a Gram matrix nor a factorisation.
+    screening : bool
+        Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
+        left out, but not of the certificate. The rows of the working set, usually a few per cent, are copied.
     """
 
     name = "interior-point"
@@ -88,10 +91,20 @@ class InteriorPoint(Solver):
 
     step_fraction: float = 0.98
     correctors: int = 1
+    screening: bool = True
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        return constant_optimum(problem) or InteriorPointState(problem, self, limits)
+        # A run on a working set is an interior-point run itself.
+        from drsvm.solvers.working_set import Sample, WorkingSetRun, screening_pays
+
+        constant = constant_optimum(problem)
+        if constant is not None:
+            return constant
+        state = InteriorPointState(problem, self, limits)
+        if state.engine.small or not (self.screening and screening_pays(problem)):
+            return state
+        return WorkingSetRun(state, Sample(problem))
 
 
 class InteriorPointState(State):
@@ -100,14 +113,24 @@ class InteriorPointState(State):
     easy: int = EASY
     """Number of iterations without correctors on a small problem."""
 
-    def __init__(self, problem: Problem, settings: InteriorPoint, limits: Limits):
+    promising: float = PROMISING
+    """A certificate is tried when the expected gap is at most this many tolerances."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: InteriorPoint,
+        limits: Limits,
+        engine: Engine | None = None,
+        start: Start | None = None,
+    ):
         self.settings = settings
-        self.engine: Engine = CpuEngine(problem, limits.n_threads)
+        self.engine: Engine = engine or CpuEngine(problem, limits.n_threads)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS
         self.set_problem(problem, limits)
-        self.begin(*self.first_point())
+        self.begin(*(start or self.first_point()))
 
     def set_problem(self, problem: Problem, limits: Limits) -> None:
         """Set the limits and the problem, whose rows must be those of the engine."""
@@ -141,7 +164,7 @@ class InteriorPointState(State):
     def reset(self) -> None:
         """Reset everything except the point."""
         self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
-        self.expected_gap, self.near_the_end = 0.0, False
+        self.expected_gap, self.near_the_end = np.inf, False
         self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
         self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
@@ -198,7 +221,7 @@ class InteriorPointState(State):
     @property
     def _left_behind(self) -> float:
         share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        return min(share * self.mu, MOST_LEFT_BEHIND)
+        return min(share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
 
     @property
     def total_weight(self) -> float:
@@ -292,7 +315,7 @@ class InteriorPointState(State):
             return False
         last, self.expected_gap = self.expected_gap, self._expected_gap()
         residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
-        return self.expected_gap <= PROMISING * tol or residual_stays
+        return self.expected_gap <= self.promising * tol or residual_stays
 
     def _expected_gap(self) -> float:
         """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""

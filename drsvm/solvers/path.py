@@ -1,4 +1,4 @@
-"""Solutions along a grid of radii, each warm-started from the previous one."""
+"""Solutions along a grid of radii, each warm-started from the previous ones."""
 
 import math
 from collections.abc import Sequence
@@ -14,9 +14,11 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.continuation import Continuation
+from drsvm.solvers.forecast import Forecasting
 from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
+from drsvm.solvers.working_set import screening_pays
 
 GRID_PARTS = 4
 """The search for the largest radius of a grid may take one of this many equal parts of the time."""
@@ -100,7 +102,10 @@ def radius_path(
     n_threads: int | None = None,
     **settings,
 ) -> RadiusPath:
-    """Solve a problem for many radii, each warm-started from the previous one.
+    """Solve a problem for many radii, each warm-started from the previous ones.
+
+    With the interior-point solver and many rows per feature, the previous solutions tell which rows the next one needs
+    (`screening`): a radius then costs little more than its certificate, which is on all rows.
 
     Parameters
     ----------
@@ -139,7 +144,7 @@ def radius_path(
     limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
-    with _Walk(chosen, radii[order].tolist(), limits) as walk:
+    with _Walk(chosen, problem, radii[order].tolist(), limits) as walk:
         for done, index in enumerate(order):
             result = walk.solve(problems[index], time.share(len(order) - done))
             result = results[int(index)] = centred.back(result)
@@ -153,9 +158,12 @@ def radius_path(
 class _Walk:
     """Solves a sequence of problems with decreasing radii."""
 
-    def __init__(self, solver: Solver, radii: list[float], limits: dict[str, Any]):
+    def __init__(self, solver: Solver, problem: Problem, radii: list[float], limits: dict[str, Any]):
         self.solver, self.limits = solver, limits
-        self.continuation = Continuation(solver, radii) if isinstance(solver, InteriorPoint) else None
+        self.continuation = None
+        if isinstance(solver, InteriorPoint):
+            screened = solver.screening and screening_pays(problem)
+            self.continuation = Forecasting(solver) if screened else Continuation(solver, radii)
         self.last: Result | None = None
 
     def __enter__(self) -> "_Walk":

@@ -45,7 +45,7 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
     else:
         levels = level, 1e6 * level
     for guess in levels:
-        yield Start(_with_signs(problem, origin, guess), guess, 1.0)
+        yield Start(with_room_for_signs(problem, origin, guess), guess, 1.0)
 
 
 def typical_row_price(problem: Problem) -> float:
@@ -69,7 +69,7 @@ def _level_of_flips(problem: Problem) -> float:
     return 1.0 / problem.flip_cost if problem.flips_possible and problem.flip_cost > 0 else 0.0
 
 
-def _with_signs(problem: Problem, point, level: float) -> np.ndarray:
+def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
     """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < level."""
     if problem.monotonic_cst is None:
         return point
@@ -90,7 +90,7 @@ def start_at(problem: Problem, given: Candidate) -> Start | None:
     level = max(price, 1.1 * problem.norm_of(given.weights, given.intercept))
     if level == 0.0 or not objective < 1.0:
         return None
-    point = _with_signs(problem, np.append(given.weights, [given.intercept] * problem.fit_intercept), level)
+    point = with_room_for_signs(problem, np.append(given.weights, [given.intercept] * problem.fit_intercept), level)
     level = max(level, 1.1 * problem.norm_of(point[: problem.n_features], given.intercept))
     return Start(point, level, 0.1 * max(objective, 0.1))
 

@@ -1,0 +1,67 @@
+"""The engine that iterates on some of the rows."""
+
+import numpy as np
+import pytest
+from instances import well_conditioned_instance
+
+from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.reduced import ReducedEngine
+
+FLIP_COSTS = {"one flip cost": 0.7, "flip costs": np.linspace(0.2, 2.0, 300)}
+
+
+@pytest.fixture(params=FLIP_COSTS.values(), ids=FLIP_COSTS.keys())
+def problem(request):
+    weights = np.linspace(0.5, 1.5, 300)
+    return well_conditioned_instance(0, 300, 4, flip_cost=request.param, fit_intercept=True, sample_weight=weights)
+
+
+@pytest.fixture
+def multipliers(problem):
+    """Return a working set, and fixed multipliers of all other rows."""
+    working = np.arange(0, 300, 3)
+    alpha = np.where(np.arange(300) % 3 == 1, problem.sample_weight, 0.0)
+    beta = np.where(np.arange(300) % 6 == 2, problem.sample_weight, 0.0)
+    return working, alpha, beta
+
+
+POINT, LEVEL, MU = np.array([0.3, -0.2, 0.1, 0.4, 0.05]), 1.3, 0.1
+
+
+def test_fixed_rows_enter_the_sums(problem, multipliers):
+    working, alpha, beta = multipliers
+    engine = ReducedEngine(problem, *multipliers)
+    engine.center(POINT, LEVEL, MU)
+    all_alpha, all_beta = engine.multipliers()
+    fixed = np.setdiff1d(np.arange(300), working)
+    np.testing.assert_array_equal(all_alpha[fixed], alpha[fixed])
+    np.testing.assert_array_equal(all_beta[fixed], beta[fixed])
+    sums = engine.dual_sums()
+    v, balance = problem.weighted_sum(all_alpha - all_beta)
+    np.testing.assert_allclose(sums.rows @ (1.0, -1.0), v)
+    assert sums.mass @ (1.0, -1.0) == pytest.approx(balance)
+    assert sums.mass.sum() == pytest.approx(all_alpha.sum() + all_beta.sum())
+    assert sums.flip_cost.sum() == pytest.approx(problem.cost_of_flips(all_beta))
+    engine.close()
+
+
+def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multipliers):
+    working, alpha, beta = multipliers
+    reduced, whole = ReducedEngine(problem, *multipliers), CpuEngine(problem)
+    assert reduced.mass == pytest.approx(problem.sample_weight[working].sum()) and whole.mass == pytest.approx(1.0)
+    assert reduced.weight / reduced.mass == pytest.approx(whole.weight)
+    for engine in (reduced, whole):
+        engine.center(POINT, LEVEL, MU)
+    for own, of_all in zip(reduced.multipliers(), whole.multipliers(), strict=True):
+        np.testing.assert_allclose(own[working], of_all[working], rtol=1e-12)
+    rest = ReducedEngine(problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300))
+    rest.center(POINT, LEVEL, MU)
+    parts, total = (reduced.curvature(), rest.curvature()), whole.curvature()
+    np.testing.assert_allclose(np.triu(parts[0].gram + parts[1].gram), np.triu(total.gram))
+    v, balance = problem.weighted_sum(alpha - beta)
+    predictor = parts[0].predictor + parts[1].predictor + np.append(v, balance)
+    np.testing.assert_allclose(predictor, total.predictor, atol=1e-14)
+    level = parts[0].predictor_level + parts[1].predictor_level + problem.cost_of_flips(beta)
+    assert level == pytest.approx(total.predictor_level)
+    for engine in (reduced, rest, whole):
+        engine.close()
