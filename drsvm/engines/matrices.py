@@ -32,12 +32,15 @@ InThreads = Callable[[Callable[[int], Any]], list[Any]]
 class Matrices(ABC):
     """What the threads need to form a Gram matrix; all memory is allocated once."""
 
-    @abstractmethod
-    def begin(self, k: int) -> tuple[Any, Any]:
-        """Return what thread k's pass over its rows fills: a matrix or None, and an array of curvatures or None."""
+    def begin(self, k: int) -> None:
+        """Prepare for a pass of thread k over its rows."""
 
-    def end(self, k: int, share: Share) -> None:
-        """Do what thread k can do after its own pass."""
+    @abstractmethod
+    def filled(self, k: int, rows: slice) -> tuple[Any, Any]:
+        """Return what thread k's pass over some rows fills: a matrix or None, and an array of curvatures or None."""
+
+    def add(self, k: int, rows: slice, share: Share) -> None:
+        """Do what thread k can do after its pass over some rows."""
 
     @abstractmethod
     def result(self, in_threads: InThreads) -> np.ndarray:
@@ -52,6 +55,8 @@ class OwnMatrices(Matrices):
 
     def begin(self, k):
         self.parts[k] = 0.0
+
+    def filled(self, k, rows) -> tuple[Any, Any]:
         return self.parts[k], None
 
     def result(self, in_threads):
@@ -72,26 +77,25 @@ class OwnMatrices(Matrices):
 class BlasMatrices(OwnMatrices):
     """Every thread multiplies scaled blocks of its dense rows; numpy recognises the symmetric product."""
 
-    def __init__(self, n_features: int, n_threads: int, curvatures: list[np.ndarray]):
+    def __init__(self, n_features: int, n_threads: int, curvatures: np.ndarray):
         super().__init__(n_features, n_threads)
         self.products = np.empty_like(self.parts)
         self.curvatures = curvatures
-        size = min(max(map(len, curvatures)), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
+        size = min(-(-len(curvatures) // n_threads), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
         self.scaled = np.empty((n_threads, size, n_features))
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
-    def end(self, k, share):
-        rows, h = share.data, self.curvatures[k]
+    def add(self, k, rows, share):
+        h = self.curvatures[rows]
         size = self.scaled.shape[1]
-        for first in range(0, len(rows), size):
-            part = slice(first, min(first + size, len(rows)))
+        for first in range(0, len(h), size):
+            part = slice(first, min(first + size, len(h)))
             scaled = self.scaled[k, : part.stop - part.start]
-            kernel.scale_rows(rows[part], h[part], scaled)
-            np.matmul(scaled.T, scaled, out=self.products[k] if first else self.parts[k])
-            if first:
-                self.parts[k] += self.products[k]
+            kernel.scale_rows(share.data[part], h[part], scaled)
+            np.matmul(scaled.T, scaled, out=self.products[k])
+            self.parts[k] += self.products[k]
 
 
 class SharedMatrix(Matrices):
@@ -101,8 +105,8 @@ class SharedMatrix(Matrices):
     be added up.
     """
 
-    def __init__(self, rows: SparseRows, n_threads: int, curvatures: list[np.ndarray], all_curvatures: np.ndarray):
-        self.rows, self.curvatures, self.all_curvatures = rows, curvatures, all_curvatures
+    def __init__(self, rows: SparseRows, n_threads: int, curvatures: np.ndarray):
+        self.rows, self.curvatures = rows, curvatures
         n, d = rows.X.shape
         self.matrix = np.empty((d, d))
         counts = np.zeros(d, dtype=np.int64)
@@ -112,11 +116,11 @@ class SharedMatrix(Matrices):
         self.cuts = [0, *inner.tolist(), d]
         self.n_threads = n_threads
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
     def result(self, in_threads):
-        n = len(self.all_curvatures)
+        n = len(self.curvatures)
         at_a_time = ROWS_AT_A_TIME if self.n_parts > self.n_threads else n
 
         def form(k):
@@ -126,7 +130,7 @@ class SharedMatrix(Matrices):
             for start in range(0, n, at_a_time):
                 rows = start, min(start + at_a_time, n)
                 for features in mine:
-                    kernel.gram_of_features(*self.rows.parts, self.all_curvatures, *rows, *features, self.matrix)
+                    kernel.gram_of_features(*self.rows.parts, self.curvatures, *rows, *features, self.matrix)
 
         in_threads(form)
         return self.matrix
@@ -135,27 +139,26 @@ class SharedMatrix(Matrices):
 class NoMatrix(Matrices):
     """The wide system needs the curvatures of the rows only."""
 
-    def __init__(self, curvatures: list[np.ndarray], all_curvatures: np.ndarray):
-        self.curvatures, self.all_curvatures = curvatures, all_curvatures
+    def __init__(self, curvatures: np.ndarray):
+        self.curvatures = curvatures
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
     def result(self, in_threads):
-        return self.all_curvatures.copy()
+        return self.curvatures.copy()
 
 
-def matrices_for(rows: Rows, cuts: list[int], *, wide: bool) -> Matrices:
-    """Return the fastest way for the rows; thread k has the rows cuts[k] … cuts[k + 1] − 1."""
-    (n, d), n_threads = rows.X.shape, len(cuts) - 1
+def matrices_for(rows: Rows, n_threads: int, *, wide: bool) -> Matrices:
+    """Return the fastest way for the rows."""
+    n, d = rows.X.shape
     dense = isinstance(rows, DenseRows)
     own = d <= FEW_FEATURES and n >= MANY_ROWS if dense else 8 * d * d <= OWN_BYTES
     if own and not wide:
         return OwnMatrices(d, n_threads)
     curvatures = np.empty(n)
-    parts = [curvatures[first:last] for first, last in pairwise(cuts)]
     if wide:
-        return NoMatrix(parts, curvatures)
+        return NoMatrix(curvatures)
     if isinstance(rows, SparseRows):
-        return SharedMatrix(rows, n_threads, parts, curvatures)
-    return BlasMatrices(d, n_threads, parts)
+        return SharedMatrix(rows, n_threads, curvatures)
+    return BlasMatrices(d, n_threads, curvatures)

@@ -3,11 +3,9 @@
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.large_rows import LARGE, RowView
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over, parts_of
-
-LARGE = 1 << 20
-"""Number of stored entries from which a product is done in parts."""
 
 
 def dot(X, v) -> np.ndarray:
@@ -35,7 +33,9 @@ def transposed_dot(X, c) -> np.ndarray:
 
 
 def _is_small(X) -> bool:
-    return X.nnz < LARGE if sparse.issparse(X) else X.size < LARGE and X.dtype == np.float64
+    if sparse.issparse(X):
+        return X.nnz < LARGE
+    return X.size < LARGE and X.dtype == np.float64 and not isinstance(X, RowView)
 
 
 def _sparse_sum(X, part: slice, c) -> np.ndarray:

@@ -85,6 +85,7 @@ class InteriorPoint(Solver):
     default_tol = 1e-8
     default_max_iter = 200
     prices = EVERY_PRICE
+    reads_views = True
 
     step_fraction: float = 0.98
     correctors: int = 1

@@ -67,7 +67,7 @@ def test_threads_share_features_evenly():
     X = sparse.random_array((4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr")
     engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
     rows = engine.rows
-    shared = SharedMatrix(rows, 4, [], np.empty(0))
+    shared = SharedMatrix(rows, 4, np.empty(0))
     widths = np.diff(shared.cuts)
     assert len(widths) == 4 and widths.min() > 0
     assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
