@@ -5,7 +5,7 @@ come from all of them. Test rows are drawn at random and lie behind the training
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ class _BlockFile(ParquetFile):
 class StreamedTable:
     """A table whose features are on disk, in another order than in the file; the last `n_test` rows are for a test.
 
-    `data` describes the table and has the rows of the sample; `steps` prepare further rows for a classifier.
+    `data` describes the table and has no rows; `steps` prepare further rows for a classifier.
     """
 
     data: Dataset
@@ -104,7 +104,10 @@ def stream_table(
         n_test = stream.write(steps, where, test_share, seed)
         rows = opened_folder(where)
     rows = rows.remove_at_the_end() if folder is None else rows
-    return StreamedTable(data, steps, rows, *stream.labels(rows), n_test)
+    described = replace(
+        data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy()
+    )  # the sample is no longer needed
+    return StreamedTable(described, steps, rows, *stream.labels(rows), n_test)
 
 
 class _Block(NamedTuple):
