@@ -86,8 +86,7 @@ def streamed(
         )
     work.show_notes(table.data, screen)
     try:
-        whole = _whole(table, split, options)
-        yield whole, _held_out(table, whole) if table.n_test else None
+        yield (whole := _whole(table, split, options)), _held_out(table, whole, screen)
     finally:
         table.rows.close()
 
@@ -114,10 +113,16 @@ def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> StreamedPar
     )
 
 
-def _held_out(table: Any, whole: StreamedParts) -> Parts:
-    """Return the rows with the last ones as a test; their preparation is that of all rows."""
+def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
+    """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
+    if table.n_test == 0:
+        return None
     n = len(table.y)
     first = n - table.n_test
+    counts = np.unique(table.y[first:], return_counts=True)[1]
+    if len(counts) < len(np.unique(table.y)) or counts.min() < 2:
+        screen.note("no rows are held out for a test, because too few rows of a class were drawn: see --test-size.")
+        return None
     train, test = table.part(0, first), table.part(first, n)
     return replace(
         whole,

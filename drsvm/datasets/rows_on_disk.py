@@ -178,12 +178,13 @@ def _matrix(folder: Path, n_features: int | None) -> Any:
 def _spooled(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
     with new_folder(folder) as where:
         check_space(where, needed)
-        spool = Spool(where, names)
-        for block in blocks:
-            spool.add(*block)
-            if progress is not None:
-                progress(spool.n_rows)
-        spool.close()
+        with Spool(where, names) as spool:
+            for X, y, sample_weight in blocks:
+                spool.add(X, y=y, sample_weight=sample_weight)
+                if progress is not None:
+                    progress(spool.n_rows)
+        if spool.n_rows == 0:
+            raise DataFileError("no rows found: the source has no blocks.")
         rows = opened_folder(where)
     return rows.remove_at_the_end() if folder is None else rows
 
@@ -211,7 +212,10 @@ def _blocks_of(source: Any) -> Iterator[tuple]:
             f"rows come from a path, an iterable of blocks or an object with next and reset, not {source!r}."
         )
     for block in source:
-        yield block if isinstance(block, tuple) else (block,)
+        given = block if isinstance(block, tuple) else (block,)
+        if len(given) > 3:
+            raise DataFileError(f"a block is X, (X, y) or (X, y, sample_weight), got {len(given)} entries.")
+        yield (*given, None, None)[:3]
 
 
 def _pulled(source: Any) -> Iterator[tuple]:
@@ -273,4 +277,4 @@ def _numbers(table: TableBlocks, columns: _Columns) -> Iterator[tuple]:
             if name != columns.label:
                 X[:, place] = column.to_numpy()
         done += len(block)
-        yield (X, block.column(len(columns.features)).to_numpy()) if columns.label else (X,)
+        yield X, block.column(len(columns.features)).to_numpy() if columns.label else None, None

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,44 +53,60 @@ class GrowingArray:
         self._stream.write(values.data)
         self.length += len(values)
 
-    def close(self) -> None:
-        """Complete the file."""
+    def complete(self) -> None:
+        """Write the final header."""
         self._stream.seek(0)
         self._write_header()
         self._stream.close()
 
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        with suppress(OSError):  # the disk may be full
+            self._stream.close()
+
 
 class Spool:
-    """Writes blocks of rows, labels and weights into a folder, each into its own files.
+    """Writes blocks of rows, and vectors such as their labels, into a folder, each into its own files.
 
-    The first block decides what the others must have: dense or sparse rows, their width, labels and weights.
+    The first block decides what the others must have: dense or sparse rows, their width, and the vectors. It is a
+    context manager: the files are complete after a ``with`` block.
     """
 
     def __init__(self, folder: Path, names: list[str] | None = None):
         self.folder, self.names = folder, names
         self._arrays: dict[str, GrowingArray] = {}
         self._first: dict[str, Any] = {}
-        self._vectors: dict[str, list[np.ndarray]] = {"y": [], "sample_weight": []}
+        self._vectors: dict[str, list[np.ndarray]] = {}
         self._n_blocks = self.n_rows = self._n_entries = 0
 
-    def add(self, X, y=None, sample_weight=None) -> None:
-        """Write a block."""
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, exception, *others) -> None:
+        if exception is None:
+            self._complete()
+            return
+        for array in self._arrays.values():
+            array.abandon()
+
+    def add(self, X, **vectors) -> None:
+        """Write a block; vectors have one entry per row, or are None."""
         self._n_blocks += 1
         X = X if sparse.issparse(X) else np.asarray(X)
         found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
-        found |= {"labels": y is not None, "weights": sample_weight is not None}
+        found |= {name: values is not None for name, values in vectors.items()}
         self._check_like_the_first(X, found)
         (self._add_sparse if found["sparse"] else self._add_dense)(X)
-        for name, values in (("y", y), ("sample_weight", sample_weight)):
+        for name, values in vectors.items():
             if values is not None:
-                self._vectors[name].append(self._vector(name, values, X.shape[0]))
+                self._vectors.setdefault(name, []).append(self._vector(name, values, X.shape[0]))
         self.n_rows += X.shape[0]
 
-    def extend(self, rows: Any, block_rows: int) -> None:
-        """Write all rows of another folder, with their labels and weights."""
-        for first in range(0, rows.X.shape[0], block_rows):
+    def extend(self, X, block_rows: int, **vectors) -> None:
+        """Write a large matrix block by block."""
+        for first in range(0, X.shape[0], block_rows):
             part = slice(first, first + block_rows)
-            self.add(rows.X[part], rows.y[part], rows.sample_weight[part])
+            self.add(X[part], **{name: values[part] for name, values in vectors.items()})
 
     def _check_like_the_first(self, X, found: dict[str, Any]) -> None:
         number = self._n_blocks
@@ -100,10 +117,8 @@ class Spool:
         self._first = self._first or found
         for what, value in self._first.items():
             if found[what] != value:
-                raise DataFileError(
-                    f"block {number} does not fit the first one: {what}={found[what]}, there {what}={value}; make all "
-                    "blocks alike."
-                )
+                had = f"{what}: {found[what]}, in the first one {value}"
+                raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
 
     def _vector(self, name: str, values, n: int) -> np.ndarray:
         vector = np.ravel(np.asarray(values))
@@ -130,12 +145,11 @@ class Spool:
             self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
         return self._arrays[name]
 
-    def close(self) -> None:
-        """Complete the files."""
+    def _complete(self) -> None:
         for array in self._arrays.values():
-            array.close()
+            array.complete()
         if self.n_rows == 0:
-            raise DataFileError("no rows found: the source has no blocks.")
+            return
         if self._first["sparse"]:
             # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
             _retype(self.folder / "indices.npy", self._index_type)
@@ -160,5 +174,5 @@ def _retype(path: Path, dtype: Any) -> None:
     copy = GrowingArray(other, dtype)
     for first in range(0, len(given), RESERVE // 64):
         copy.append(given[first : first + RESERVE // 64])
-    copy.close()
+    copy.complete()
     other.replace(path)

@@ -102,20 +102,20 @@ def stream_table(
     with new_folder(folder) as where:
         check_space(where, int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share)))
         n_test = stream.write(steps, where, test_share, seed)
+        labels = stream.write_labels(where)
         rows = opened_folder(where)
     rows = rows.remove_at_the_end() if folder is None else rows
     described = replace(
         data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy()
     )  # the sample is no longer needed
-    return StreamedTable(described, steps, rows, *stream.labels(rows), n_test)
+    return StreamedTable(described, steps, rows, *labels, n_test)
 
 
 class _Block(NamedTuple):
-    """Rows of a block that are used: their cells, the codes of their labels, and which labels were verified."""
+    """Rows of a block that are used: their cells, and the codes of their labels (y) and which were verified."""
 
     cells: Any
-    codes: np.ndarray
-    verified: np.ndarray | None
+    vectors: dict[str, np.ndarray]
 
 
 class _Stream:
@@ -161,20 +161,20 @@ class _Stream:
         """Write the features of all rows, test rows at the end, and return how many these are."""
         # A stream of its own: that of the seed alone may have drawn the labels.
         random = np.random.default_rng([seed, self.table.n_rows])
-        train = Spool(folder)
-        with TemporaryDirectory(dir=folder, prefix="test-") as beside:
-            test = Spool(Path(beside))
-            for block in self._blocks():
-                features = self._finite(steps.transform(block.cells))
-                marks = np.ones(len(block.codes)) if block.verified is None else np.where(block.verified, 2.0, 1.0)
-                is_test = random.random(len(block.codes)) < test_share
-                for spool, mine in ((train, ~is_test), (test, is_test)):
-                    if mine.any():
-                        spool.add(features[mine], block.codes[mine], marks[mine].astype(np.int8))
+        with Spool(folder) as train, TemporaryDirectory(dir=folder, prefix="test-") as beside:
+            with Spool(Path(beside)) as test:
+                for block in self._blocks():
+                    features = self._finite(steps.transform(block.cells))
+                    is_test = random.random(len(block.cells)) < test_share
+                    for spool, mine in ((train, ~is_test), (test, is_test)):
+                        if mine.any():
+                            spool.add(features[mine], **{name: found[mine] for name, found in block.vectors.items()})
             if test.n_rows:
-                test.close()
-                train.extend(opened_folder(Path(beside)), BLOCK_ROWS)
-            train.close()
+                names = ("y", "verified") if self.verified else ("y",)
+                vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
+                train.extend(opened_folder(Path(beside)).X, BLOCK_ROWS, **vectors)
+        if train.n_rows == 0:
+            raise invalid(self.table.path, "no row has a label and all its cells: see --label and --missing.")
         return test.n_rows
 
     def _finite(self, features: Any) -> Any:
@@ -183,12 +183,13 @@ class _Stream:
             raise invalid(self.table.path, "a column of numbers contains inf: correct it, or empty the cell.")
         return features
 
-    def labels(self, rows: RowsOnDisk) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the labels of the rows on disk, and which were verified."""
-        assert rows.y is not None and rows.sample_weight is not None
-        y = labels_of(Coded(list(self.codes), rows.y))
-        verified = rows.sample_weight == 2 if self.verified else None
-        return y.astype(np.min_scalar_type(int(np.abs(y).max()) * -1)) if y.dtype.kind == "i" else y, verified
+    def write_labels(self, folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
+        """Write the labels in place of their codes, and return them and which were verified."""
+        y = labels_of(Coded(list(self.codes), np.load(folder / "y.npy")))
+        if y.dtype.kind == "i":  # one byte per row instead of eight, if the labels are small
+            y = y.astype(np.min_scalar_type(-int(np.abs(y).max())))
+        np.save(folder / "y.npy", y)
+        return y, np.load(folder / "verified.npy") if self.verified else None
 
     def _blocks(self) -> Iterator[_Block]:
         """Yield the rows that are used, and tell how many are done."""
@@ -207,6 +208,7 @@ class _Stream:
     def _block(self, file: _BlockFile, cells: Any) -> _Block:
         texts = coded(cells.column(self.label))
         known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
-        verified = truth_of(file, cells, self.verified, self.options) if self.verified else None
-        numbers = converted(file, cells, self.data.schema, self.options.empty)
-        return _Block(numbers, np.array(known, dtype=np.int32)[texts.codes], verified)
+        vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
+        if self.verified:
+            vectors["verified"] = truth_of(file, cells, self.verified, self.options)
+        return _Block(converted(file, cells, self.data.schema, self.options.empty), vectors)

@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.engines.engine import Curvature, DualSums, Engine, Prediction
 from drsvm.engines.matrices import FEW_FEATURES, matrices_for
 from drsvm.engines.rows import DenseRows, SparseRows, rows_of
+from drsvm.engines.scratch import room_for
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
@@ -157,7 +158,7 @@ _NO_CORRECTION = np.empty((0, 3, TILE))
 class CpuEngine(Engine):
     """Threads over shares of the rows; the cut depends on their number only, so that results can be repeated."""
 
-    def __init__(self, problem: Problem, n_threads: int | None = None):
+    def __init__(self, problem: Problem, n_threads: int | None = None, state_folder: str | None = None):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = is_wide(problem)
@@ -169,7 +170,8 @@ class CpuEngine(Engine):
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
         flips, kappa = _flips(problem)
         self.weight = 2.0 + (float(problem.sample_weight @ flips) if np.ndim(flips) else flips)
-        self._state = np.empty((math.ceil(n / TILE), 6, TILE))
+        self._state_folder = state_folder
+        self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare
         self._spare_step: Any = None
@@ -365,7 +367,7 @@ class CpuEngine(Engine):
 
     def _keep_corrections(self, which: int) -> None:
         if len(self._corrections[which]) == 0:
-            self._corrections[which] = np.empty((len(self._state), 3, TILE))
+            self._corrections[which] = room_for((len(self._state), 3, TILE), self._state_folder)
 
     def _room_for_multipliers(self) -> np.ndarray:
         """Return arrays for α and β, in place of the corrections: between two iterations these are not needed."""
