@@ -86,7 +86,8 @@ def streamed(
         )
     work.show_notes(table.data, screen)
     try:
-        yield (whole := _whole(table, split, options)), _held_out(table, whole, screen)
+        whole = _whole(table, split, options)
+        yield whole, _held_out(table, whole, screen)
     finally:
         table.rows.close()
 

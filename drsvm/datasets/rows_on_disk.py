@@ -39,7 +39,10 @@ class RowsOnDisk:
     """
 
     def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None):
-        self.folder, self.X, self.y, self.sample_weight, self.names = folder, X, y, sample_weight, names
+        self.folder, self.names = folder, names
+        self.X: Any = X
+        self.y: Any = y
+        self.sample_weight: Any = sample_weight
         self._remove: Any = None
 
     def remove_at_the_end(self) -> "RowsOnDisk":

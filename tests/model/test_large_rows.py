@@ -110,8 +110,8 @@ def test_a_wide_view_is_copied(any_size, mapped):
 def test_a_path_over_a_mapped_file(any_size, mapped):
     X, y = two_classes(5000)
     found, expected = (radius_path(Problem(rows, y, fit_intercept=True), n_radii=4) for rows in (mapped(X), X))
-    objectives = [[result.objective for result in path.results] for path in (found, expected)]
-    np.testing.assert_allclose(*objectives, atol=1e-6)
+    one, other = ([result.objective for result in path.results] for path in (found, expected))
+    np.testing.assert_allclose(one, other, atol=1e-6)
 
 
 @pytest.mark.parametrize("density", [0.1, 0.6])
