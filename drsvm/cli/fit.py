@@ -1,5 +1,6 @@
 """``drsvm fit``: train a classifier from a file, with a proof, and save it."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -12,6 +13,7 @@ from drsvm.cli.options import (
     LIMITS,
     MODEL,
     OUTPUT,
+    READING,
     BallOptions,
     DataFile,
     DataOptions,
@@ -70,12 +72,21 @@ def fit(
         Path | None,
         typer.Option("--model", metavar="OUT", help="Save the classifier to this file.", rich_help_panel=OUTPUT),
     ] = None,
+    spool: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. "
+            "Default: only if the table does not fit into memory, and to a temporary folder.",
+            rich_help_panel=READING,
+        ),
+    ] = None,
 ) -> int:
     """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
 
     A table may contain text categories, empty cells, dates and ids: what is done with them is said, and is part of the
     saved model. A quarter of the rows is held out first, for a test of a classifier of the others; the model that is
-    saved is then trained on all rows.
+    saved is then trained on all rows. A Parquet or Arrow table may be a folder, and need not fit into memory.
     """
     from drsvm.cli import work
 
@@ -84,20 +95,34 @@ def fit(
     work.check_split(split)
     _check_choices(ball, radius, class_weight, verified, cv)
     options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
-    whole = work.load_parts(file, options, replace(split, test_size=None), screen)
-    held = work.held_out(whole, split, screen)
     settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
     settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
-    estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, whole.y)
-    training = _training(estimator, ball, cv)
-    found = _searched(training, whole, held, screen) if cv else _trained(training, whole, held, screen)
-    payload = fit_payload(found.model, found.tested, file, ball.standardise)
-    if cv:
-        payload["cv"] = found.search
-    if model is not None:
-        _save(found, model, payload, split.seed, screen)
+    with _rows(file, options, split, spool, ball.standardise, cv, screen) as (whole, held):
+        estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, whole.y)
+        training = _training(estimator, ball, cv)
+        found = _searched(training, whole, held, screen) if cv else _trained(training, whole, held, screen)
+        payload = fit_payload(found.model, found.tested, file, ball.standardise)
+        if cv:
+            payload["cv"] = found.search
+        if model is not None:
+            _save(found, model, payload, split.seed, screen)
     screen.finish(payload, lambda console: show_fit(console, payload))
     return 0 if payload["proven"] else 1
+
+
+@contextmanager
+def _rows(file: Path, options, split: SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen: Screen):
+    """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk."""
+    from drsvm.cli import large_tables, work
+
+    if not large_tables.is_to_stream(file, spool):
+        whole = work.load_parts(file, options, replace(split, test_size=None), screen)
+        yield whole, work.held_out(whole, split, screen)
+        return
+    if cv:
+        raise ValueError(f"{file}: --cv needs all rows in memory: omit it, or use it on a sample of the rows.")
+    with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
+        yield rows
 
 
 def _check_choices(ball: BallOptions, radius: str | None, class_weight: str | None, verified: str | None, cv: bool):

@@ -55,9 +55,18 @@ class Screen:
         if not self.on_terminal:
             yield lambda *ignored, **also_ignored: None
             return
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
-        counted = [BarColumn(), MofNCompleteColumn()] if total else [SpinnerColumn()]
+        left = [TextColumn("time left"), TimeRemainingColumn()]
+        counted = [BarColumn(), MofNCompleteColumn(), *left] if total else [SpinnerColumn()]
         columns = [TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn()]
         with Progress(*columns, console=self._console(stderr=True), transient=True) as bar:
             task = bar.add_task(text, total=total)

@@ -10,6 +10,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.pipeline import Pipeline
 
 from drsvm.cli import work
+from drsvm.cli.large_tables import StreamedParts
 from drsvm.cli.prices import feature_prices, flip_cost_by_row
 from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared
@@ -99,7 +100,11 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int,
     if counts.min() < 2:
         screen.note("no probabilities: a class with a single row cannot be judged by the others.")
         return None
-    found = [tested] if tested is not None and _are_enough(tested.parts.y_test) else []
+    on_disk = isinstance(whole, StreamedParts)  # without folds, which would be copies
+    if on_disk and tested is None:
+        screen.note("no probabilities: they need rows that are held out; omit --test-size 0.")
+        return None
+    found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
     folds = [] if found else _folds(whole.y, int(counts.min()), seed)
     for number, (train, test) in enumerate(folds):
         if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing

@@ -54,7 +54,7 @@ def load_parts(
         dataset = read_from(file, lambda path: reader(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
     show_notes(dataset, screen)
-    labels = _labels(dataset)
+    labels = check_labels(dataset)
     ids = {name: np.array(texts, dtype=object) for name, texts in dataset.kept.items()}
     if test is not None:
         show_notes(test, screen)
@@ -62,6 +62,12 @@ def load_parts(
         return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified, ids)
     whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified, ids)
     return split_off(whole, split.test_size, split.seed) if split.test_size else whole
+
+
+def read_test(file: Path, schema: Schema, options: ReadOptions, labels: np.ndarray) -> tuple[Dataset, np.ndarray]:
+    """Read a test file the way a training file with such labels was read; return it and its labels."""
+    test = read_from(file, lambda path: read_like(path, schema, options))
+    return test, _known_labels(test, labels)
 
 
 def check_split(split: SplitOptions) -> None:
@@ -94,7 +100,8 @@ def show_notes(dataset: Dataset, screen: Screen) -> None:
         screen.note(text)
 
 
-def _labels(dataset: Dataset) -> np.ndarray:
+def check_labels(dataset: Dataset) -> np.ndarray:
+    """Return the labels of a file, of which there must be at least two and not too many different ones."""
     labels = dataset.y
     column = f"column {dataset.schema.label!r}" if dataset.schema.label else "the first number of every line"
     if labels is None:
@@ -226,6 +233,9 @@ class Prepared:
 
 def prepared(parts: Parts, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
+    ready = getattr(parts, "prepared", None)  # of rows on disk
+    if ready is not None:
+        return ready
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import features_of, preparation

@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING, Any
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import DataFileError
 from drsvm.datasets.reading import read, read_cells, read_like
+from drsvm.datasets.rows_on_disk import RowsOnDisk, rows_on_disk
 
 if TYPE_CHECKING:
     from drsvm.datasets.table_reader import TableReader
 
-__all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "TableReader", "read", "read_cells", "read_like"]
+__all__ = [
+    "DataFileError",
+    "Dataset",
+    "ReadOptions",
+    "RowsOnDisk",
+    "Schema",
+    "TableReader",
+    "read",
+    "read_cells",
+    "read_like",
+    "rows_on_disk",
+]
 
 
 def __getattr__(name: str) -> Any:

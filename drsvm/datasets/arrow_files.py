@@ -118,12 +118,13 @@ class ParquetFile:
             self._file = parquet.ParquetFile(path)
         except (self._pyarrow.ArrowException, OSError) as error:
             raise invalid(path, f"is truncated or damaged ({error}): copy it again.") from None
-        self.names: list[str] = self._file.schema_arrow.names
+        self.schema, self.n_rows = self._file.schema_arrow, self._file.metadata.num_rows
+        self.names: list[str] = self.schema.names
         self.delimiter = None
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
         """Return columns as a table; `as_text` is not converted to numbers."""
-        if self._file.metadata.num_rows == 0:
+        if self.n_rows == 0:
             raise invalid(self.path, "no rows found.")
         self._check_types(wanted)
         table = self._table(wanted)
@@ -157,7 +158,7 @@ class ParquetFile:
 
     def _check_types(self, wanted: list[str]) -> None:
         types = self._pyarrow.types
-        kinds = {name: self._file.schema_arrow.field(name).type for name in wanted}
+        kinds = {name: self.schema.field(name).type for name in wanted}
         odd = {name: kind for name, kind in kinds.items() if types.is_nested(kind) or types.is_binary(kind)}
         if odd:
             listed = " and ".join(f"column {name!r} has type {kind}" for name, kind in odd.items())

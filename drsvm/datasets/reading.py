@@ -1,5 +1,6 @@
 """From a file to a table of the columns that are used: `read` for a new file, `read_like` for one that fits a model."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,12 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     kind, head, notes = _format(path, options)
     if kind == "svmlight":
         return _with_notes(read_svmlight(path, options), notes)
-    file = _table(path, kind, head, options)
-    chosen = choose_columns(file.names, options)
+    return read_table(_table(path, kind, head, options), options, notes)
+
+
+def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ()) -> Dataset:
+    """Read features and labels from a table that has been opened."""
+    path, chosen = file.path, choose_columns(file.names, options)
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
     labels = coded(table.column(chosen.label))
@@ -77,8 +82,8 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     y = labels_of(labels._replace(codes=labels.codes[kept]))
-    X = taken(_converted(file, table, schema, options.empty), kept)
-    verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
+    X = taken(converted(file, table, schema, options.empty), kept)
+    verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
     found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
     written = _written(file, schema.id if options.name_rows else [], kept)
     return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written)
@@ -119,7 +124,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     further = _further_columns(path, file.names, schema, options)
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
-    X = _converted(file, table, schema, options.empty)
+    X = converted(file, table, schema, options.empty)
     kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
     y = labels_of(coded(taken(table.column(label), kept))) if label else None
     X = taken(X, kept)
@@ -254,7 +259,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def _converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
+def converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     given = dict(zip(table.column_names, table.columns, strict=True))
     columns = {}
@@ -289,7 +294,7 @@ def _expected(style: str) -> str:
     return {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
 
 
-def _truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     column = table.column(name)
     problem = f"column {name!r} (--verified) must say yes or no, true or false, or 1 or 0"

@@ -16,22 +16,27 @@ def kept_rows(
 ) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
-    given = dict(zip(table.column_names, table.columns, strict=True))
-    empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
-    unlabelled = np.zeros(n, dtype=bool) if label is None else array_of(given[label].is_null(), "bool")
-    if options.missing == "error":
-        _reject_empty_cells(file, ({label: unlabelled} if unlabelled.any() else {}) | empty, label)
-    lacking = unlabelled.copy()
-    if options.missing == "drop":
-        lacking |= np.any([*empty.values(), unlabelled], axis=0)
-    kept = np.flatnonzero(~lacking)
+    kept = np.flatnonzero(~empty_rows(file, table, label, schema, options))
     if not len(kept):
-        what = "no row has a label" if unlabelled.all() else "every row has a missing value"
+        unlabelled = label is not None and table.column(label).null_count == n
+        what = "no row has a label" if unlabelled else "every row has a missing value"
         raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
     if len(kept) == n:
         return kept, []
     what = "have missing values and are dropped" if options.missing == "drop" else "have no label and are left out"
     return kept, [f"{n - len(kept):,} of {n:,} rows {what}."]
+
+
+def empty_rows(
+    file: CsvFile | ParquetFile, table: Any, label: str | None, schema: Schema, options: ReadOptions
+) -> np.ndarray:
+    """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
+    given = dict(zip(table.column_names, table.columns, strict=True))
+    empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(len(table), dtype=bool) if label is None else array_of(given[label].is_null(), "bool")
+    if options.missing == "error":
+        _reject_empty_cells(file, ({label: unlabelled} if unlabelled.any() else {}) | empty, label)
+    return np.any([*empty.values(), unlabelled], axis=0) if options.missing == "drop" else unlabelled
 
 
 def _reject_empty_cells(file: CsvFile | ParquetFile, empty: dict[Any, np.ndarray], label: str | None) -> None:

@@ -2,11 +2,11 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,14 @@ import numpy as np
 from drsvm.engines.engine import Curvature, DualSums, Engine, Prediction
 from drsvm.engines.matrices import FEW_FEATURES, matrices_for
 from drsvm.engines.rows import DenseRows, SparseRows, rows_of
+from drsvm.engines.scratch import room_for
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
 from drsvm.kernels.interior_point import BINS
-from drsvm.kernels.passes import Buffers, Share, Step
+from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
+from drsvm.model.large_rows import RowView, in_memory
 from drsvm.model.problem import Problem
 
 THREAD_WORK = 50_000
@@ -35,6 +37,9 @@ WIDE_FROM = 1000
 
 MOST_FREE = 300
 """With more weights without norm and ridge than this, the d-sized system is used."""
+
+VIEW_BYTES = 1 << 21
+"""Approximate size of the blocks in which the rows of a view are computed: they stay in the cache for a pass."""
 
 LIGHT = 32
 """With at most this many entries per row, the Gram matrix costs about as much as a few passes over the rows."""
@@ -106,10 +111,39 @@ class _Thread:
     totals: np.ndarray
     rates: _Rates
 
-    def cleared(self, n_sums: int) -> np.ndarray:
-        """Return the first rows of the totals, set to 0."""
-        self.totals[:n_sums] = 0.0
-        return self.totals[:n_sums]
+    def parts(self) -> Iterator[tuple[slice, Share]]:
+        """Yield the rows with what is known about them: all at once, or block by block if they are a view."""
+        view = self.share.data
+        if not isinstance(view, RowView):
+            yield slice(self.first, self.last), self.share
+            return
+        size = BLOCK * max(1, VIEW_BYTES // (8 * BLOCK * view.shape[1]))
+        for first in range(self.first, self.last, size):
+            rows = slice(first, min(first + size, self.last))
+            yield rows, self._part_of_view(view, rows)
+
+    def _part_of_view(self, view: RowView, rows: slice) -> Share:
+        mine = slice(rows.start - self.first, rows.stop - self.first)
+
+        def part(values):
+            return values[mine] if np.ndim(values) else values
+
+        data = np.ascontiguousarray(view[rows])
+        data.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
+        share = self.share
+        return share._replace(
+            data=data,
+            signs=share.signs[mine],
+            weights=share.weights[mine],
+            flips=part(share.flips),
+            kappa=part(share.kappa),
+            state=share.state[_tiles(mine)],
+        )
+
+
+def _tiles(rows: slice) -> slice:
+    """Return the tiles of some rows."""
+    return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
 
 
 def _added(parts: list[Any]) -> Any:
@@ -128,10 +162,11 @@ _NO_CORRECTION = np.empty((0, 3, TILE))
 class CpuEngine(Engine):
     """Threads over shares of the rows; the cut depends on their number only, so that results can be repeated."""
 
-    def __init__(self, problem: Problem, n_threads: int | None = None):
+    def __init__(self, problem: Problem, n_threads: int | None = None, state_folder: str | None = None):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
-        self.rows = rows_of(problem.X)
+        wide = is_wide(problem)
+        self.rows = rows_of(in_memory(problem.X) if wide else problem.X)
         n, d = problem.X.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
@@ -140,7 +175,8 @@ class CpuEngine(Engine):
         flips, kappa = _flips(problem)
         self.mass = float(problem.sample_weight.sum())
         self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
-        self._state = np.empty((math.ceil(n / TILE), 6, TILE))
+        self._state_folder = state_folder
+        self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare
         self._spare_step: Any = None
@@ -148,8 +184,8 @@ class CpuEngine(Engine):
         self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
         self.n_threads = min(self.n_threads, len(self._threads))
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-        self.wide = WideRows(self.rows, self.n_threads, self._pool) if is_wide(problem) else None
-        self._matrices = matrices_for(self.rows, cuts, self.n_threads, wide=self.wide is not None)
+        self.wide = WideRows(self.rows, self.n_threads, self._pool) if wide else None
+        self._matrices = matrices_for(self.rows, len(self._threads), self.n_threads, wide=wide)
 
     def _cut(self, stored: int) -> list[int]:
         """Return where the shares of the rows begin, with about the same number of entries in each, in whole tiles."""
@@ -176,7 +212,7 @@ class CpuEngine(Engine):
             part(problem.sample_weight),
             part(flips),
             part(kappa),
-            self._state[first // TILE : math.ceil(last / TILE)],
+            self._state[_tiles(slice(first, last))],
         )
         dense = isinstance(self.rows, DenseRows)
         buffers = Buffers(
@@ -214,26 +250,34 @@ class CpuEngine(Engine):
         return results
 
     def _over_rows(self, kernel: Callable[..., Any], *arguments) -> list[Any]:
-        """Return kernel(share, buffers, ...) of every thread; an argument that is a function is called with k."""
+        """Return kernel(share, buffers, ...) of every thread, or of every part of its rows if they are a view.
+
+        An argument that is a function is called with k and the rows.
+        """
 
         def work(k):
-            thread = self._threads[k]
-            values = [argument(k) if callable(argument) else argument for argument in arguments]
-            return kernel(thread.share, thread.buffers, *values)
+            thread, found = self._threads[k], []
+            for rows, share in thread.parts():
+                values = [argument(k, rows) if callable(argument) else argument for argument in arguments]
+                found.append(kernel(share, thread.buffers, *values))
+            return found
 
-        return self._in_threads(work)
+        return list(chain.from_iterable(self._in_threads(work)))
 
-    def _of_rows(self, tiles) -> Callable[[int], Any]:
-        """Return a function that selects thread k's part of an array with one entry per tile."""
+    def _of_rows(self, tiles) -> Callable[[int, slice], Any]:
+        """Return a function that selects the tiles of some rows."""
+        return lambda _, rows: tiles[_tiles(rows)]
 
-        def part(k):
-            thread = self._threads[k]
-            return tiles[thread.first // TILE : math.ceil(thread.last / TILE)]
+    def _totals(self, n_sums: int) -> Callable[[int, slice], np.ndarray]:
+        """Set the totals of all threads to 0, and return a function that selects those of a thread."""
+        for thread in self._threads:
+            thread.totals[:n_sums] = 0.0
+        return lambda k, _: self._threads[k].totals[:n_sums]
 
-        return part
-
-    def _totals(self, n_sums: int) -> Callable[[int], np.ndarray]:
-        return lambda k: self._threads[k].cleared(n_sums)
+    def _rates(self) -> tuple[Callable[[int, slice], np.ndarray], Callable[[int, slice], np.ndarray]]:
+        """Clear the rates of all threads, and return functions that select those of a thread."""
+        rates = [thread.rates.clear() for thread in self._threads]
+        return lambda k, _: rates[k].smallest_change, lambda k, _: rates[k].bins
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return _added([thread.totals[:n_sums] for thread in self._threads]).copy()
@@ -254,52 +298,39 @@ class CpuEngine(Engine):
 
     def _curvature(self, step: Step | None) -> tuple[float, Curvature]:
         n_sums = 3 if self.n_linear > self.n_features else 2
-        correction = self._of_rows(self._corrections[0])
+        correction, totals = self._of_rows(self._corrections[0]), self._totals(n_sums)
 
         def work(k):
-            thread = self._threads[k]
-            filled = self._matrices.begin(k)
-            sums = passes.curvature(thread.share, thread.buffers, correction(k), step, thread.cleared(n_sums), *filled)
-            self._matrices.end(k, thread.share)
-            return sums
+            thread, found = self._threads[k], []
+            self._matrices.begin(k)
+            for rows, share in thread.parts():
+                known = correction(k, rows), step, totals(k, rows), *self._matrices.filled(k, rows)
+                found.append(passes.curvature(share, thread.buffers, *known))
+                self._matrices.add(k, rows, share)
+            return found
 
-        square, linear, products = _sums(self._in_threads(work))
-        totals = self._sum_of_totals(n_sums)
+        square, linear, products = _sums(list(chain.from_iterable(self._in_threads(work))))
+        added = self._sum_of_totals(n_sums)
         formed = self._matrices.result(self._in_threads)
         gram, of_rows = (formed, None) if self.wide is None else (None, formed)
-        border = totals[2] if n_sums == 3 else np.zeros(self.n_linear)
-        return products, Curvature(gram, totals[0], square, totals[1], linear, border, of_rows)
+        border = added[2] if n_sums == 3 else np.zeros(self.n_linear)
+        return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
         self._keep_corrections(0)
-        rates = [thread.rates.clear() for thread in self._threads]
-        found = self._over_rows(
-            passes.predict,
-            self._of_rows(self._corrections[0]),
-            direction,
-            level_change,
-            self._totals(2),
-            lambda k: rates[k].smallest_change,
-            lambda k: rates[k].bins,
-        )
+        correction = self._of_rows(self._corrections[0])
+        found = self._over_rows(passes.predict, correction, direction, level_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(found)
-        correction, target = self._sum_of_totals(2)
+        correcting, target = self._sum_of_totals(2)
         return Prediction(
-            *self._tolerated_rates(left_behind), slack, multiplier, both, correction, corrected, target, targeted
+            *self._tolerated_rates(left_behind), slack, multiplier, both, correcting, corrected, target, targeted
         )
 
     def longest_steps(
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
         self._step = Step(direction, level_change, target)
-        rates = [thread.rates.clear() for thread in self._threads]
-        self._over_rows(
-            passes.longest_steps,
-            self._of_rows(self._corrections[0]),
-            self._step,
-            lambda k: rates[k].smallest_change,
-            lambda k: rates[k].bins,
-        )
+        self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
         return self._tolerated_rates(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
@@ -335,30 +366,30 @@ class CpuEngine(Engine):
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
         rates = self._over_rows(passes.restoring_rate, direction, level_change)
         step = min(1.0, 0.5 / max(*rates, 1e-300))
-        return self._fetch(lambda thread, *out: passes.restored(*thread, direction, level_change, step, *out))
+        alpha, beta = self._room_for_multipliers()
+        out = (lambda _, rows: alpha[rows]), (lambda _, rows: beta[rows])
+        self._over_rows(passes.restored, direction, level_change, step, *out)
+        return alpha, beta
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._fetch(lambda thread, *out: passes.multipliers(thread[0], *out))
-
-    def _keep_corrections(self, which: int) -> None:
-        if len(self._corrections[which]) == 0:
-            self._corrections[which] = np.empty((len(self._state), 3, TILE))
-
-    def _fetch(self, write: Callable[..., None]) -> tuple[np.ndarray, np.ndarray]:
-        """Return α and β, which a function writes for the rows of a thread.
-
-        They are wanted between two iterations, for a certificate that needs memory of its own.
-        """
-        self._corrections = [_NO_CORRECTION] * 2
-        alpha, beta = np.empty((2, self.rows.X.shape[0]))
+        alpha, beta = self._room_for_multipliers()
 
         def work(k):
             thread = self._threads[k]
             rows = slice(thread.first, thread.last)
-            write((thread.share, thread.buffers), alpha[rows], beta[rows])
+            passes.multipliers(thread.share.state, alpha[rows], beta[rows])
 
         self._in_threads(work)
         return alpha, beta
+
+    def _keep_corrections(self, which: int) -> None:
+        if len(self._corrections[which]) == 0:
+            self._corrections[which] = room_for((len(self._state), 3, TILE), self._state_folder)
+
+    def _room_for_multipliers(self) -> np.ndarray:
+        """Return arrays for α and β, in place of the corrections: between two iterations these are not needed."""
+        self._corrections = [_NO_CORRECTION] * 2
+        return np.empty((2, self.rows.X.shape[0]))
 
     def save(self) -> np.ndarray:
         return self._state.copy()

@@ -35,12 +35,15 @@ InThreads = Callable[[Callable[[int], Any]], list[Any]]
 class Matrices(ABC):
     """What the shares of the rows need to form a Gram matrix; all memory is allocated once."""
 
-    @abstractmethod
-    def begin(self, k: int) -> tuple[Any, Any]:
-        """Return what a pass over the rows of share k fills: a matrix or None, and an array of curvatures or None."""
+    def begin(self, k: int) -> None:
+        """Prepare for a pass over share k."""
 
-    def end(self, k: int, share: Share) -> None:
-        """Do what can be done after the pass over share k."""
+    @abstractmethod
+    def filled(self, k: int, rows: slice) -> tuple[Any, Any]:
+        """Return what a pass over some rows of share k fills: a matrix or None, and an array of curvatures or None."""
+
+    def add(self, k: int, rows: slice, share: Share) -> None:
+        """Do what can be done after the pass over some rows of share k."""
 
     @abstractmethod
     def result(self, in_threads: InThreads) -> np.ndarray:
@@ -55,6 +58,8 @@ class OwnMatrices(Matrices):
 
     def begin(self, k):
         self.parts[k] = 0.0
+
+    def filled(self, k, rows) -> tuple[Any, Any]:
         return self.parts[k], None
 
     def result(self, in_threads):
@@ -75,25 +80,24 @@ class OwnMatrices(Matrices):
 class BlasMatrices(OwnMatrices):
     """Scaled blocks of dense rows are multiplied; numpy recognises the symmetric product."""
 
-    def __init__(self, n_features: int, n_shares: int, curvatures: list[np.ndarray]):
+    def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
         super().__init__(n_features, n_shares)
         self.curvatures = curvatures
-        self.size = min(max(map(len, curvatures)), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
+        self.size = min(-(-len(curvatures) // n_shares), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []  # room for a scaled block and its product, one per thread
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
-    def end(self, k, share):
-        rows, h, total = share.data, self.curvatures[k], self.parts[k]
+    def add(self, k, rows, share):
+        h, total = self.curvatures[rows], self.parts[k]
         room, product = self.spare.pop() if self.spare else (np.empty((self.size, len(total))), np.empty_like(total))
-        for first in range(0, len(rows), self.size):
-            part = slice(first, min(first + self.size, len(rows)))
+        for first in range(0, len(h), self.size):
+            part = slice(first, min(first + self.size, len(h)))
             scaled = room[: part.stop - part.start]
-            kernel.scale_rows(rows[part], h[part], scaled)
-            np.matmul(scaled.T, scaled, out=product if first else total)
-            if first:
-                total += product
+            kernel.scale_rows(share.data[part], h[part], scaled)
+            np.matmul(scaled.T, scaled, out=product)
+            total += product
         self.spare.append((room, product))
 
 
@@ -104,8 +108,8 @@ class SharedMatrix(Matrices):
     and a part of the rows each: otherwise all of them would read all rows.
     """
 
-    def __init__(self, rows: SparseRows, n_threads: int, curvatures: list[np.ndarray], all_curvatures: np.ndarray):
-        self.rows, self.curvatures, self.all_curvatures = rows, curvatures, all_curvatures
+    def __init__(self, rows: SparseRows, n_threads: int, n_shares: int, curvatures: np.ndarray):
+        self.rows, self.n_shares, self.curvatures = rows, n_shares, curvatures
         n, d = rows.X.shape
         room = rows.X.nnz // (MATRIX_SHARE * d * d)
         n_groups = max(1, min(math.isqrt(n_threads), room))
@@ -119,8 +123,8 @@ class SharedMatrix(Matrices):
         self.parts = list(pairwise([0, *inner.tolist(), d]))
         self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
     def result(self, in_threads):
         def form(k):
@@ -130,7 +134,7 @@ class SharedMatrix(Matrices):
 
         in_threads(form)
         if len(self.matrices) > 1:
-            in_threads(lambda k: self._add(slice(k, None, len(self.curvatures))))
+            in_threads(lambda k: self._add(slice(k, None, self.n_shares)))
         return self.matrices[0]
 
     def _form(self, matrix, parts, first: int, last: int) -> None:
@@ -140,7 +144,7 @@ class SharedMatrix(Matrices):
         for start in range(first, last, self.at_a_time):
             rows = start, min(start + self.at_a_time, last)
             for features in parts:
-                kernel.gram_of_features(*self.rows.parts, self.all_curvatures, *rows, *features, matrix)
+                kernel.gram_of_features(*self.rows.parts, self.curvatures, *rows, *features, matrix)
 
     def _add(self, features: slice) -> None:
         """Add the other matrices to the first one."""
@@ -151,27 +155,26 @@ class SharedMatrix(Matrices):
 class NoMatrix(Matrices):
     """The wide system needs the curvatures of the rows only."""
 
-    def __init__(self, curvatures: list[np.ndarray], all_curvatures: np.ndarray):
-        self.curvatures, self.all_curvatures = curvatures, all_curvatures
+    def __init__(self, curvatures: np.ndarray):
+        self.curvatures = curvatures
 
-    def begin(self, k):
-        return None, self.curvatures[k]
+    def filled(self, k, rows):
+        return None, self.curvatures[rows]
 
     def result(self, in_threads):
-        return self.all_curvatures.copy()
+        return self.curvatures.copy()
 
 
-def matrices_for(rows: Rows, cuts: list[int], n_threads: int, *, wide: bool) -> Matrices:
-    """Return the fastest way for the rows; share k has the rows cuts[k] … cuts[k + 1] − 1."""
-    (n, d), n_shares = rows.X.shape, len(cuts) - 1
+def matrices_for(rows: Rows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
+    """Return the fastest way for the rows, which are cut into shares."""
+    n, d = rows.X.shape
     dense = isinstance(rows, DenseRows)
     own = d <= FEW_FEATURES and n >= MANY_ROWS if dense else 8 * d * d <= OWN_BYTES
     if own and not wide:
         return OwnMatrices(d, n_shares)
     curvatures = np.empty(n)
-    parts = [curvatures[first:last] for first, last in pairwise(cuts)]
     if wide:
-        return NoMatrix(parts, curvatures)
+        return NoMatrix(curvatures)
     if isinstance(rows, SparseRows):
-        return SharedMatrix(rows, n_threads, parts, curvatures)
-    return BlasMatrices(d, n_shares, parts)
+        return SharedMatrix(rows, n_threads, n_shares, curvatures)
+    return BlasMatrices(d, n_shares, curvatures)

@@ -31,11 +31,16 @@ class ReducedEngine(CpuEngine):
         moved, sums = super()._dual_sums(step)
         return moved, DualSums(*(own + fixed for own, fixed in zip(sums, self.fixed_sums, strict=True)))
 
-    def _fetch(self, write):
-        whole = tuple(multipliers.copy() for multipliers in self.fixed)
-        for multipliers, own in zip(whole, super()._fetch(write), strict=True):
-            multipliers[self.working] = own
-        return whole
+    def multipliers(self):
+        return self._of_all_rows(super().multipliers())
+
+    def restored_multipliers(self, direction, level_change):
+        return self._of_all_rows(super().restored_multipliers(direction, level_change))
+
+    def _of_all_rows(self, own):
+        hinge, flip = (fixed.copy() for fixed in self.fixed)
+        hinge[self.working], flip[self.working] = own
+        return hinge, flip
 
 
 def _dual_sums(problem: Problem, hinge_dual, flip_dual) -> DualSums:

@@ -3,11 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.kernels import rows as kernel
+from drsvm.model.large_rows import RowView, must_stay
 from drsvm.model.products import unsigned_parts
 
 DENSE_FROM = 0.3
@@ -32,8 +34,11 @@ class Rows(ABC):
         """Add Σ_i c_i x_i to the columns of out (d × 2), for the two rows of coefficients."""
 
     @abstractmethod
-    def share(self, first: int, last: int) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-        """Return entries, indices and row starts of some rows for the kernels; dense rows have only entries."""
+    def share(self, first: int, last: int) -> tuple[Any, np.ndarray | None, np.ndarray | None]:
+        """Return entries, indices and row starts of some rows for the kernels; dense rows have only entries.
+
+        A view is returned whole: slicing it would compute its rows.
+        """
 
     @abstractmethod
     def squares(self) -> Iterable[np.ndarray]:
@@ -65,7 +70,7 @@ class DenseRows(Rows):
         out += (coefficients @ self.block(first, last)).T
 
     def share(self, first, last):
-        return self.X[first:last], None, None
+        return self.X if isinstance(self.X, RowView) else self.X[first:last], None, None
 
     def squares(self):
         return np.einsum("ij,ij->i", self.X, self.X, dtype=np.float64), np.einsum(
@@ -124,11 +129,14 @@ def add_gram(A, out) -> None:
 
 
 def rows_of(X) -> Rows:
-    """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense."""
+    """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense.
+
+    Large rows in a file stay as they are.
+    """
     if not sparse.issparse(X):
         return DenseRows(X)
     size = X.shape[0] * X.shape[1]
     if size <= SMALL:
         return DenseRows(X.toarray())
     rows = SparseRows(X)
-    return rows.dense() if X.nnz > DENSE_FROM * size else rows
+    return rows.dense() if X.nnz > DENSE_FROM * size and not must_stay(X) else rows

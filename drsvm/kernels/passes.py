@@ -322,8 +322,7 @@ def restored(share, buffers, direction, level_change, step, alpha, beta):
 
 
 @kernel(**UNCOUNTED)
-def multipliers(share, alpha, beta):
+def multipliers(state, alpha, beta):
     """Write α and β."""
-    n = share.weights.size
-    for i in range(n):
-        alpha[i], beta[i] = share.state[i // TILE, 0, i % TILE], share.state[i // TILE, 1, i % TILE]
+    for i in range(alpha.size):
+        alpha[i], beta[i] = state[i // TILE, 0, i % TILE], state[i // TILE, 1, i % TILE]

@@ -19,7 +19,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
@@ -196,6 +196,23 @@ class WassersteinSVC(
             "feature_cost": prices.feature_costs(self),
         }
 
+    def decision_function(self, X):
+        """Return w·x + b for every row: its sign is the decision for two classes, otherwise the largest one decides.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features.
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_classes)
+        """
+        if not one_vs_rest.is_on_disk(X):
+            return super().decision_function(X)
+        check_is_fitted(self)
+        return one_vs_rest.decisions_on_disk(self, X)
+
     # --- fit --------------------------------------------------------------------------------------------------------
 
     @with_callbacks
@@ -264,7 +281,7 @@ class WassersteinSVC(
         def measure(problem: Problem, **options) -> Automatic:
             centred = at_centre(problem)
             found = automatic(centred.problem, **options)
-            return found._replace(solution=found.solution and centred.back(found.solution))
+            return found._replace(solution=centred.back(found.solution))
 
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -12,6 +13,8 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.prices import at_centre
+from drsvm.model import products
+from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
@@ -35,6 +38,22 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
     X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y
+
+
+def is_on_disk(X) -> bool:
+    """Return whether rows are in a memory-mapped file, and too large for a copy."""
+    return (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
+
+
+def decisions_on_disk(estimator, X) -> np.ndarray:
+    """Return the decision values of rows on disk, block by block: a product with float32 rows would copy them all."""
+    rows = as_rows(validate_data(estimator, X, reset=False, **ROWS))
+    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
+    values = np.empty((rows.shape[0], len(coef)))
+    for k, (weights, intercept) in enumerate(zip(coef, estimator.intercept_, strict=True)):
+        values[:, k] = products.dot(rows, weights)
+        values[:, k] += intercept
+    return values.ravel() if len(coef) == 1 else values
 
 
 def classes_of(labels, estimator) -> np.ndarray:

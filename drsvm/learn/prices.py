@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.large_rows import changed
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.validation import (
@@ -125,11 +126,15 @@ def centre_of(X, weights) -> np.ndarray | None:
 
 
 def at_centre(problem: Problem) -> Centred:
-    """Return the problem with rows relative to where the intercept is priced, a copy if that is not the origin."""
+    """Return the problem with rows relative to where the intercept is priced; copies if that is not the origin.
+
+    Large rows in a file are not copied but shifted on the way.
+    """
     centre = centre_of(problem.X, problem.sample_weight) if problem.prices_intercept else None
     if centre is None:
         return Centred(problem)
-    return Centred(problem.on_rows(problem.X - centre.astype(problem.X.dtype)), centre)
+    offset = centre.astype(problem.X.dtype)
+    return Centred(problem.on_rows(changed(problem.X, lambda rows: rows - offset)), centre)
 
 
 def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
@@ -140,7 +145,7 @@ def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
 
 def _moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
     """Return the weighted means and deviations of dense columns, computed relative to the first row."""
-    origin = X[0].astype(np.float64)
+    origin = X[:1][0].astype(np.float64)
     sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for block in row_blocks(X):
         rows = X[block] - origin

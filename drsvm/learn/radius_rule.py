@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
+from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import row_blocks
@@ -97,7 +98,7 @@ class Automatic(NamedTuple):
     """
 
     radius: float
-    solution: Result | None
+    solution: Any
 
 
 def automatic(
@@ -130,10 +131,13 @@ def _without_giving_up(
         if time.spent or time.over:
             break
         result = _rough_solution(sample.replace(radius=tried), time, n_threads, start=results[-1])
-        results.append(result)
-        decided = rarer * problem.decision_values(result.weights, result.intercept) > 0
+        weights, intercept = result.weights, result.intercept
+        # Multipliers of rows that do not fit into memory would take much of it.
+        results.append((weights, intercept) if must_stay(problem.X) else result)
+        del result
+        decided = rarer * problem.decision_values(weights, intercept) > 0
         if float(problem.sample_weight @ decided) >= LEAST_PREDICTED * share:
-            return Automatic(tried, result)
+            return Automatic(tried, results[-1])
         tried *= REDUCTION
     return Automatic(radius, results[1] if len(results) > 1 else None)
 

@@ -18,7 +18,7 @@ from drsvm.model.dual_scale import best_multiple, largest_weights
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
-from drsvm.parallel import difference, over_parts, total
+from drsvm.parallel import elementwise, over_parts, total
 
 
 @dataclass(frozen=True)
@@ -123,27 +123,39 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
 
     `reference` is a weight vector that sets the scale of a finite `weight_bound`.
     """
-    alpha, beta = _clip(problem, _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual"))
+    given = _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual")
+    alpha, beta = _clip(problem, *given)
     unbalanced = None
     if problem.prices_intercept and problem.radius > 0:
-        unbalanced = _scaled(problem, alpha.copy(), beta.copy(), reference, balanced=False)
+        unbalanced = _best_multiple(problem, alpha, beta, reference, balanced=False)
     if problem.fit_intercept:
         _balance(problem, alpha, beta)
-    balanced = _scaled(problem, alpha, beta, reference, balanced=True)
-    return balanced if unbalanced is None or balanced.lower_bound > unbalanced.lower_bound else unbalanced
-
-
-def _scaled(problem, alpha, beta, reference, *, balanced: bool) -> DualPoint:
-    """Scale multipliers, in place, by the factor with the best bound; balanced ones have v_0 = 0 up to rounding."""
-    v, v0 = problem.weighted_sum(difference(alpha, beta))
-    mass = total(len(alpha), lambda part: alpha[part].sum() + beta[part].sum())
     if problem.radius == 0 and problem.l2 == 0:
-        return _bound_for_limited_weights(problem, alpha, beta, mass, problem.with_signs(v), reference)
-    cost = problem.cost_of_flips(beta)
-    scale, bound, limit = best_multiple(problem, mass, cost, v, 0.0 if balanced else v0, reference)
+        return _bound_for_limited_weights(problem, alpha, beta, reference)
+    best = _best_multiple(problem, alpha, beta, reference, balanced=True)
+    if unbalanced is not None and unbalanced[1] >= best[1]:
+        del alpha, beta  # the memory is needed, so they are clipped again rather than kept
+        best, (alpha, beta) = unbalanced, _clip(problem, *given)
+    scale, bound, limit = best
     for multipliers in (alpha, beta):
         over_parts(len(alpha), lambda part, values=multipliers: np.multiply(values[part], scale, out=values[part]))
     return DualPoint(alpha, beta, bound, limit)
+
+
+def _best_multiple(problem, alpha, beta, reference, *, balanced: bool) -> tuple[float, float, float]:
+    """Return factor, bound and limit of the weights; balanced multipliers have v_0 = 0 up to rounding."""
+    v, v0 = _pulls(problem, alpha, beta)
+    cost = problem.cost_of_flips(beta)
+    return best_multiple(problem, _mass(alpha, beta), cost, v, 0.0 if balanced else v0, reference)
+
+
+def _pulls(problem, alpha, beta) -> tuple[np.ndarray, float]:
+    """Return v and v_0."""
+    return problem.signed_sum(elementwise(len(alpha), lambda part: (alpha[part] - beta[part]) * problem.signs[part]))
+
+
+def _mass(alpha, beta) -> float:
+    return total(len(alpha), lambda part: alpha[part].sum() + beta[part].sum())
 
 
 def _check(problem, values, name) -> np.ndarray:
@@ -198,8 +210,9 @@ def _balance(problem, alpha, beta) -> None:
     over_parts(len(alpha), shrink)
 
 
-def _bound_for_limited_weights(problem, alpha, beta, mass, v, reference) -> DualPoint:
+def _bound_for_limited_weights(problem, alpha, beta, reference) -> DualPoint:
     """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
+    mass, v = _mass(alpha, beta), problem.with_signs(_pulls(problem, alpha, beta)[0])
     if not np.any(v):
         return DualPoint(alpha, beta, mass)
     largest = largest_weights(problem, reference)

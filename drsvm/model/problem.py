@@ -17,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.model import products
+from drsvm.model.large_rows import changed, selected
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import expected_loss, smallest_best_price
 from drsvm.model.validation import (
@@ -43,7 +44,8 @@ class Problem:
     X : array or sparse matrix of shape (n, d)
         Features. A C-ordered float32 or float64 array (including a read-only memory map) or a canonical CSR matrix is
         used without a copy; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
-        duplicate sparse indices, 64-bit indices that fit into 32 bits, rows with weight 0). X is never modified.
+        duplicate sparse indices, 64-bit indices that fit into 32 bits, rows with weight 0). A large dense array in a
+        file, which is a memory map, is not copied for weights of 0 or by shifting its columns. X is never modified.
     y : array of shape (n,)
         Labels with exactly two distinct values; the larger one is the positive class.
     radius : float
@@ -110,7 +112,7 @@ class Problem:
             weights = np.full(n, 1.0 / n)
         elif (weights == 0).any():
             kept = np.flatnonzero(weights)
-            X, signs, weights = X[kept], signs[kept], weights[kept]
+            X, signs, weights = selected(X, kept), signs[kept], weights[kept]
             if abs(signs.sum()) == len(signs):
                 left = classes.tolist()[int(signs[0] > 0)]
                 raise ValueError(
@@ -172,8 +174,7 @@ class Problem:
         """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
         if len(features) == self.n_features:
             return self
-        X = self.X[:, features]
-        other = self.on_rows(X if sparse.issparse(X) else np.ascontiguousarray(X))
+        other = self.on_rows(changed(self.X, lambda rows: _columns(rows, features)))
         for name in ("feature_cost", "monotonic_cst"):
             prices = getattr(self, name)
             other._set_parameters(**{name: None if prices is None else prices[features]})
@@ -271,7 +272,10 @@ class Problem:
 
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
-        signed = elementwise(len(coefficients), lambda part: coefficients[part] * self.signs[part])
+        return self.signed_sum(elementwise(len(coefficients), lambda part: coefficients[part] * self.signs[part]))
+
+    def signed_sum(self, signed) -> tuple[np.ndarray, float]:
+        """Return Σ_i s_i x_i and Σ_i s_i for coefficients that include the signs of the labels."""
         return products.transposed_dot(self.X, signed), total(len(signed), lambda part: signed[part].sum())
 
     def radius_price(self, w, margins, b: float = 0.0) -> float:
@@ -320,6 +324,11 @@ class Problem:
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
+
+
+def _columns(rows, features):
+    chosen = rows[:, features]
+    return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
 
 
 _CHECKS: dict[str, Callable[[Any, Problem], Any]] = {

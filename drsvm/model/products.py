@@ -7,11 +7,12 @@ from itertools import pairwise, product
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.large_rows import LARGE, RowView
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over, over_parts, parts_of, usable_threads
 
-LARGE, PART_ENTRIES = 1 << 20, 1 << 18
-"""Number of stored entries from which a product is done in parts, and in a part of a product with sparse rows."""
+PART_ENTRIES = 1 << 18
+"""Number of stored entries in a part of a product with sparse rows."""
 
 ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
@@ -50,7 +51,9 @@ def transposed_dot(X, c) -> np.ndarray:
 
 
 def _is_small(X) -> bool:
-    return X.nnz < LARGE if sparse.issparse(X) else X.size < LARGE and X.dtype == np.float64
+    if sparse.issparse(X):
+        return X.nnz < LARGE
+    return X.size < LARGE and X.dtype == np.float64 and not isinstance(X, RowView)
 
 
 def _row_parts(X) -> Iterator[slice]:

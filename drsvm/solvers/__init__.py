@@ -66,7 +66,7 @@ def solve(
     centred = Centred.of(problem)
     result = run(
         centred.problem,
-        make_solver(solver, problem, **settings),
+        make_solver(solver, centred.problem, **settings),
         tol=default_tol(solver, tol),
         max_iter=max_iter,
         max_time=max_time,

@@ -171,6 +171,9 @@ class Solver(ABC):
     prices: Price = Price(0)
     """The prices that the method takes."""
 
+    reads_views: bool = False
+    """Whether the method can work on rows that are computed block by block (see `model/large_rows.py`)."""
+
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
 

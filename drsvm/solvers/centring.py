@@ -7,10 +7,12 @@ one of their own entries, so a constant column becomes exactly 0.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.large_rows import changed, must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
@@ -32,10 +34,13 @@ class Centred:
     def of(cls, problem: Problem) -> "Centred":
         """Shift the columns that lie far from 0. Rows are copied (as float64) if there are such columns.
 
+        Large rows in a file are not copied: dense ones are shifted whenever they are read, sparse ones not at all.
         A sparse matrix stays as sparse as it is: only columns without zeros are shifted, and a column with many zeros
         is not far from 0.
         """
         if not problem.fit_intercept or problem.prices_intercept:
+            return cls(problem)
+        if sparse.issparse(problem.X) and must_stay(problem.X):
             return cls(problem)
         columns = np.arange(problem.n_features) if not sparse.issparse(problem.X) else _full_columns(problem.X)
         offset = _offset(problem.X, columns)
@@ -43,20 +48,21 @@ class Centred:
             return cls(problem)
         return cls(problem.on_rows(_shifted(problem.X, offset)), offset)
 
-    def there(self, start):
+    def there(self, start) -> Any:
         """Convert a start for the original problem to one for the shifted problem."""
-        if start is None or self.offset is None:
-            return start
-        if isinstance(start, Result):
-            return replace(start, intercept=start.intercept + float(self.offset @ start.weights))
-        weights, intercept = start
-        return weights, intercept + float(self.offset @ np.asarray(weights))
+        return self._moved(start, 1.0)
 
-    def back(self, result: Result) -> Result:
-        """Convert a result for the shifted problem to one for the original problem."""
-        if self.offset is None:
-            return result
-        return replace(result, intercept=result.intercept - float(self.offset @ result.weights))
+    def back(self, result) -> Any:
+        """Convert a result, or weights and intercept, for the shifted problem to one for the original problem."""
+        return self._moved(result, -1.0)
+
+    def _moved(self, given, sign: float) -> Any:
+        if given is None or self.offset is None:
+            return given
+        if isinstance(given, Result):
+            return replace(given, intercept=given.intercept + sign * float(self.offset @ given.weights))
+        weights, intercept = given
+        return weights, intercept + sign * float(self.offset @ np.asarray(weights))
 
 
 def _full_columns(X) -> np.ndarray:
@@ -82,6 +88,6 @@ def _offset(X, columns) -> np.ndarray:
 
 def _shifted(X, offset):
     if not sparse.issparse(X):
-        return X - offset
+        return changed(X, lambda rows: rows - offset)
     data = X.data - offset[X.indices]
     return type(X)((data, X.indices, X.indptr), shape=X.shape)

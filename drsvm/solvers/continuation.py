@@ -13,7 +13,8 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
-from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point_state import InteriorPointState
 
 SNAPSHOT = 8.0
 """A snapshot is taken when the gap is this many times the cost of the next change of the radius."""

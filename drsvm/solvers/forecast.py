@@ -11,7 +11,8 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
-from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point_state import InteriorPointState
 from drsvm.solvers.starts import Start, start_at
 from drsvm.solvers.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
 

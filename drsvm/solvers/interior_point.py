@@ -5,67 +5,17 @@ A primal-dual predictor-corrector method for
     minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
     subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,   ‖(w/a, b/a_0)‖_q ≤ λ,   signs of weights.
 
-The engine eliminates the slacks s_i and their multipliers sample by sample, which leaves one symmetric system in
-(w, b, λ). The complementarity products have the targets μ·π_i, so a doubled weight acts like a duplicated row.
+with the steps of `interior_point_state` on all rows or, where there are many, on a working set.
 """
 
-from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
-from scipy.linalg import LinAlgError
-
-from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import Curvature, DualSums, Engine
-from drsvm.model.certificate import best_scale
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
+from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.constant import constant_optimum
-from drsvm.solvers.newton import NewtonSystem, newton_system
-from drsvm.solvers.priced_cones import cone_at
-from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
-from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
-
-SHORTEST_STEP = 1e-10
-"""A direction that allows no longer step than this is rounding noise."""
-
-LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
-"""A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
-WORTHWHILE in the sum of the step lengths."""
-
-EASY = 15
-"""Most small problems need at most this many iterations, and correctors hardly change their number."""
-
-LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MOST_LEFT_BEHIND = 3.0, 1.7, 0.05
-"""Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
-the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
-among few the residual would shorten step after step."""
-
-MANY_ROWS = 100_000
-
-SHARE_LEFT = 0.99
-"""Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
-latter."""
-
-BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
-"""Exceptions that indicate a numerical breakdown: an invalid number, square root or factorisation."""
-
-FINEST_TOL = 1e-10
-"""Certificates are tried at gaps of this size even if the tolerance is smaller."""
-
-PROMISING, CHEAP = 3.0, 10.0
-"""A certificate is tried when the expected gap is at most this many tolerances; for small problems, where it costs
-little, when the gap on the central path, of which it finds a quarter or more, is at most this many."""
-
-DEEP, FUTILE_PROOFS = 1e-5, 3
-"""With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
-which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
-
-LOST = 1e-6
-"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point."""
-
-SUBSET_MU = 0.1
-"""A run on a few rows follows the central path down to this μ."""
+from drsvm.solvers.interior_point_state import InteriorPointState
+from drsvm.solvers.working_set import Sample, WorkingSetRun, screening_pays
 
 
 @dataclass(frozen=True)
@@ -82,22 +32,27 @@ class InteriorPoint(Solver):
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
         left out, but not of the certificate. The rows of the working set, usually a few per cent, are copied.
+    state_folder : str, optional
+        Folder for temporary files with the state of the rows, 72 to 96 bytes per row; by default it is in memory.
     """
 
     name = "interior-point"
     default_tol = 1e-8
     default_max_iter = 200
     prices = EVERY_PRICE
+    reads_views = True
 
     step_fraction: float = 0.98
     correctors: int = 1
     screening: bool = True
+    state_folder: str | None = None
+
+    def __post_init__(self):
+        if self.state_folder is not None and not Path(self.state_folder).is_dir():
+            raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Prepare a run."""
-        # A run on a working set is an interior-point run itself.
-        from drsvm.solvers.working_set import Sample, WorkingSetRun, screening_pays
-
         constant = constant_optimum(problem)
         if constant is not None:
             return constant
@@ -105,283 +60,3 @@ class InteriorPoint(Solver):
         if state.engine.small or not (self.screening and screening_pays(problem)):
             return state
         return WorkingSetRun(state, Sample(problem))
-
-
-class InteriorPointState(State):
-    """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
-
-    easy: int = EASY
-    """Number of iterations without correctors on a small problem."""
-
-    promising: float = PROMISING
-    """A certificate is tried when the expected gap is at most this many tolerances."""
-
-    def __init__(
-        self,
-        problem: Problem,
-        settings: InteriorPoint,
-        limits: Limits,
-        engine: Engine | None = None,
-        start: Start | None = None,
-    ):
-        self.settings = settings
-        self.engine: Engine = engine or CpuEngine(problem, limits.n_threads)
-        self.ridge = np.zeros(self.engine.n_linear)
-        self.ridge[: problem.n_features] = problem.l2
-        self.step_seconds = interior_point_seconds(problem) / ITERATIONS
-        self.set_problem(problem, limits)
-        self.begin(*(start or self.first_point()))
-
-    def set_problem(self, problem: Problem, limits: Limits) -> None:
-        """Set the limits and the problem, whose rows must be those of the engine."""
-        self.problem, self.limits = problem, limits
-        self.cold_starts = cold_starts(problem)
-
-    def first_point(self) -> Start:
-        """Return where to start: at a given classifier, at the result of a run on a few rows, or at the origin."""
-        if self.limits.start is not None:
-            return start_at(self.problem, self.limits.start) or next(self.cold_starts)
-        size = rows_to_begin_with(self.problem)
-        return next(self.cold_starts) if size is None else self._from_few_rows(size)
-
-    def _from_few_rows(self, size: int) -> Start:
-        problem = self.problem.subset(drawn_rows(self.problem, size))
-        few = InteriorPointState(problem, self.settings, self.limits)
-        few.easy = 0  # the full problem is not small
-        while few.mu > SUBSET_MU and not few.finished:
-            few.step()
-        few.close()
-        return Start(few.point, few.level, few.mu)
-
-    def begin(self, point, level: float, mu: float) -> None:
-        """Start at a point, with every complementarity product at its target."""
-        self.point, self.level, self.mu = point, level, mu
-        self.cone = cone_at(self.problem, point, level, mu)
-        self.engine.center(point, level, mu)
-        self.products = mu * self.engine.weight
-        self.reset()
-
-    def reset(self) -> None:
-        """Reset everything except the point."""
-        self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
-        self.expected_gap, self.near_the_end = np.inf, False
-        self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
-        self.finished = False
-        self.samples: Curvature | None = None  # the equations at the point, if they are known
-        self.sums: DualSums | None = None  # likewise the sums of the multipliers
-
-    # --- one iteration ----------------------------------------------------------------------------------------------
-
-    def step(self) -> None:
-        """Do one predictor-corrector step; on numerical breakdown, keep the point and set `finished`."""
-        try:
-            self.steps += 1
-            with np.errstate(all="ignore"):
-                self._step()
-        except BREAKDOWNS:
-            self.finished = True
-
-    def _step(self) -> None:
-        samples = self.samples or self.engine.curvature()
-        system = self._system(samples)
-
-        predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
-        ahead = self.engine.predict(*predictor, self._left_behind)
-        target = self.mu if self.recentre else self._target(ahead)
-        self.recentre = False
-
-        self.cone.correct()
-        fixed = samples.predictor + target * ahead.targeted
-        fixed_level = samples.predictor_level + target * ahead.targeted_level
-        direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
-        steps = self._longest_steps(direction, target)
-
-        for _ in range(self._correctors):
-            if min(steps) > LONG_STEP:
-                break
-            better = self._recorrect(system, fixed, fixed_level, target, steps)
-            if better is None:
-                break
-            direction, steps = better
-        self._move(*direction, *steps, target)
-
-    def _system(self, samples: Curvature) -> NewtonSystem:
-        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine.wide)
-
-    @property
-    def _correctors(self) -> int:
-        """Maximum number of correctors in this iteration.
-
-        They save iterations, but only where the matrix is expensive does this make up for their passes over the rows.
-        Easy small problems never recoup the second of compiling.
-        """
-        pays = self.steps > self.easy if self.engine.small else not self.engine.light
-        return self.settings.correctors if pays else 0
-
-    @property
-    def _left_behind(self) -> float:
-        share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        return min(share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of all complementarity targets, divided by μ."""
-        return self.engine.weight + self.cone.weight
-
-    def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
-        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
-        norm, norm_level = self.cone.constant(target)
-        right = -samples - self.ridge * self.point
-        right[: len(norm)] -= norm
-        direction, level = system.solve(right, -(self.problem.radius + samples_level + norm_level))
-        self.cone.set_direction(direction[: len(norm)], level)
-        return direction, level
-
-    def _target(self, ahead) -> float:
-        """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
-        primal, dual = self._clip_steps(ahead.primal_rate, ahead.dual_rate, 1.0)
-        after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
-        after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
-        ratio = max(after, 0.0) / (self.mu * self.total_weight)
-        return min(ratio, 1.0) ** 3 * self.mu
-
-    def _clip_steps(self, primal_rate: float, dual_rate: float, fraction: float) -> tuple[float, float]:
-        """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
-        cone_primal, cone_dual = self.cone.rates()
-        primal = min(1.0, fraction / max(primal_rate, cone_primal, 1e-300))
-        dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
-        if self.problem.l2 > 0:
-            primal = dual = min(primal, dual)
-        if not min(primal, dual) > SHORTEST_STEP:
-            raise FloatingPointError("no step is possible")
-        return primal, dual
-
-    def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
-        """Return the longest steps allowed along the corrected direction."""
-        rates = self.engine.longest_steps(*direction, target, self._left_behind)
-        return self._clip_steps(*rates, self.settings.step_fraction)
-
-    def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
-        """Try a centrality corrector; return direction and steps if these grow enough to pay for it, else None."""
-        primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
-        kept = copy(self.cone)
-        correction, correction_level = self.engine.recorrect(primal, dual)
-        self.cone.recorrect(target, primal, dual)
-        direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
-        new = self._longest_steps(direction, target)
-        if sum(new) >= sum(steps) + WORTHWHILE:
-            return direction, new
-        self.cone = kept
-        self.engine.swap()
-        return None
-
-    def _move(self, direction, level: float, primal: float, dual: float, target: float) -> None:
-        self.samples = self.sums = None
-        steps = primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction)
-        if self._end_is_near(min(primal, dual), target):
-            self.products, self.sums = self.engine.arrive(*steps)
-        else:
-            self.products, self.samples = self.engine.advance(*steps)
-        self.cone.move(primal, dual)
-        self.point = self.point + primal * direction
-        self.level += primal * level
-        self.mu = (self.products + self.cone.products()) / self.total_weight
-        self.near_the_end = self._gap_may_be_small()
-
-    def _end_is_near(self, step: float, target: float) -> bool:
-        """Return whether the multipliers are more likely to be wanted after a step than another matrix."""
-        if self.engine.small:
-            return False
-        expected = (1.0 - step) * self.mu + step * target
-        return expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
-
-    # --- certificates -----------------------------------------------------------------------------------------------
-
-    def certificate_due(self) -> bool:
-        """Return whether a certificate is worth its cost, about that of an iteration."""
-        return self.limits.watched or self.near_the_end
-
-    @property
-    def central_gap(self) -> float:
-        """The gap that there would be on the central path, without a dual residual."""
-        return self.mu * self.total_weight
-
-    def _gap_may_be_small(self) -> bool:
-        """Return whether to try a certificate: the looser the tolerance, the sooner. Nothing else depends on it."""
-        tol = max(self.limits.tol, FINEST_TOL)
-        if self.engine.small:
-            return self.central_gap <= CHEAP * tol
-        if self.central_gap > PROMISING * tol:
-            return False
-        last, self.expected_gap = self.expected_gap, self._expected_gap()
-        residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
-        return self.expected_gap <= self.promising * tol or residual_stays
-
-    def _expected_gap(self) -> float:
-        """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
-        problem = self.problem
-        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        d = problem.n_features
-        w = self.point[:d]
-        v = rows[:, 0] - rows[:, 1]
-        pull = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
-        objective = self.products + float(mass.sum()) - pull + 0.5 * problem.l2 * float(w @ w)
-        if problem.radius > 0:
-            objective += self.level * (problem.radius - float(flip_cost.sum()))
-        elif problem.l2 == 0:
-            return objective - float(mass.sum())
-        bound = -np.inf
-        if not problem.fit_intercept or problem.prices_intercept:
-            v0 = float(mass[0] - mass[1])
-            bound = best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w)[1]
-        if problem.fit_intercept:
-            keep = mass.min() / np.maximum(mass, 1e-300)
-            v, mass, flip_cost = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flip_cost
-            bound = max(bound, best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w)[1])
-        return objective - bound
-
-    def candidate(self) -> Candidate:
-        """Return the current classifier and multipliers."""
-        alpha, beta = self._restored_multipliers() if self.futile_proofs > 0 else self.engine.multipliers()
-        d = self.problem.n_features
-        return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
-
-    def judged(self, gap: float) -> None:
-        """Record the proven gap; if it no longer improves, finish or restart from the origin."""
-        if self.near_the_end and self.central_gap <= DEEP:
-            self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
-            self.finished |= self.futile_proofs > FUTILE_PROOFS
-            self.last_gap = min(gap, self.last_gap)
-        if self.finished and gap > max(self.limits.tol, LOST):
-            for start in self.cold_starts:
-                self.begin(*start)
-                break
-
-    def _dual_residual(self) -> tuple[np.ndarray, float]:
-        """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
-        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        norm, norm_level = self.cone.multipliers()
-        d = self.problem.n_features
-        residual = self.ridge * self.point
-        residual[:d] -= rows[:, 0] - rows[:, 1]
-        residual[d:] -= mass[0] - mass[1]
-        residual[: len(norm)] += norm
-        level = self.problem.radius - float(flip_cost.sum()) + norm_level
-        return residual, level if self.problem.radius > 0 else 0.0
-
-    def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers without the dual residual due to rounding."""
-        try:
-            with np.errstate(all="ignore"):
-                system = self._system(self.samples or self.engine.curvature())
-                residual, residual_level = self._dual_residual()
-                direction, level = system.solve(-residual, -residual_level)
-                if np.isfinite(direction).all():
-                    return self.engine.restored_multipliers(direction, level)
-        except BREAKDOWNS:
-            pass
-        return self.engine.multipliers()
-
-    def close(self) -> None:
-        """Stop the engine's threads."""
-        self.engine.close()

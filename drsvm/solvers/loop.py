@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.parallel import over_parts, threads_limited
@@ -27,6 +28,7 @@ RECENT = 3
 
 def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
+    problem = problem if solver.reads_views else problem.on_rows(in_memory(problem.X))
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
     return _Run(problem, solver, checked, callback).to_completion()
 

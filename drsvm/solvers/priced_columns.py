@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.large_rows import changed
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Price
 
@@ -69,16 +70,17 @@ class PricedColumns:
 def scaled_columns(X, factors):
     """Return rows whose columns are multiplied by the factors."""
     if not sparse.issparse(X):
-        return X * factors
+        return changed(X, lambda rows: rows * factors)
     return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 def with_constant(X, size: float):
     """Return rows with one more column, of the given size in every row; float32 rows stay so if it can be exact."""
     exact = float(X.dtype.type(size)) == size
-    column = np.full((X.shape[0], 1), size, dtype=X.dtype if exact else np.float64)
+    dtype = X.dtype if exact else np.float64
     if not sparse.issparse(X):
-        return np.hstack([X, column])
+        return changed(X, lambda rows: np.hstack([rows, np.full((len(rows), 1), size, dtype=dtype)]))
+    column = np.full((X.shape[0], 1), size, dtype=dtype)
     return type(X)(sparse.hstack([X, type(X)(column)], format="csr"))
 
 

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
 from drsvm.engines.threads import available_cores
+from drsvm.model.large_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.cones import uniform_scaling
@@ -33,6 +34,9 @@ DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 1e-8, 
 
 GAIN_OF_THREADS = 0.6
 """The speed-up of the work over the rows is the number of threads to this power."""
+
+MOST_IN_MEMORY = 0.25
+"""Rows in a file that take more than this share of the memory are read in their order rather than at random."""
 
 OVERHEAD_OF_EPOCH = 3e-4
 """Fixed cost of an epoch, in seconds."""
@@ -71,10 +75,17 @@ def preferences(problem: Problem) -> list[str]:
         return ["interior-point"]
     least = rival.least_wide if wide else rival.least
     quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
-    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least):
+    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least or _is_to_stream(problem)):
         return ["interior-point", *rival.solvers]
     conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
     return [*rival.solvers, *conic, "interior-point"]
+
+
+def _is_to_stream(problem: Problem) -> bool:
+    """Return whether a method that reads the rows in their order is better, as others would copy them or wait."""
+    bytes_of_rows = stored_entries(problem) * problem.X.dtype.itemsize
+    too_large = bytes_of_rows > MOST_IN_MEMORY * memory_size()
+    return isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
 
 
 def interior_point_fits(problem: Problem) -> bool:

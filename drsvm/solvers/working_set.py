@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.reduced import ReducedEngine
+from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
-from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point_state import InteriorPointState, Settings
 from drsvm.solvers.starts import Start, drawn_rows, with_room_for_signs
 
 ROWS_PER_FEATURE = 50
@@ -52,8 +53,8 @@ LOST = 3.0
 
 
 def screening_pays(problem: Problem) -> bool:
-    """Return whether there are enough rows for most of them to need no iterations."""
-    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+    """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
+    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features and not must_stay(problem.X)
 
 
 class Estimate(NamedTuple):
@@ -157,7 +158,7 @@ class WorkingSetState(InteriorPointState):
     def __init__(
         self,
         problem: Problem,
-        settings: InteriorPoint,
+        settings: Settings,
         limits: Limits,
         sample: Sample,
         estimate: Estimate,

@@ -14,7 +14,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, Status, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point_state import InteriorPointState
 from drsvm.solvers.starts import SUBSET
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"

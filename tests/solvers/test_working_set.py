@@ -13,7 +13,8 @@ from drsvm import Problem, Status, radius_path, solve
 from drsvm.model.risk import losses
 from drsvm.solvers import working_set
 from drsvm.solvers.base import EVERY_PRICE, Solver
-from drsvm.solvers.interior_point import InteriorPoint, InteriorPointState
+from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point_state import InteriorPointState
 from drsvm.solvers.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)

@@ -1,0 +1,136 @@
+"""Tables that do not fit into memory, for ``drsvm fit``: their features are written to disk and read from there."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsvm.cli import work
+from drsvm.cli.options import SplitOptions
+from drsvm.cli.screen import Screen
+from drsvm.cli.streams import STANDARD
+from drsvm.cli.work import Parts, Prepared
+from drsvm.datasets import DataFileError, ReadOptions
+from drsvm.datasets.files import format_of_name
+from drsvm.datasets.table_blocks import ARROW, TableBlocks
+
+BYTES_OF_CELL = 60
+"""Memory that a cell takes while a table is read, prepared and used for training twice."""
+
+COPIES_OF_TEXT = 3
+"""A text file needs at least this many times its size."""
+
+
+@dataclass(frozen=True)
+class StreamedParts(Parts):
+    """Rows that are features already, on disk."""
+
+    prepared: Any = None
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that are free or can be freed; infinite if the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return float("inf")
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable")), float("inf"))
+
+
+def is_to_stream(file: Path, spool: Path | None) -> bool:
+    """Return whether a file is read in blocks: on request, or because it would not fit into memory.
+
+    Raises an error for files that do not fit and cannot be read in blocks.
+    """
+    if file == STANDARD or not file.exists():
+        return False
+    if file.is_dir() or file.suffix.lower() in ARROW:
+        return True
+    if format_of_name(file) == "parquet":
+        table = TableBlocks(file)
+        return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
+    if spool is not None:
+        raise DataFileError(f"{file}: --spool is for Parquet and Arrow files: convert it to Parquet first.")
+    needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
+    if needed > available:
+        raise DataFileError(
+            f"{file}: needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available: "
+            "convert it to Parquet, which is read in blocks, for instance with DuckDB: "
+            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'."
+        )
+    return False
+
+
+@contextmanager
+def streamed(
+    file: Path, options: ReadOptions, split: SplitOptions, spool: Path | None, standardise: bool, screen: Screen
+) -> Iterator[tuple[Parts, Parts | None]]:
+    """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
+    from drsvm.datasets.streamed_tables import stream_table
+
+    share = _test_share(split, TableBlocks(file).n_rows)
+    where = f"in {spool}" if spool else "in a temporary folder"
+    screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
+    with screen.progress(f"preparing {file.name}", total=100) as advance:
+        table = stream_table(
+            file,
+            options,
+            standardise=standardise,
+            test_share=share,
+            seed=split.seed,
+            folder=spool,
+            progress=lambda done, of: advance(completed=100.0 * done / of),
+        )
+    work.show_notes(table.data, screen)
+    try:
+        whole = _whole(table, split, options)
+        yield whole, _held_out(table, whole, screen)
+    finally:
+        table.rows.close()
+
+
+def _test_share(split: SplitOptions, n_rows: int) -> float:
+    if split.test is not None:
+        return 0.0
+    size = work.TEST_SHARE if split.test_size is None else split.test_size
+    return size / n_rows if size >= 1 else size
+
+
+def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> StreamedParts:
+    from drsvm.datasets.preparation import features_of
+
+    work.check_labels(replace(table.data, y=table.y))
+    X_test = y_test = None
+    if split.test is not None:
+        tested, y_test = work.read_test(split.test, table.data.schema, options, table.y)
+        X_test = table.steps.transform(tested.X)
+    features = features_of(table.steps, table.data.schema)
+    prepared = Prepared(table.rows.X, X_test, table.steps.steps, features)
+    return StreamedParts(
+        table.rows.X, table.y, np.zeros(0, dtype=int), X_test, y_test, table.data, table.verified, prepared=prepared
+    )
+
+
+def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
+    """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
+    if table.n_test == 0:
+        return None
+    n = len(table.y)
+    first = n - table.n_test
+    counts = np.unique(table.y[first:], return_counts=True)[1]
+    if len(counts) < len(np.unique(table.y)) or counts.min() < 2:
+        screen.note("no rows are held out for a test, because too few rows of a class were drawn: see --test-size.")
+        return None
+    train, test = table.part(0, first), table.part(first, n)
+    return replace(
+        whole,
+        X=train,
+        y=table.y[:first],
+        X_test=test,
+        y_test=table.y[first:],
+        verified=None if table.verified is None else table.verified[:first],
+        prepared=replace(whole.prepared, X=train, X_test=test),
+    )

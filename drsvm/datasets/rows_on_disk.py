@@ -1,0 +1,283 @@
+"""`rows_on_disk`: any source of rows as a matrix in memory-mapped files, which nothing copies into memory."""
+
+import json
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.datasets.columns import find
+from drsvm.datasets.files import DataFileError, all_invalid, invalid
+from drsvm.datasets.spool import DESCRIPTION, Spool, check_space
+from drsvm.datasets.table_blocks import TableBlocks
+
+CSR = ("data", "indices", "indptr")
+
+
+class RowsOnDisk:
+    """Rows in memory-mapped files, with their labels and weights, if any, in memory.
+
+    It is a context manager: temporary files are removed at the end of a ``with`` block, by `close`, or when the object
+    is no longer used. The rows of open files stay valid on most systems, but do not rely on it.
+
+    Attributes
+    ----------
+    X : array or CSR array of shape (n, d)
+        The rows; read-only.
+    y, sample_weight : arrays of shape (n,), or None
+        Labels and weights.
+    names : list of str, or None
+        Names of the features.
+    folder : Path
+        Where the files are.
+    """
+
+    def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None):
+        self.folder, self.names = folder, names
+        self.X: Any = X
+        self.y: Any = y
+        self.sample_weight: Any = sample_weight
+        self._remove: Any = None
+
+    def remove_at_the_end(self) -> "RowsOnDisk":
+        """Let the folder be removed by `close`, or when the object is no longer used; return the object."""
+        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        return self
+
+    def close(self) -> None:
+        """Remove temporary files."""
+        self.X = self.y = self.sample_weight = None
+        if self._remove is not None:
+            self._remove()
+
+    def __enter__(self) -> "RowsOnDisk":
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        shape = "closed" if self.X is None else f"{self.X.shape[0]:,} × {self.X.shape[1]:,} {self.X.dtype}"
+        return f"RowsOnDisk({self.folder}: {shape})"
+
+
+def rows_on_disk(
+    source: Any,
+    *,
+    label: str | None = None,
+    folder: str | Path | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> RowsOnDisk:
+    """Return rows that need not fit into memory, in the form that estimators and `Problem` use without a copy.
+
+    Arrays in .npy files are opened as they are. Everything else is written to files once: into a temporary folder that
+    is removed at the end, or into one that is kept and can be opened again. Columns are neither standardised nor
+    encoded: pass an iterable of prepared blocks, or use ``drsvm fit``, which prepares tables of any size.
+
+    Parameters
+    ----------
+    source : path, iterable or iterator
+        - a .npy file;
+        - a folder with ``X.npy``, or with ``data.npy``, ``indices.npy`` and ``indptr.npy`` of a CSR matrix, and
+          optionally ``y.npy`` and ``sample_weight.npy``: what this function keeps;
+        - a Parquet or Arrow file, or a folder of them, with columns of numbers;
+        - an iterable of blocks ``X``, ``(X, y)`` or ``(X, y, sample_weight)``, dense or sparse;
+        - an object with the methods ``next(input_data)`` and ``reset()``, like XGBoost's ``DataIter``.
+    label : str, optional
+        For Parquet and Arrow: the column of the labels. All others are features.
+    folder : path, optional
+        Where to write the rows and keep them; by default a temporary folder (in ``TMPDIR``, if that is set).
+    progress : callable, optional
+        Called with the number of rows written so far.
+
+    Returns
+    -------
+    RowsOnDisk
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsvm import WassersteinSVC
+    >>> from drsvm.datasets import rows_on_disk
+    >>> rng = np.random.default_rng(0)
+    >>> def blocks():
+    ...     for _ in range(5):
+    ...         X = rng.normal(size=(1000, 3))
+    ...         yield X, X[:, 0] + rng.normal(size=1000) > 0
+    >>> with rows_on_disk(blocks()) as rows:
+    ...     model = WassersteinSVC().fit(rows.X, rows.y)
+    >>> bool(model.gap_ <= 1e-6)
+    True
+    """
+    if not isinstance(source, str | Path):
+        return _spooled(_blocks_of(source), folder, progress)
+    path = Path(source)
+    if not path.exists():
+        raise invalid(path, "no such file or folder.")
+    if path.suffix == ".npy":
+        return _single_array(path)
+    if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
+        return opened_folder(path)
+    table = TableBlocks(path)
+    columns = _Columns.of(table, label)
+    needed = table.n_rows * len(columns.features) * columns.dtype.itemsize
+    return _spooled(_numbers(table, columns), folder, progress, columns.features, needed)
+
+
+# --- files that can be opened as they are -------------------------------------------------------------------------
+
+
+def _single_array(path: Path) -> RowsOnDisk:
+    X = _mapped(path)
+    if X.ndim != 2:
+        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
+    return RowsOnDisk(path.parent, X)
+
+
+def opened_folder(folder: Path) -> RowsOnDisk:
+    """Return the rows in a folder that `rows_on_disk` has written, or that looks like one."""
+    description = folder / DESCRIPTION
+    known = json.loads(description.read_text()) if description.exists() else {}
+    X = _matrix(folder, known.get("n_features"))
+    vectors = {name: _vector(folder / f"{name}.npy") for name in ("y", "sample_weight")}
+    for name, values in vectors.items():
+        if values is not None and len(values) != X.shape[0]:
+            raise invalid(folder, f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.")
+    return RowsOnDisk(folder, X, **vectors, names=known.get("names"))
+
+
+def _mapped(path: Path) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r")
+    except FileNotFoundError:
+        raise invalid(path, "no such file.") from None
+    except (ValueError, EOFError, OSError) as error:
+        raise invalid(path, f"is truncated, changed or no .npy file ({error}): write it again.") from None
+
+
+def _vector(path: Path) -> np.ndarray | None:
+    return np.array(_mapped(path)) if path.exists() else None
+
+
+def _matrix(folder: Path, n_features: int | None) -> Any:
+    if (folder / "X.npy").exists():
+        return _mapped(folder / "X.npy")
+    data, indices, indptr = (_mapped(folder / f"{name}.npy") for name in CSR)
+    if len(data) != len(indices) or indptr[-1] != len(data):
+        raise invalid(folder, f"{', '.join(f'{name}.npy' for name in CSR)} do not fit together: write them again.")
+    n_features = n_features or int(indices.max()) + 1
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
+
+
+# --- sources that are written to files ----------------------------------------------------------------------------
+
+
+def _spooled(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
+    with new_folder(folder) as where:
+        check_space(where, needed)
+        with Spool(where, names) as spool:
+            for X, y, sample_weight in blocks:
+                spool.add(X, y=y, sample_weight=sample_weight)
+                if progress is not None:
+                    progress(spool.n_rows)
+        if spool.n_rows == 0:
+            raise DataFileError("no rows found: the source has no blocks.")
+        rows = opened_folder(where)
+    return rows.remove_at_the_end() if folder is None else rows
+
+
+@contextmanager
+def new_folder(folder: str | Path | None) -> Iterator[Path]:
+    """Create a folder for rows, a temporary one by default; if the block fails, nothing of it remains."""
+    path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
+    if path.is_dir() and any(path.iterdir()):
+        raise invalid(path, "is not empty: name a new folder, or give this one as the source of the rows.")
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield path
+    except BaseException:
+        shutil.rmtree(path, ignore_errors=True)
+        raise
+
+
+def _blocks_of(source: Any) -> Iterator[tuple]:
+    if callable(getattr(source, "next", None)) and callable(getattr(source, "reset", None)):
+        yield from _pulled(source)
+        return
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            f"rows come from a path, an iterable of blocks or an object with next and reset, not {source!r}."
+        )
+    for block in source:
+        given = block if isinstance(block, tuple) else (block,)
+        if len(given) > 3:
+            raise DataFileError(f"a block is X, (X, y) or (X, y, sample_weight), got {len(given)} entries.")
+        yield (*given, None, None)[:3]
+
+
+def _pulled(source: Any) -> Iterator[tuple]:
+    """Yield the blocks of an iterator that passes them to a function, as XGBoost's do."""
+    received: list[tuple] = []
+
+    def input_data(data, label=None, weight=None, **_) -> None:
+        received.append((data, label, weight))
+
+    source.reset()
+    while source.next(input_data):
+        if not received:
+            raise DataFileError("next(input_data) returned True without a call of input_data(data=..., label=...).")
+        yield from received
+        received.clear()
+
+
+class _Columns(NamedTuple):
+    """The columns of a table that are used, and the type of the features."""
+
+    label: str | None
+    features: list[str]
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, table: TableBlocks, label: str | None) -> "_Columns":
+        problems = []
+        found = None if label is None else find(table.names, label, "label=", problems)
+        if problems:
+            raise all_invalid(table.path, problems)
+        features = [name for name in table.names if name != found]
+        kinds = {name: str(table.schema.field(name).type) for name in features}
+        odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
+        if odd:
+            raise invalid(
+                table.path,
+                f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers: use drsvm fit, which encodes it, or pass an "
+                "iterable of prepared blocks.",
+            )
+        narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
+        return cls(found, features, np.dtype(np.float32 if narrow else np.float64))
+
+
+def _numbers(table: TableBlocks, columns: _Columns) -> Iterator[tuple]:
+    """Yield the rows of a table as numbers, with their labels."""
+    wanted = [*columns.features, *([columns.label] if columns.label else [])]
+    done = 0
+    for block in table.blocks(wanted):
+        X = np.empty((len(block), len(columns.features)), dtype=columns.dtype)
+        for place, name in enumerate(wanted):
+            column = block.column(place)
+            if column.null_count:
+                row = done + int(np.argmax(column.is_null().to_numpy()))
+                raise invalid(
+                    table.path,
+                    f"column {name!r} is empty in row {row + 1}: use drsvm fit, which fills empty cells, or pass an "
+                    "iterable of prepared blocks.",
+                )
+            if name != columns.label:
+                X[:, place] = column.to_numpy()
+        done += len(block)
+        yield X, block.column(len(columns.features)).to_numpy() if columns.label else None, None

@@ -1,0 +1,178 @@
+"""Blocks of rows written to files one after another: a matrix that need not fit into memory."""
+
+import json
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from scipy import sparse
+
+from drsvm.datasets.files import DataFileError
+
+RESERVE = 1 << 26
+"""Bytes of disk space that are left free."""
+
+DESCRIPTION = "rows.json"
+"""The file in a folder of rows that names their features."""
+
+LARGEST_INT32 = np.iinfo(np.int32).max
+
+
+def check_space(folder: Path, needed: int) -> None:
+    """Raise an error if a disk has not enough space for so many bytes."""
+    free = shutil.disk_usage(folder).free - RESERVE
+    if needed > free:
+        raise DataFileError(
+            f"{folder}: the rows need {needed / 1e9:.3g} GB of disk space, but only {max(free, 0) / 1e9:.3g} GB are "
+            "free: choose a folder on a larger disk (folder=..., or --spool FOLDER on the command line), or delete "
+            "something."
+        )
+
+
+class GrowingArray:
+    """A .npy file that grows along its first axis; its header is completed at the end."""
+
+    def __init__(self, path: Path, dtype: Any, width: int | None = None):
+        self.path, self.dtype, self.width, self.length = path, np.dtype(dtype), width, 0
+        self._stream = path.open("w+b")
+        self._write_header()
+
+    def _write_header(self) -> None:
+        # numpy leaves room in the header for a longer first axis.
+        shape = (self.length,) if self.width is None else (self.length, self.width)
+        description = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(self._stream, description)
+
+    def append(self, values) -> None:
+        """Write values after those so far."""
+        values = np.ascontiguousarray(values, dtype=self.dtype)
+        check_space(self.path.parent, values.nbytes)
+        self._stream.write(values.data)
+        self.length += len(values)
+
+    def complete(self) -> None:
+        """Write the final header."""
+        self._stream.seek(0)
+        self._write_header()
+        self._stream.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        with suppress(OSError):  # the disk may be full
+            self._stream.close()
+
+
+class Spool:
+    """Writes blocks of rows, and vectors such as their labels, into a folder, each into its own files.
+
+    The first block decides what the others must have: dense or sparse rows, their width, and the vectors. It is a
+    context manager: the files are complete after a ``with`` block.
+    """
+
+    def __init__(self, folder: Path, names: list[str] | None = None):
+        self.folder, self.names = folder, names
+        self._arrays: dict[str, GrowingArray] = {}
+        self._first: dict[str, Any] = {}
+        self._vectors: dict[str, list[np.ndarray]] = {}
+        self._n_blocks = self.n_rows = self._n_entries = 0
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, exception, *others) -> None:
+        if exception is None:
+            self._complete()
+            return
+        for array in self._arrays.values():
+            array.abandon()
+
+    def add(self, X, **vectors) -> None:
+        """Write a block; vectors have one entry per row, or are None."""
+        self._n_blocks += 1
+        X = X if sparse.issparse(X) else np.asarray(X)
+        found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
+        found |= {name: values is not None for name, values in vectors.items()}
+        self._check_like_the_first(X, found)
+        (self._add_sparse if found["sparse"] else self._add_dense)(X)
+        for name, values in vectors.items():
+            if values is not None:
+                self._vectors.setdefault(name, []).append(self._vector(name, values, X.shape[0]))
+        self.n_rows += X.shape[0]
+
+    def extend(self, X, block_rows: int, **vectors) -> None:
+        """Write a large matrix block by block."""
+        for first in range(0, X.shape[0], block_rows):
+            part = slice(first, first + block_rows)
+            self.add(X[part], **{name: values[part] for name, values in vectors.items()})
+
+    def _check_like_the_first(self, X, found: dict[str, Any]) -> None:
+        number = self._n_blocks
+        if found["columns"] is None:
+            raise DataFileError(f"block {number} has shape {X.shape}: a block must have rows and columns.")
+        if X.dtype.kind not in "fiub":
+            raise DataFileError(f"block {number} has dtype {X.dtype}: encode text as numbers before.")
+        self._first = self._first or found
+        for what, value in self._first.items():
+            if found[what] != value:
+                had = f"{what}: {found[what]}, in the first one {value}"
+                raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
+
+    def _vector(self, name: str, values, n: int) -> np.ndarray:
+        vector = np.ravel(np.asarray(values))
+        if len(vector) != n:
+            raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+        return vector.copy()
+
+    def _add_dense(self, X) -> None:
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        self._array("X", dtype, X.shape[1]).append(X)
+
+    def _add_sparse(self, X) -> None:
+        rows = sparse.csr_array(X)
+        rows.sum_duplicates()
+        dtype = rows.dtype if rows.dtype == np.float32 else np.float64
+        self._array("data", dtype).append(rows.data)
+        self._array("indices", np.int32).append(rows.indices)
+        starts = self._array("indptr", np.int64)
+        starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
+        self._n_entries += rows.nnz
+
+    def _array(self, name: str, dtype, width: int | None = None) -> GrowingArray:
+        if name not in self._arrays:
+            self._arrays[name] = GrowingArray(self.folder / f"{name}.npy", dtype, width)
+        return self._arrays[name]
+
+    def _complete(self) -> None:
+        for array in self._arrays.values():
+            array.complete()
+        if self.n_rows == 0:
+            return
+        if self._first["sparse"]:
+            # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
+            _retype(self.folder / "indices.npy", self._index_type)
+            _retype(self.folder / "indptr.npy", self._index_type)
+        for name, parts in self._vectors.items():
+            if parts:
+                np.save(self.folder / f"{name}.npy", np.concatenate(parts))
+        description = {"n_features": self._first["columns"], "names": self.names}
+        (self.folder / DESCRIPTION).write_text(json.dumps(description))
+
+    @property
+    def _index_type(self) -> type:
+        return np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
+
+
+def _retype(path: Path, dtype: Any) -> None:
+    """Rewrite a .npy file with another type, block by block."""
+    given = np.load(path, mmap_mode="r")
+    if given.dtype == dtype:
+        return
+    other = path.with_suffix(".new")
+    copy = GrowingArray(other, dtype)
+    for first in range(0, len(given), RESERVE // 64):
+        copy.append(given[first : first + RESERVE // 64])
+    copy.complete()
+    other.replace(path)

@@ -1,0 +1,214 @@
+"""Tables that do not fit into memory: read in blocks, prepared like others, and written to disk as features.
+
+What the columns contain, the medians and the categories come from a sample of the rows; means, deviations and labels
+come from all of them. Test rows are drawn at random and lie behind the training rows.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.datasets.arrow_files import ParquetFile, cleaned, pyarrow_or_error
+from drsvm.datasets.columns import choose_columns
+from drsvm.datasets.dataset import Dataset, ReadOptions
+from drsvm.datasets.files import invalid
+from drsvm.datasets.reading import converted, read_table, truth_of
+from drsvm.datasets.rows import empty_rows
+from drsvm.datasets.rows_on_disk import RowsOnDisk, new_folder, opened_folder
+from drsvm.datasets.spool import Spool, check_space
+from drsvm.datasets.table_blocks import BLOCK_ROWS, TableBlocks
+from drsvm.datasets.values import Coded, coded, labels_of
+
+SAMPLE_ROWS = 200_000
+"""Number of rows from which it is determined what the columns contain."""
+
+
+class SampledTable(ParquetFile):
+    """A sample of the rows of a large table, in place of a file."""
+
+    def __init__(self, table: TableBlocks):
+        self._pyarrow = pyarrow_or_error()
+        self.path, self.schema, self.names, self.n_rows = table.path, table.schema, table.names, table.n_rows
+        self.notes, self.renamed, self.delimiter = [], {}, None
+        self._blocks = table
+
+    def _table(self, wanted: list[str]) -> Any:
+        return self._blocks.sample(wanted, SAMPLE_ROWS)
+
+    def place(self, row: int) -> str:
+        """Say that the row is one of a sample."""
+        return f"row {row + 1} of a sample"
+
+
+class _BlockFile(ParquetFile):
+    """Consecutive rows of a large table, in place of a file: it knows where they are."""
+
+    def __init__(self, path: Path, first: int):
+        self._pyarrow, self.path, self.first = pyarrow_or_error(), path, first
+
+    def place(self, row: int) -> str:
+        return f"row {self.first + row + 1}"
+
+    def cleaned(self, table: Any, label: str, empty: frozenset[str]) -> Any:
+        """Return the cells as `ParquetFile.read` does."""
+        place = table.column_names.index(label)
+        return cleaned(table.set_column(place, label, self._texts(table.column(place))), empty)
+
+
+@dataclass(frozen=True)
+class StreamedTable:
+    """A table whose features are on disk, in another order than in the file; the last `n_test` rows are for a test.
+
+    `data` describes the table and has no rows; `steps` prepare further rows for a classifier.
+    """
+
+    data: Dataset
+    steps: Any
+    rows: RowsOnDisk
+    y: np.ndarray
+    verified: np.ndarray | None
+    n_test: int
+
+    def part(self, first: int, last: int) -> Any:
+        """Return some rows without copying them."""
+        X: Any = self.rows.X
+        if not sparse.issparse(X):
+            return X[first:last]
+        begin, end = int(X.indptr[first]), int(X.indptr[last])
+        starts = X.indptr[first : last + 1] - X.indptr[first]
+        return sparse.csr_array((X.data[begin:end], X.indices[begin:end], starts), shape=(last - first, X.shape[1]))
+
+
+def stream_table(
+    path: Path,
+    options: ReadOptions,
+    *,
+    standardise: bool = True,
+    test_share: float = 0.0,
+    seed: int = 0,
+    folder: Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> StreamedTable:
+    """Read, prepare and write a table of any size; `progress` is called with the rows done and their number."""
+    table = TableBlocks(path)
+    data = read_table(SampledTable(table), options)
+    stream = _Stream(table, data, options, progress)
+    steps = stream.prepared(standardise)
+    with new_folder(folder) as where:
+        check_space(where, int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share)))
+        n_test = stream.write(steps, where, test_share, seed)
+        labels = stream.write_labels(where)
+        rows = opened_folder(where)
+    rows = rows.remove_at_the_end() if folder is None else rows
+    described = replace(
+        data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy()
+    )  # the sample is no longer needed
+    return StreamedTable(described, steps, rows, *labels, n_test)
+
+
+class _Block(NamedTuple):
+    """Rows of a block that are used: their cells, and the codes of their labels (y) and which were verified."""
+
+    cells: Any
+    vectors: dict[str, np.ndarray]
+
+
+class _Stream:
+    """The passes over a table: one for means and deviations, one that writes the features."""
+
+    def __init__(self, table: TableBlocks, data: Dataset, options: ReadOptions, progress):
+        self.table, self.data, self.options, self.progress = table, data, options, progress
+        self.label: str = data.schema.label or ""
+        self.verified = choose_columns(table.names, options).verified
+        self.codes: dict[str, int] = {}
+        self.passes, self.done = 1, 0
+
+    def prepared(self, standardise: bool) -> Any:
+        """Return the fitted steps from the table to features."""
+        from sklearn.pipeline import Pipeline
+
+        from drsvm.datasets.preparation import preparation
+
+        steps = Pipeline(preparation(self.data.schema, standardise)).fit(self.data.X)
+        numbers = steps[-1].named_transformers_.get("numbers") if standardise else None
+        if numbers is not None:
+            self.passes = 2
+            self._standardise(steps, numbers)
+        return steps
+
+    def _standardise(self, steps: Any, numbers: Any) -> None:
+        """Fit the scaler of a preparation to all rows instead of the sample."""
+        from sklearn.preprocessing import StandardScaler
+
+        places = next(places for name, _, places in steps[-1].transformers_ if name == "numbers")
+        scaler = StandardScaler()
+        for block in self._blocks():
+            scaler.partial_fit(numbers[0].transform(steps[0].transform(block.cells)[:, places].astype(np.float64)))
+        numbers.steps[-1] = (numbers.steps[-1][0], scaler)
+
+    def bytes_of_row(self, steps: Any) -> float:
+        """Return the bytes that a row takes on disk, by the rows of the sample."""
+        few = steps.transform(self.data.X.slice(0, 1000))
+        stored = 12 * few.nnz + 8 * few.shape[0] if sparse.issparse(few) else 8 * few.size
+        return stored / few.shape[0] + 16
+
+    def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:
+        """Write the features of all rows, test rows at the end, and return how many these are."""
+        # A stream of its own: that of the seed alone may have drawn the labels.
+        random = np.random.default_rng([seed, self.table.n_rows])
+        with Spool(folder) as train, TemporaryDirectory(dir=folder, prefix="test-") as beside:
+            with Spool(Path(beside)) as test:
+                for block in self._blocks():
+                    features = self._finite(steps.transform(block.cells))
+                    is_test = random.random(len(block.cells)) < test_share
+                    for spool, mine in ((train, ~is_test), (test, is_test)):
+                        if mine.any():
+                            spool.add(features[mine], **{name: found[mine] for name, found in block.vectors.items()})
+            if test.n_rows:
+                names = ("y", "verified") if self.verified else ("y",)
+                vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
+                train.extend(opened_folder(Path(beside)).X, BLOCK_ROWS, **vectors)
+        if train.n_rows == 0:
+            raise invalid(self.table.path, "no row has a label and all its cells: see --label and --missing.")
+        return test.n_rows
+
+    def _finite(self, features: Any) -> Any:
+        stored = features.data if sparse.issparse(features) else features
+        if not np.isfinite(stored).all():
+            raise invalid(self.table.path, "a column of numbers contains inf: correct it, or empty the cell.")
+        return features
+
+    def write_labels(self, folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
+        """Write the labels in place of their codes, and return them and which were verified."""
+        y = labels_of(Coded(list(self.codes), np.load(folder / "y.npy")))
+        if y.dtype.kind == "i":  # one byte per row instead of eight, if the labels are small
+            y = y.astype(np.min_scalar_type(-int(np.abs(y).max())))
+        np.save(folder / "y.npy", y)
+        return y, np.load(folder / "verified.npy") if self.verified else None
+
+    def _blocks(self) -> Iterator[_Block]:
+        """Yield the rows that are used, and tell how many are done."""
+        wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
+        first = 0
+        for table in self.table.blocks(wanted):
+            file = _BlockFile(self.table.path, first)
+            cells = file.cleaned(table, self.label, self.options.empty)
+            kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
+            if len(kept):
+                yield self._block(file, cells if len(kept) == len(cells) else cells.take(kept))
+            first += len(table)
+            self.done += len(table)
+            self.progress(self.done, self.passes * self.table.n_rows)
+
+    def _block(self, file: _BlockFile, cells: Any) -> _Block:
+        texts = coded(cells.column(self.label))
+        known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
+        vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
+        if self.verified:
+            vectors["verified"] = truth_of(file, cells, self.verified, self.options)
+        return _Block(converted(file, cells, self.data.schema, self.options.empty), vectors)
