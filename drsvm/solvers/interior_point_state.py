@@ -353,3 +353,9 @@ class InteriorPointState(State):
     def close(self) -> None:
         """Stop the engine's threads."""
         self.engine.close()
+
+    def release(self) -> None:
+        """Close the run and free what it knows about the rows: it takes no further step."""
+        self.close()
+        del self.engine
+        self.samples = self.sums = None

@@ -119,7 +119,9 @@ class _Run:
 
     def to_completion(self) -> Result:
         """Run until there is a reason to stop, such as Ctrl-C."""
-        with threads_limited(self.limits.n_threads):
+        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads; besides, BLAS's
+        # threads keep a core busy for a while after a call.
+        with threads_limited(self.limits.n_threads), single_threaded_blas():
             return self._result(self._status())
 
     def _status(self) -> Status:
@@ -133,11 +135,6 @@ class _Run:
             return Status.INTERRUPTED
 
     def _solve(self) -> Status:
-        # The vectors are too small for BLAS threads to help, and blocks of rows have their own threads.
-        with single_threaded_blas():
-            return self._run_state()
-
-    def _run_state(self) -> Status:
         state = self.solver.start(self.problem, self.limits)
         try:
             status = self._iterate(state)

@@ -222,7 +222,7 @@ class WorkingSetRun(Relay):
     def __init__(self, first: InteriorPointState, sample: Sample):
         super().__init__(first)
         self.sample = sample
-        self.whole = None if isinstance(first, WorkingSetState) else first
+        self.screened_at: Start | None = None
         self.last: Start | None = None
         self.screens, self.widenings = first.problem.radius > 0, 0
         self.row_iterations = 0.0
@@ -235,36 +235,36 @@ class WorkingSetRun(Relay):
     def step(self) -> None:
         following = self._wider(self.reduced) if self.reduced else self._screened(self.current)
         if following is not None:
-            if self.reduced:
-                self.reduced.close()
-            self.current = following
+            self._continue_with(*following)
         self.last = Start(self.current.point, self.current.level, self.current.mu)
         self.current.step()
         self.row_iterations += self.reduced.share if self.reduced else 1.0
 
-    def _wider(self, state: WorkingSetState) -> InteriorPointState | None:
-        """Return who takes over from a run on a working set: one with more rows, or with all."""
+    def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
+        """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
+        problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
+        self.current.release()
+        if estimate is None or pieces is None:
+            self.screens = False
+            self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
+        else:
+            self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
+
+    def _wider(self, state: WorkingSetState) -> "tuple[Estimate | None, Pieces | None] | None":
+        """Return the working set that must replace the current one, or no set if all rows are needed."""
         if state.finished:
-            return self._all_rows()
+            return None, None
         wider = state.wider() if state.doubtful else None
         state.doubtful = False
         if wider is None:
             return None
-        estimate, pieces = wider
         self.widenings += 1
-        if self.widenings > MOST_WIDENINGS or not pieces.useful_for(state.problem):
-            return self._all_rows()
-        return WorkingSetState(state.problem, state.settings, state.limits, self.sample, estimate, pieces)
+        if self.widenings > MOST_WIDENINGS or not wider[1].useful_for(state.problem):
+            return None, None
+        return wider
 
-    def _all_rows(self) -> InteriorPointState:
-        """Return the run on all rows, where it was left if it has begun."""
-        if self.whole is None:
-            self.whole = InteriorPointState(self.current.problem, self.current.settings, self.current.limits)
-        self.screens = False
-        return self.whole
-
-    def _screened(self, state: InteriorPointState) -> WorkingSetState | None:
-        """Return a run on a working set, if the last step of a run on all rows tells that it is small."""
+    def _screened(self, state: InteriorPointState) -> tuple[Estimate, Pieces] | None:
+        """Return a working set, if the last step of a run on all rows tells that it is small."""
         last = self.last
         if last is None or not self.screens or not state.mu < last.mu or state.finished or state.near_the_end:
             return None
@@ -276,15 +276,12 @@ class WorkingSetRun(Relay):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):
                 return None
-        return WorkingSetState(state.problem, state.settings, state.limits, self.sample, estimate, pieces)
+        self.screened_at = Start(state.point, state.level, state.mu)
+        return estimate, pieces
 
     @property
     def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.current.finished and not self.reduced
-
-    def close(self) -> None:
-        for state in {id(state): state for state in (self.current, self.whole) if state is not None}.values():
-            state.close()
 
     def info(self) -> dict[str, Any]:
         return {"row_iterations": self.row_iterations}

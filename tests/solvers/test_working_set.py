@@ -91,7 +91,7 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
     result = solve(problem, solver, tol=1e-8)
     assert result.status is Status.OPTIMAL and result.gap <= 1e-8
     assert result.info["row_iterations"] < 0.5 * result.n_iter
-    assert solver.run.whole is None and set(solver.run.current.pieces.uncertain.tolist()) == solver.first_set
+    assert solver.run.reduced and set(solver.run.current.pieces.uncertain.tolist()) == solver.first_set
     assert result.objective == pytest.approx(solve(problem, tol=1e-8).objective, abs=2e-8)
     assert len(result.hinge_dual) == len(result.flip_dual) == 2000
 
@@ -109,7 +109,7 @@ def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widen
     if solver.run.reduced:
         assert set(solver.run.reduced.pieces.uncertain.tolist()) > solver.first_set
     assert solver.run.widenings > 0
-    assert (solver.run.whole is not None) >= (widenings == 0)
+    assert (solver.run.reduced is None) >= (widenings == 0)
 
 
 def test_a_working_set_that_bounds_nothing_is_given_up():
