@@ -95,9 +95,10 @@ def fit(
     work.check_split(split)
     _check_choices(ball, radius, class_weight, verified, cv)
     options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
-    settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
-    settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
     with _rows(file, options, split, spool, ball.standardise, cv, screen) as (whole, held):
+        # Not before: this imports all solvers, and an error in the file should come quickly.
+        settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
+        settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
         estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, whole.y)
         training = _training(estimator, ball, cv)
         found = _searched(training, whole, held, screen) if cv else _trained(training, whole, held, screen)
