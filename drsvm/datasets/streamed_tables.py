@@ -18,8 +18,8 @@ from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
 from drsvm.datasets.reading import converted, read_table, truth_of
+from drsvm.datasets.row_files import RowsOnDisk, new_folder, opened_folder
 from drsvm.datasets.rows import empty_rows
-from drsvm.datasets.rows_on_disk import RowsOnDisk, new_folder, opened_folder
 from drsvm.datasets.spool import Spool, check_space
 from drsvm.datasets.table_blocks import BLOCK_ROWS, TableBlocks
 from drsvm.datasets.values import Coded, coded, labels_of
