@@ -66,6 +66,7 @@ def predict(
     output = None if output == STANDARD else output
     work.check_outputs([output], [model, file])
     saved, dataset = work.load_for_model(model, file, options, screen, tuple(keep or ()))
+    _note_unseen_levels(saved.model, dataset, screen)
     classes = saved.model.classes_
     labels = _known_labels(dataset.y, classes, screen)
     decisions = _decisions(saved.model, dataset)
@@ -92,6 +93,14 @@ def predict(
         sys.stdout.flush()
         screen.results_to_stderr = True
     screen.finish(payload, lambda console: _show(console, payload, probability))
+
+
+def _note_unseen_levels(model, dataset, screen: Screen) -> None:
+    from drsvm.datasets.notes import what_is_new
+    from drsvm.datasets.preparation import unseen_levels
+
+    for text in what_is_new(unseen_levels(model, dataset.schema, dataset.X), dataset.shape[0]):
+        screen.note(text)
 
 
 def _known_labels(labels, classes, screen: Screen):

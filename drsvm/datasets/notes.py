@@ -43,6 +43,15 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
     return _line("filled", filled, " and ".join(ways))
 
 
+def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
+    """Return a note on cells with levels that a model has not seen in training."""
+    return _line(
+        "levels not seen in training",
+        {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()},
+        "they count as rare, or as no level at all where none was rare",
+    )
+
+
 def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
     """Return a note on columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)

@@ -85,7 +85,10 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     code, out, err = drsvm_command("predict", model, new, "--json")
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["rows"] == 2 and answer["notes"] == ["filled: b (1 of 2); numbers by their median."]
+    assert answer["rows"] == 2 and answer["notes"] == [
+        "filled: b (1 of 2); numbers by their median.",
+        "levels not seen in training: town (1 of 2); they count as rare, or as no level at all where none was rare.",
+    ]
     code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
     assert json.loads(out)["predictions"]["row"] == [2]
     new.write_text("A;town\n1;Rome\n")
