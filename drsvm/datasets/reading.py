@@ -23,10 +23,12 @@ from drsvm.datasets.files import (
 )
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.number_styles import with_dots_as_written
 from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import (
     CATEGORY,
+    DECIMAL_COMMA,
     PLAIN,
     TRUTH,
     NotANumber,
@@ -70,6 +72,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     chosen = choose_columns(file.names, options)
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
+    table = with_dots_as_written(file, table, chosen.features, options.decimal, options.empty)
     labels = coded(table.column(chosen.label))
     broken = line_break(labels, chosen.label, file.place)
     kinds = kinds_of(table, chosen, options, file.place)
@@ -119,6 +122,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     further = _further_columns(path, file.names, schema, options)
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
+    commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
+    table = file.as_written(table, commas, options.empty)  # a dot in them separates thousands
     X = _converted(file, table, schema, options.empty)
     kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
     y = labels_of(coded(taken(table.column(label), kept))) if label else None

@@ -32,11 +32,12 @@ TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "categ
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
 
-_SIGNS = "$€£¥% \u00a0"
+SIGNS = "$€£¥% \u00a0"
 _GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _DECIMAL_COMMA = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?(\d*|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
+_COMMA_OR_GAP = _GAP.replace(".", ",")
+_THOUSANDS = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_COMMA_OR_GAP}\d{{3}})+)(\.\d*)?([eE][+-]?\d+)?")
 _TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
@@ -70,11 +71,11 @@ def as_number(text: str) -> float | None:
 
 def _plain(text: str) -> float | None:
     number = as_number(text)
-    return as_number(text.strip(_SIGNS)) if number is None else number
+    return as_number(text.strip(SIGNS)) if number is None else number
 
 
 def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
-    text = text.strip(_SIGNS)
+    text = text.strip(SIGNS)
     if not pattern.fullmatch(text):
         return None
     return as_number(re.sub(ignored, "", text).replace(",", "."))
@@ -120,7 +121,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         PLAIN: _plain,
         COERCED: _plain,
         DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
-        THOUSANDS: partial(_with_commas, _THOUSANDS, ","),
+        THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         TRUTH: _truth,
         ISO_DATE: _iso_days,
         TIME: _hours,
