@@ -167,9 +167,9 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
 
 
 def load_for_model(
-    model: Path, file: Path, options: FileOptions, screen: Screen, keep: tuple[str, ...] = ()
+    model: Path, file: Path, options: FileOptions, screen: Screen, **further: Any
 ) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read, with the text of ids and of columns to keep.
+    """Load a model and read a file the way its training file was read, with `further` options of reading.
 
     The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
     """
@@ -180,7 +180,7 @@ def load_for_model(
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
         saved = current_model(opened) if _is_earlier(schema) else None
-        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, keep)
+        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, **further)
         saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
@@ -203,9 +203,9 @@ def current_model(opened: OpenModel) -> SavedModel:
     return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
 
 
-def read_for(schema: dict[str, Any], file: Path, options: FileOptions, keep: tuple[str, ...] = ()) -> Dataset:
+def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = replace(options.read_options(), keep=keep)
+    wanted = replace(options.read_options(), **further)
     return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
@@ -242,7 +242,7 @@ def prepared(parts: Parts, *, standardise: bool) -> Prepared:
 def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> Any:
     """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():
-        if str(label) == name:
+        if name in (str(label), str(label).lower() if isinstance(label, bool) else None):
             return label
     known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
     raise ValueError(f"{option} {name}: unknown label; the labels are {known}.")

@@ -37,6 +37,7 @@ from drsvm.datasets.values import (
     levels_of,
     numbers_of,
     shown,
+    truth_texts,
 )
 
 TableFile = CsvFile | ParquetFile
@@ -79,7 +80,9 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
-    y = labels_of(labels._replace(codes=labels.codes[kept]))
+    labels = labels._replace(codes=labels.codes[kept])
+    y = labels_of(labels)
+    schema = replace(schema, truth_labels=truth_texts(labels) if y.dtype == bool else [])
     X = taken(_converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
     found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
@@ -97,8 +100,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     schema : Schema
         Schema of the earlier file.
     options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing`` and ``keep`` are used; the schema determines
-        the rest.
+        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are used; the
+        schema determines the rest.
 
     Returns
     -------
@@ -125,11 +128,21 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
     table = file.as_written(table, commas, options.empty)  # a dot in them separates thousands
     X = _converted(file, table, schema, options.empty)
-    kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
-    y = labels_of(coded(taken(table.column(label), kept))) if label else None
+    needed = None if options.unlabelled else label
+    kept, dropped = kept_rows(file, table, needed, schema, replace(options, missing=options.missing or schema.missing))
+    y, labelled = (None, None) if label is None else _labels(table.column(label), kept, schema)
     X = taken(X, kept)
     found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
-    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept))
+    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept), labelled=labelled)
+
+
+def _labels(column: Any, kept: np.ndarray, schema: Schema) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the labels in the rows that are kept (None if all are empty), and which rows have one."""
+    texts = coded(taken(column, kept))
+    labelled = texts.codes >= 0
+    if not labelled.any():
+        return None, labelled
+    return labels_of(texts._replace(codes=texts.codes[labelled]), truth=bool(schema.truth_labels)), labelled
 
 
 def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:

@@ -239,18 +239,29 @@ def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
 # --- labels -------------------------------------------------------------------------------------------------------
 
 
-def labels_of(texts: Coded) -> np.ndarray:
+def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
+    True and false become booleans, as in data frames: if `truth` says that labels are truth values, or by default if
+    there are these two, each in one spelling.
     """
     used = np.unique(texts.codes)
     words = [str(texts.values[code]) for code in used]
+    lower = {word.lower() for word in words}
+    if lower <= set(TRUTH_WORDS[0]) and (truth or (truth is None and len(lower) == len(words) == 2)):
+        kept = np.array([word.lower() == TRUTH_WORDS[0][1] for word in words])
+        return kept[np.searchsorted(used, texts.codes)]
     numbers = [as_number(word) for word in words]
     kept: np.ndarray = np.array(words)
     if None not in numbers and not _loses_information(words, np.array(numbers, dtype=np.float64)):
         kept = whole_numbers(np.array(numbers, dtype=np.float64))
     return kept[np.searchsorted(used, texts.codes)]
+
+
+def truth_texts(texts: Coded) -> list[str]:
+    """Return how labels that are truth values are written: what False and True are called."""
+    return sorted({str(texts.values[code]) for code in np.unique(texts.codes)}, key=str.lower)
 
 
 def _loses_information(texts: list[str], numbers: np.ndarray) -> bool:

@@ -202,3 +202,37 @@ def test_scores_by_class(drsvm_command, model, table):
         counts = found["confusion"][label]
         line = f"{label}      60  {found['recall'][label]:.4f}     {found['precision'][label]:.4f}"
         assert line in err and counts[label] / 60 == pytest.approx(found["recall"][label])
+
+
+def test_rows_without_a_label_are_predicted(drsvm_command, model, table, tmp_path):
+    new = tmp_path / "new.csv"
+    lines = table.read_text().splitlines()
+    new.write_text("\n".join(line.rpartition(",")[0] + "," if k in (2, 5) else line for k, line in enumerate(lines)))
+    whole = json.loads(drsvm_command("predict", model, table, "--json")[1])["predictions"]
+    code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["rows"] == 120 and answer["predictions"]["decision"] == whole["decision"]
+    assert "2 of 120 rows have no label: they are predicted too; scores omit them." in answer["notes"]
+    assert answer["scores"]["rows"] == 118 and answer["predictions"]["label"][1] is None
+    read = table_of(drsvm_command("predict", model, new, "--sort", "label")[1])
+    assert len(read) == 120 and {row["label"] for row in read} == {"", "cat", "dog"}
+    new.write_text("\n".join([lines[0], *(line.rpartition(",")[0] + "," for line in lines[1:])]))
+    assert json.loads(drsvm_command("predict", model, new, "--json")[1])["scores"] is None
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])
+def test_truth_values_as_labels(drsvm_command, tmp_path, words):
+    """They are booleans in Python, as in data frames, and the text of the file on the command line."""
+    pandas = pytest.importorskip("pandas")
+    X, y = rows()
+    table, model, only = (tmp_path / name for name in ("t.csv", "m.drsvm", "only.csv"))
+    write_csv(table, X, np.array(words)[y])
+    assert drsvm_command("fit", table, "--model", model)[0] == 0
+    read = table_of(drsvm_command("predict", model, table)[1])
+    assert {row["prediction"] for row in read} == {row["label"] for row in read} == set(words)
+    raw, loaded = pandas.read_csv(table), load_model(model)
+    accuracy = json.loads(drsvm_command("predict", model, table, "--json")[1])["scores"]["accuracy"]
+    assert (loaded.predict(raw) == raw["kind"]).mean() == loaded.score(raw, raw["kind"]) == pytest.approx(accuracy)
+    write_csv(only, X[y == 0], np.array(words)[y[y == 0]])  # labels of one class are still truth values
+    scores = json.loads(drsvm_command("predict", model, only, "--json")[1])["scores"]
+    assert scores["rows"] == 60 and scores["recall"][words[0]] == scores["accuracy"] > 0.5
