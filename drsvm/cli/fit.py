@@ -13,11 +13,14 @@ from drsvm.cli.options import (
     MODEL,
     OUTPUT,
     BallOptions,
+    ClassWeight,
     DataFile,
     DataOptions,
+    Positive,
     PriceOptions,
     Radius,
     SplitOptions,
+    check_class_weight,
 )
 from drsvm.cli.screen import Screen
 
@@ -55,9 +58,8 @@ def fit(
             rich_help_panel=KNOWN,
         ),
     ] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
-    ] = None,
+    positive: Positive = None,
+    class_weight: ClassWeight = None,
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose radius and flip cost by cross-validation.", rich_help_panel=MODEL)
     ] = False,
@@ -85,6 +87,7 @@ def fit(
     _check_choices(ball, radius, class_weight, verified, cv)
     options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
     whole = work.load_parts(file, options, replace(split, test_size=None), screen)
+    whole = work.with_positive(whole, positive)
     held = work.held_out(whole, split, screen)
     settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
     settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
@@ -103,8 +106,7 @@ def fit(
 def _check_choices(ball: BallOptions, radius: str | None, class_weight: str | None, verified: str | None, cv: bool):
     """Raise an error for options that do not go together, before anything is read."""
     given = ball.with_radius(radius)
-    if class_weight not in (None, "balanced"):
-        raise ValueError(f"--class-weight must be balanced, got {class_weight!r}.")
+    check_class_weight(class_weight)
     if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     if verified is not None and "flip_cost" not in given:

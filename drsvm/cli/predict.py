@@ -69,7 +69,8 @@ def predict(
     _note_unseen_levels(saved.model, dataset, screen)
     classes, labels = _as_in_the_file(dataset.schema, saved.model.classes_, _labels(dataset, saved.model, screen))
     decisions = _decisions(saved.model, dataset)
-    columns = _columns(decisions, classes, _sigmoids(saved, model) if probability else None)
+    place = _place_of_positive(saved)
+    columns = _columns(decisions, classes, place, _sigmoids(saved, model) if probability else None)
     columns |= {} if labels is None else {"label": _with_gaps(labels, dataset.labelled)}
     counts = _counts(columns["prediction"])
     columns = _sorted(_with_kept(dataset, columns), sort)
@@ -79,7 +80,7 @@ def predict(
         "file": str(file),
         "rows": dataset.shape[0],
         "classes": classes,
-        "positive": classes.tolist()[1] if len(classes) == 2 else None,
+        "positive": classes.tolist()[place] if len(classes) == 2 else None,
         "predicted": counts,
         "scores": None if labels is None else scores(_labelled(dataset, decisions), labels, classes),
         "output": None if output is None else str(output),
@@ -164,13 +165,23 @@ def _decisions(model, dataset) -> Any:
     return np.asarray(model.decision_function(dataset.X))
 
 
-def _columns(decisions, classes, sigmoids) -> dict[str, Any]:
+def _place_of_positive(saved) -> int:
+    """Return which of two classes was positive in training: decisions and probabilities speak for it."""
+    names = [str(label) for label in saved.model.classes_.tolist()]
+    positive = str(saved.metadata.get("training", {}).get("positive"))
+    return names.index(positive) if positive in names else 1
+
+
+def _columns(decisions, classes, place: int, sigmoids) -> dict[str, Any]:
+    """Return the columns of the output; with two classes, decisions and probabilities are those of the positive one."""
     from drsvm.learn.scores import predictions
 
-    columns = {"prediction": predictions(decisions, classes), **_by_class("decision", decisions, classes)}
+    single = decisions.ndim == 1
+    shown = -decisions if single and place == 0 else decisions
+    columns = {"prediction": predictions(decisions, classes), **_by_class("decision", shown, classes)}
     if sigmoids is not None:
         chances = sigmoids.probabilities(decisions)
-        columns |= _by_class("probability", chances[:, 1] if decisions.ndim == 1 else chances, classes)
+        columns |= _by_class("probability", chances[:, place] if single else chances, classes)
     return columns
 
 

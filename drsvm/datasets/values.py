@@ -41,7 +41,10 @@ _THOUSANDS = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_COMMA_OR_GAP}\d{{3}})+)(\.\d*)?
 _TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
-TRUTH_WORDS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"))
+TRUTH_WORDS = (
+    *(("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on")),
+    *(("nein", "ja"), ("non", "oui"), ("no", "si"), ("no", "sí"), ("não", "sim"), ("nao", "sim"), ("nie", "tak")),
+)
 _TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
 
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")

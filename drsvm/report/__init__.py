@@ -121,8 +121,8 @@ def make_report(
         Whether to standardise the features (without centring if X is sparse). Ignored for a Pipeline, which has its
         own steps.
     positive : label, optional
-        With more than two classes, the one whose decision against the rest is shown; by default the largest. The
-        certificates and accuracies cover all classes.
+        With two classes, the one that positive weights speak for; by default the second. With more, the one whose
+        decision against the rest is shown; by default the largest. The certificates and accuracies cover all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
 

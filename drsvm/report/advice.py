@@ -119,8 +119,10 @@ def next_step(analysis: Analysis) -> NextStep:
         return _away_from_constant(analysis)
     flagged = 0 if analysis.label_issues is None else int(analysis.label_issues.is_label_issue.sum())
     if _lead(analysis) < -max(0.01, _chance(analysis)):
-        why = f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost."
-        return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
+        return _cross_validation(
+            analysis,
+            f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost.",
+        )
     if flagged >= max(3, 0.01 * len(analysis.data.signs)):
         why = "Look at the doubtful labels first; correct them, and make this report again."
         return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
@@ -141,12 +143,17 @@ def _away_from_constant(analysis: Analysis) -> NextStep:
         )
         return _step(analysis, why, "report", f"--radius {radius}", f"make_report(WassersteinSVC({radius}), X, y)")
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
-    if largest >= UNEQUAL:
+    if largest >= UNEQUAL and analysis.material.setting("class_weight") is None:
         why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
-        python = 'WassersteinSVC(class_weight="balanced").fit(X, y)'
-        return _step(analysis, why, "fit", "--class-weight balanced", python)
-    why = "Let cross-validation choose the radius and the flip cost, and look for features that say more."
-    return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
+        python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
+        return _step(analysis, why, "report", "--class-weight balanced", python)
+    return _cross_validation(
+        analysis, "Let cross-validation choose the radius and the flip cost, and look for features that say more."
+    )
+
+
+def _cross_validation(analysis: Analysis, why: str) -> NextStep:
+    return _step(analysis, why, "fit", "--cv --model model.drsvm", "WassersteinSVCCV().fit(X, y)")
 
 
 def _step(analysis: Analysis, why: str, verb: str, options: str, python: str) -> NextStep:

@@ -76,7 +76,8 @@ class Analysis:
     @property
     def side_names(self) -> tuple[str, str]:
         """Names of the negative and the positive side."""
-        return ("the rest" if self.multiclass else str(self.classes[0])), str(self.positive)
+        others = [str(label) for label in self.classes if label != self.positive]
+        return ("the rest" if self.multiclass else others[0]), str(self.positive)
 
     @property
     def results(self) -> list[Result]:
@@ -167,7 +168,8 @@ class Analysis:
         sizes = np.abs(self.data.coef)
         order = np.argsort(-sizes, kind="stable")
         used = order[sizes[order] > NEGLIGIBLE * max(float(sizes.max()), 1e-300)]
-        return [(self.material.feature_names[k], float(self.data.coef[k])) for k in used]
+        side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
+        return [(self.material.feature_names[k], side * float(self.data.coef[k])) for k in used]
 
     @cached_property
     def pulls(self) -> np.ndarray:

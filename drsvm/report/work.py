@@ -65,12 +65,13 @@ def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
     watch = Stopwatch()
     material = prepare(model, given)
     index, positive = _shown_decision(material, positive)
+    trained = positive if len(material.linear.classes_) > 2 else material.linear.classes_.tolist()[1]
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
     steps.begin("checking the labels")
     issues = _label_issues(material, steps, _time_left(material, watch).share(3))
     steps.begin("following the radius path")
-    path, largest_radius = _path(material, positive, steps, _time_left(material, watch))
+    path, largest_radius = _path(material, trained, steps, _time_left(material, watch))
     steps.begin("finding the worst case")
     rows = material.judged
     return Analysis(
@@ -78,9 +79,9 @@ def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
         index=index,
         positive=positive,
         models=models,
-        path=None if path is None else _with_own(path, material, index),
+        path=None if path is None else _on_side_of(positive == trained, _with_own(path, material, index)),
         largest_radius=largest_radius,
-        data=audit_data(material.linear, material.X, material.y, material.row_weights(positive), positive),
+        data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
         distribution=worst_case_distribution(
             material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
         ),
@@ -103,6 +104,14 @@ def _with_own(path: RadiusPath, material: Material, index: int) -> RadiusPath:
     radius = float(material.ball["radius"])
     pairs = zip(path.radii.tolist(), path.results, strict=True)
     return replace(path, results=[own if at == radius else result for at, result in pairs])
+
+
+def _on_side_of(trained: bool, path: RadiusPath) -> RadiusPath:
+    """Return the path for the class it was trained for, or for the other one of two: with the opposite weights."""
+    if trained:
+        return path
+    turned = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in path.results]
+    return replace(path, results=turned)
 
 
 def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIssues | None:
@@ -130,7 +139,7 @@ def _shown_decision(material: Material, positive) -> tuple[int, Any]:
     if positive is not None and positive not in classes:
         raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
     if len(classes) == 2:
-        return 0, classes[1]
+        return 0, classes[1] if positive is None else positive
     counts = [int((material.y == label).sum()) for label in material.linear.classes_]
     index = int(np.argmax(counts)) if positive is None else classes.index(positive)
     return index, classes[index]
