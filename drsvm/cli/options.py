@@ -37,8 +37,8 @@ PlotFile = Annotated[
 Positive = Annotated[
     str | None,
     typer.Option(
-        help="The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
-        "classes: the one to separate from the others.",
+        help="The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than "
+        "two classes: the one to separate from the others.",
         rich_help_panel=READING,
     ),
 ]

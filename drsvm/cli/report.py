@@ -120,7 +120,7 @@ def report(
     named = {"--radius": radius, "--class-weight": class_weight, "--positive": None if several else positive}
     settings_typed = [word for option, value in named.items() if value is not None for word in (option, value)]
     settings_typed += [*_typed(ball), *_typed(prices)]
-    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed))
+    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed, parts.data))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
@@ -165,20 +165,28 @@ def _given(parts, prepared, scaled: bool, shell) -> Any:
     )
 
 
-def _shell(file: Path, reading: list[str], settings: list[str]) -> Any:
+def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
     """Return what commands to copy are made of."""
+    from drsvm.cli.screen import in_terms_of_options
     from drsvm.cli.streams import STANDARD
     from drsvm.report.data import Shell
 
     whole = file != STANDARD and file.is_file()  # a pipe is gone
-    return Shell(file if whole else None, shlex.join([str(file), *reading]), shlex.join(settings))
+    return Shell(
+        file=file if whole else None,
+        reading=shlex.join([str(file), *reading]),
+        settings=shlex.join(settings),
+        notes=data.notes,
+        tell_tales=data.tell_tales,
+        wording=in_terms_of_options,
+    )
 
 
 def _show(console, summary: dict[str, Any], output: Path) -> None:
     """Print what matters most, and where the rest is."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
-    lines = [summary["warning"]] if summary["warning"] else []
+    lines = [text for text in (summary["warning"], summary["tell_tale"]) if text]
     lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
     lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

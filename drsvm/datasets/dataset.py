@@ -178,10 +178,12 @@ class Dataset:
         Which labels were verified, if a column says so.
     mentioned : list of pairs
         The options and columns of `ReadOptions.mentioned`, with the columns by their names.
-    labelled : array of bools, optional
-        Which rows have a label, if rows without one are kept; `y` is shorter then.
     kept : dict from str to list
         The ids of the rows and the columns of `ReadOptions.keep`, as text, where they are wanted.
+    labelled : array of bools, optional
+        Which rows have a label, if rows without one are kept; `y` is shorter then.
+    tell_tales : list of str
+        Columns that determine the label by themselves.
     """
 
     X: Any
@@ -194,6 +196,7 @@ class Dataset:
     mentioned: list[tuple[str, str]] = field(default_factory=list)
     kept: dict[str, list[str]] = field(default_factory=dict)
     labelled: np.ndarray | None = None
+    tell_tales: list[str] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, int]:

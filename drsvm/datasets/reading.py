@@ -22,7 +22,7 @@ from drsvm.datasets.files import (
     read_head,
 )
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
-from drsvm.datasets.notes import tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.notes import about_tell_tales, tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
 from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
@@ -85,9 +85,10 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     schema = replace(schema, truth_labels=truth_texts(labels) if y.dtype == bool else [])
     X = taken(_converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else _truth_of(file, table, chosen.verified, options)[kept]
-    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
+    telling = tell_tales(schema, X, y)
+    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *about_tell_tales(telling)]
     written = _written(file, schema.id if options.name_rows else [], kept)
-    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written)
+    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, tell_tales=telling)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:

@@ -16,6 +16,7 @@ from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
 from drsvm.report.scores import Rows, bounds, constant_label
+from drsvm.report.stray_labels import stray_share
 from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
@@ -202,6 +203,11 @@ class Analysis:
             "wrong_labels_estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
         }
 
+    @cached_property
+    def stray_labels(self) -> float:
+        """The share of labels that are contradicted where the classes do not overlap."""
+        return 0.0 if self.label_issues is None else stray_share(self.label_issues)
+
     def hardest_pulls(self, count: int) -> np.ndarray:
         """Return the rows with the largest pulls."""
         order = np.argsort(-self.pulls, kind="stable")[:count]
@@ -255,10 +261,12 @@ class Analysis:
             "moved_share": float(distribution.mass[moved].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
             **self._label_counts(),
+            "stray_labels": None if self.label_issues is None else self.stray_labels,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,
             "warnings": material.notes,
+            "reading": list(material.shell.notes) if material.shell else [],
         }
 
 

@@ -129,7 +129,7 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             cv=FOLDS,
             callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
         )
-    material.notes.extend(dict.fromkeys(f"Labels worth checking: {warning.message}" for warning in caught))
+    material.warn([f"Labels worth checking: {warning.message}" for warning in caught])
     return issues
 
 
@@ -195,5 +195,5 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
-        material.notes.append("Time ran out before all radii were solved: increase max_time for exact curves.")
+        material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
     return replace(path, results=[original.back(result) for result in path.results]), largest
