@@ -15,11 +15,14 @@ from drsvm.cli.options import (
     OUTPUT,
     READING,
     BallOptions,
+    ClassWeight,
     DataFile,
     DataOptions,
+    Positive,
     PriceOptions,
     Radius,
     SplitOptions,
+    check_class_weight,
 )
 from drsvm.cli.screen import Screen
 
@@ -57,9 +60,8 @@ def fit(
             rich_help_panel=KNOWN,
         ),
     ] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
-    ] = None,
+    positive: Positive = None,
+    class_weight: ClassWeight = None,
     cv: Annotated[
         bool, typer.Option("--cv", help="Choose radius and flip cost by cross-validation.", rich_help_panel=MODEL)
     ] = False,
@@ -95,7 +97,7 @@ def fit(
     work.check_split(split)
     _check_choices(ball, radius, class_weight, verified, cv)
     options = replace(data.read_options(), verified=verified, mentioned=prices.mentioned())
-    with _rows(file, options, split, spool, ball.standardise, cv, screen) as (whole, held):
+    with _rows(file, options, split, spool, positive, ball.standardise, cv, screen) as (whole, held):
         # Not before: this imports all solvers, and an error in the file should come quickly.
         settings = {"class_weight": class_weight, "solver": ball.checked_solver(), "random_state": split.seed}
         settings |= {"n_jobs": jobs, **prices.intercept(), **ball.limits()}
@@ -112,25 +114,34 @@ def fit(
 
 
 @contextmanager
-def _rows(file: Path, options, split: SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen: Screen):
+def _rows(
+    file: Path,
+    options,
+    split: SplitOptions,
+    spool: Path | None,
+    positive: str | None,
+    standardise: bool,
+    cv: bool,
+    screen: Screen,
+):
     """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk."""
     from drsvm.cli import large_tables, work
 
     if not large_tables.is_to_stream(file, spool):
-        whole = work.load_parts(file, options, replace(split, test_size=None), screen)
+        whole = work.with_positive(work.load_parts(file, options, replace(split, test_size=None), screen), positive)
         yield whole, work.held_out(whole, split, screen)
         return
     if cv:
         raise ValueError(f"{file}: --cv needs all rows in memory: omit it, or use it on a sample of the rows.")
     with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
-        yield rows
+        whole, held = rows
+        yield work.with_positive(whole, positive), held and work.with_positive(held, positive)
 
 
 def _check_choices(ball: BallOptions, radius: str | None, class_weight: str | None, verified: str | None, cv: bool):
     """Raise an error for options that do not go together, before anything is read."""
     given = ball.with_radius(radius)
-    if class_weight not in (None, "balanced"):
-        raise ValueError(f"--class-weight must be balanced, got {class_weight!r}.")
+    check_class_weight(class_weight)
     if cv and radius is not None:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     if verified is not None and "flip_cost" not in given:

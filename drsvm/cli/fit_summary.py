@@ -27,7 +27,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         "features": int(classifier.coef_.shape[1]),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
-        "positive": classes.tolist()[1] if len(classes) == 2 else None,
+        "positive": parts.positive,
         "parameters": {
             "radius": getattr(classifier, "radius_", classifier.radius),
             **{name: getattr(classifier, name) for name in PARAMETERS},
@@ -35,13 +35,13 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         },
         "certificates": [
             _certificate(result, label)
-            for result, label in zip(results, classes.tolist()[-len(results) :], strict=True)
+            for result, label in zip(results, classes.tolist() if len(results) > 1 else [parts.positive], strict=True)
         ],
         "proven": all(result.gap <= result.tol for result in results),
         "train": model.train_scores(),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
-        "weights": _weights(classifier, prepared.names, parts.data.schema.index_base),
+        "weights": _weights(parts.side * classifier.coef_, prepared.names, parts.data.schema.index_base),
     }
 
 
@@ -50,14 +50,14 @@ def _certificate(result, positive) -> dict[str, Any]:
     return {"positive": positive, "status": str(result.status), **{name: getattr(result, name) for name in names}}
 
 
-def _weights(classifier, names: list[str] | None, index_base: int) -> dict[str, Any]:
+def _weights(coef, names: list[str] | None, index_base: int) -> dict[str, Any]:
     """Return the number of nonzero weights, and the largest ones."""
     import numpy as np
 
-    strength = np.abs(classifier.coef_).max(axis=0)
+    strength = np.abs(coef).max(axis=0)
     names = names or [str(index + index_base) for index in range(len(strength))]
     first = [int(index) for index in np.argsort(-strength)[:5] if strength[index] > 0]
-    largest = {names[index]: classifier.coef_[:, index] for index in first} if len(classifier.coef_) == 1 else {}
+    largest = {names[index]: coef[:, index] for index in first} if len(coef) == 1 else {}
     return {"nonzero": int(np.count_nonzero(strength)), "largest": {name: float(w[0]) for name, w in largest.items()}}
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.cli.options import LIMITS, MODEL, OUTPUT, BallOptions, DataFile, DataOptions, PlotFile
+from drsvm.cli.options import LIMITS, MODEL, OUTPUT, BallOptions, ClassWeight, DataFile, DataOptions, PlotFile
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -27,9 +27,7 @@ def labels(
     radius: Annotated[
         float | None, typer.Option(help="Radius of the ball. Default: automatic.", rich_help_panel=MODEL)
     ] = None,
-    class_weight: Annotated[
-        str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
-    ] = None,
+    class_weight: ClassWeight = None,
     folds: Annotated[int, typer.Option(help="Number of folds.", min=2, rich_help_panel=MODEL)] = 5,
     seed: Annotated[int, typer.Option(help="Random seed of the folds.", rich_help_panel=MODEL)] = 0,
     jobs: Annotated[

@@ -36,7 +36,14 @@ PlotFile = Annotated[
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(help="With more than two classes: the one to separate from the others.", rich_help_panel=READING),
+    typer.Option(
+        help="The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than "
+        "two classes: the one to separate from the others.",
+        rich_help_panel=READING,
+    ),
+]
+ClassWeight = Annotated[
+    str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
 ]
 
 
@@ -334,6 +341,12 @@ def check_choice(option: str, value, allowed: Sequence) -> None:
     if value not in allowed:
         names = ", ".join(str(choice) for choice in allowed if choice is not None)
         raise ValueError(f"{option} must be one of {names}, got {value!r}.")
+
+
+def check_class_weight(value: str | None) -> None:
+    """Raise an error if the weights of the classes are not allowed."""
+    if value not in (None, "balanced"):
+        raise ValueError(f"--class-weight must be balanced, got {value!r}.")
 
 
 def numbers_in(option: str, text: str | None) -> list[float] | None:

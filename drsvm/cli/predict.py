@@ -65,11 +65,13 @@ def predict(
 
     output = None if output == STANDARD else output
     work.check_outputs([output], [model, file])
-    saved, dataset = work.load_for_model(model, file, options, screen, tuple(keep or ()))
-    classes = saved.model.classes_
-    labels = _known_labels(dataset.y, classes, screen)
+    saved, dataset = work.load_for_model(model, file, options, screen, keep=tuple(keep or ()), unlabelled=True)
+    _note_unseen_levels(saved.model, dataset, screen)
+    classes, labels = _as_in_the_file(dataset.schema, saved.model.classes_, _labels(dataset, saved.model, screen))
     decisions = _decisions(saved.model, dataset)
-    columns = _columns(decisions, classes, labels, _sigmoids(saved, model) if probability else None)
+    place = _place_of_positive(saved)
+    columns = _columns(decisions, classes, place, _sigmoids(saved, model) if probability else None)
+    columns |= {} if labels is None else {"label": _with_gaps(labels, dataset.labelled)}
     counts = _counts(columns["prediction"])
     columns = _sorted(_with_kept(dataset, columns), sort)
     payload: dict[str, Any] = {
@@ -78,9 +80,9 @@ def predict(
         "file": str(file),
         "rows": dataset.shape[0],
         "classes": classes,
-        "positive": classes.tolist()[1] if len(classes) == 2 else None,
+        "positive": classes.tolist()[place] if len(classes) == 2 else None,
         "predicted": counts,
-        "scores": None if labels is None else scores(decisions, labels, classes),
+        "scores": None if labels is None else scores(_labelled(dataset, decisions), labels, classes),
         "output": None if output is None else str(output),
     }
     if output is not None:
@@ -94,17 +96,54 @@ def predict(
     screen.finish(payload, lambda console: _show(console, payload, probability))
 
 
-def _known_labels(labels, classes, screen: Screen):
+def _note_unseen_levels(model, dataset, screen: Screen) -> None:
+    from drsvm.datasets.notes import what_is_new
+    from drsvm.datasets.preparation import unseen_levels
+
+    for text in what_is_new(unseen_levels(model, dataset.schema, dataset.X), dataset.shape[0]):
+        screen.note(text)
+
+
+def _labels(dataset, model, screen: Screen):
     """Return the labels of the file in the model's type, or None if some are unknown to the model."""
     from drsvm.cli import work
 
+    labels, classes = dataset.y, model.classes_
     if labels is None:
         return None
     unknown = work.unknown_label(labels, classes)
     if unknown is not None:
         screen.note(f"no scores: the file has the label {unknown!r}, which the model was not trained on.")
         return None
+    n = dataset.shape[0]
+    if len(labels) < n:
+        screen.note(f"{n - len(labels):,} of {n:,} rows have no label: they are predicted too; scores omit them.")
     return labels.astype(classes.dtype)
+
+
+def _as_in_the_file(schema, classes, labels):
+    """Return classes and labels with truth values as they were written in the training file."""
+    import numpy as np
+
+    if not schema.truth_labels:
+        return classes, labels
+    texts = np.array(schema.truth_labels)
+    return texts, None if labels is None else texts[labels.astype(int)]
+
+
+def _with_gaps(labels, labelled):
+    """Return one entry per row; those of rows without a label are None."""
+    import numpy as np
+
+    if labelled is None or labelled.all():
+        return labels
+    column = np.full(len(labelled), None, dtype=object)
+    column[labelled] = labels
+    return column
+
+
+def _labelled(dataset, decisions):
+    return decisions if dataset.labelled is None else decisions[dataset.labelled]
 
 
 def _sigmoids(saved, path: Path):
@@ -126,14 +165,24 @@ def _decisions(model, dataset) -> Any:
     return np.asarray(model.decision_function(dataset.X))
 
 
-def _columns(decisions, classes, labels, sigmoids) -> dict[str, Any]:
+def _place_of_positive(saved) -> int:
+    """Return which of two classes was positive in training: decisions and probabilities speak for it."""
+    names = [str(label) for label in saved.model.classes_.tolist()]
+    positive = str(saved.metadata.get("training", {}).get("positive"))
+    return names.index(positive) if positive in names else 1
+
+
+def _columns(decisions, classes, place: int, sigmoids) -> dict[str, Any]:
+    """Return the columns of the output; with two classes, decisions and probabilities are those of the positive one."""
     from drsvm.learn.scores import predictions
 
-    columns = {"prediction": predictions(decisions, classes), **_by_class("decision", decisions, classes)}
+    single = decisions.ndim == 1
+    shown = -decisions if single and place == 0 else decisions
+    columns = {"prediction": predictions(decisions, classes), **_by_class("decision", shown, classes)}
     if sigmoids is not None:
         chances = sigmoids.probabilities(decisions)
-        columns |= _by_class("probability", chances[:, 1] if decisions.ndim == 1 else chances, classes)
-    return columns if labels is None else {**columns, "label": labels}
+        columns |= _by_class("probability", chances[:, place] if single else chances, classes)
+    return columns
 
 
 def _by_class(name: str, values, classes) -> dict[str, Any]:
@@ -159,6 +208,7 @@ def _sorted(columns: dict[str, Any], by: str | None) -> dict[str, Any]:
         hint = "; add --probability" if by.startswith("probability") else ""
         raise ValueError(f"--sort {by}: there is no such column in the output: {', '.join(columns)}{hint}.")
     values = np.asarray(columns[by])
+    values = values.astype(str) if values.dtype == object else values  # labels with gaps cannot be compared
     descending = by.removeprefix("drsvm_").partition("_")[0] in DESCENDING and values.dtype.kind == "f"
     order = np.argsort(-values if descending else values, kind="stable")
     return {name: np.asarray(column)[order] for name, column in columns.items()}

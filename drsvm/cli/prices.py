@@ -19,7 +19,7 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
         if option == "--trust-column":
             costs[columns == name] = np.inf
             continue
-        sign = 1 if option == "--increasing" else -1
+        sign = parts.side if option == "--increasing" else -parts.side
         if (signs[(columns == name) & values] == -sign).any():
             raise ValueError(f"{name}: a column cannot be both --increasing and --decreasing.")
         signs[(columns == name) & values] = sign

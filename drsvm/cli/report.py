@@ -11,6 +11,7 @@ from drsvm.cli.options import (
     OUTPUT,
     READING,
     BallOptions,
+    ClassWeight,
     DataFile,
     DataOptions,
     Positive,
@@ -18,6 +19,7 @@ from drsvm.cli.options import (
     Radius,
     SplitOptions,
     check_choice,
+    check_class_weight,
 )
 from drsvm.cli.screen import Screen
 
@@ -73,6 +75,7 @@ def report(
     screen: Screen,
     radius: Radius = None,
     positive: Positive = None,
+    class_weight: ClassWeight = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
     output: Annotated[
         Path | None,
@@ -98,10 +101,13 @@ def report(
     work.check_outputs([output], [file, split.test])
     solver = "auto" if ball.solver == "auto" else ball.checked_solver()  # the check imports all solvers
     settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
-    settings |= {**prices.intercept(), "random_state": split.seed}
+    settings |= {**prices.intercept(), "random_state": split.seed, "class_weight": class_weight}
+    check_class_weight(class_weight)
     options = data.reading()
     wanted = replace(options.read_options(), mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
+    several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
+    whole = whole if several else work.with_positive(whole, positive)
     parts = work.held_out(whole, split, screen) or whole
     # An input error should come before the long imports.
     from drsvm import WassersteinSVC
@@ -111,14 +117,16 @@ def report(
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
-    settings_typed = [*([] if radius is None else ["--radius", radius]), *_typed(ball), *_typed(prices)]
-    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed))
+    named = {"--radius": radius, "--class-weight": class_weight, "--positive": None if several else positive}
+    settings_typed = [word for option, value in named.items() if value is not None for word in (option, value)]
+    settings_typed += [*_typed(ball), *_typed(prices)]
+    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed, parts.data))
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
             given,
             title=title or name_of(file),
-            positive=None if positive is None else work.label_called(parts.y, positive),
+            positive=work.label_called(parts.y, positive) if several and positive else parts.positive,
             progress=lambda share, words: advance(words, completed=100 * share),
         )
     made.save(output, format)
@@ -157,20 +165,28 @@ def _given(parts, prepared, scaled: bool, shell) -> Any:
     )
 
 
-def _shell(file: Path, reading: list[str], settings: list[str]) -> Any:
+def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
     """Return what commands to copy are made of."""
+    from drsvm.cli.screen import in_terms_of_options
     from drsvm.cli.streams import STANDARD
     from drsvm.report.data import Shell
 
     whole = file != STANDARD and file.is_file()  # a pipe is gone
-    return Shell(file if whole else None, shlex.join([str(file), *reading]), shlex.join(settings))
+    return Shell(
+        file=file if whole else None,
+        reading=shlex.join([str(file), *reading]),
+        settings=shlex.join(settings),
+        notes=data.notes,
+        tell_tales=data.tell_tales,
+        wording=in_terms_of_options,
+    )
 
 
 def _show(console, summary: dict[str, Any], output: Path) -> None:
     """Print what matters most, and where the rest is."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
-    lines = [summary["warning"]] if summary["warning"] else []
+    lines = [text for text in (summary["warning"], summary["tell_tale"]) if text]
     lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
     lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

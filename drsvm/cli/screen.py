@@ -103,6 +103,8 @@ OPTIONS = {
     "WassersteinSVCCV": "--cv",
     "(max_iter, max_time)": "(--max-iter, --max-time)",
     "accept a larger tol": "accept a larger --tol",
+    "increase max_time": "increase --max-time",
+    "Choose an estimator with a smaller radius": "Choose a smaller --radius",
 }
 """What the warnings of the library call it, and what it is called here."""
 

@@ -13,6 +13,7 @@ from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.datasets.arrow_arrays import taken
+from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
 TEST_SHARE = 0.25
@@ -26,8 +27,8 @@ FEWEST_ROWS = 8
 class Parts:
     """Training rows with their numbers in the file (from 0) and test rows, if any.
 
-    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified, and `ids` are the
-    columns that name the training rows, where they are wanted.
+    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified, `ids` are the
+    columns that name the training rows, where they are wanted, and `positive` is the positive one of two classes.
     """
 
     X: Any
@@ -38,6 +39,12 @@ class Parts:
     data: Dataset
     verified: np.ndarray | None = None
     ids: dict[str, np.ndarray] = field(default_factory=dict)
+    positive: Any = None
+
+    @property
+    def side(self) -> int:
+        """1 if decisions for the positive class are positive, -1 if it is the other way round: it comes first."""
+        return -1 if self.positive is not None and self.positive == np.unique(self.y).tolist()[0] else 1
 
 
 def load_parts(
@@ -174,9 +181,9 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
 
 
 def load_for_model(
-    model: Path, file: Path, options: FileOptions, screen: Screen, keep: tuple[str, ...] = ()
+    model: Path, file: Path, options: FileOptions, screen: Screen, **further: Any
 ) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read, with the text of ids and of columns to keep.
+    """Load a model and read a file the way its training file was read, with `further` options of reading.
 
     The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
     """
@@ -187,7 +194,7 @@ def load_for_model(
         if not isinstance(schema, dict):
             raise ValueError(f"{model}: does not describe its data files; use a model saved by drsvm fit.")
         saved = current_model(opened) if _is_earlier(schema) else None
-        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, keep)
+        dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, **further)
         saved = saved or opened.load()
     show_notes(dataset, screen)
     return saved, dataset
@@ -210,9 +217,9 @@ def current_model(opened: OpenModel) -> SavedModel:
     return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
 
 
-def read_for(schema: dict[str, Any], file: Path, options: FileOptions, keep: tuple[str, ...] = ()) -> Dataset:
+def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = replace(options.read_options(), keep=keep)
+    wanted = replace(options.read_options(), **further)
     return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
@@ -252,10 +259,29 @@ def prepared(parts: Parts, *, standardise: bool) -> Prepared:
 def label_called(labels: np.ndarray, name: str, option: str = "--positive") -> Any:
     """Return the label whose text is `name`."""
     for label in np.unique(labels).tolist():
-        if str(label) == name:
+        if name in (str(label), str(label).lower() if isinstance(label, bool) else None):
             return label
     known = ", ".join(str(label) for label in np.unique(labels).tolist()[:10])
     raise ValueError(f"{option} {name}: unknown label; the labels are {known}.")
+
+
+def with_positive(whole: Parts, wanted: str | None) -> Parts:
+    """Return the rows with the positive one of two classes."""
+    classes = np.unique(whole.y).tolist()
+    if len(classes) == 2:
+        return replace(whole, positive=positive_class(whole.y, wanted))
+    if wanted is not None:
+        raise ValueError(f"--positive is for two classes, and there are {len(classes)}: omit it.")
+    return whole
+
+
+def positive_class(labels: np.ndarray, wanted: str | None) -> Any:
+    """Return the positive one of two classes: the one that is wanted, the yes of yes and no, otherwise the later."""
+    if wanted is not None:
+        return label_called(labels, wanted)
+    classes = np.unique(labels).tolist()
+    named = {str(label).lower(): label for label in classes}
+    return next((named[yes] for no, yes in TRUTH_WORDS if set(named) == {no, yes}), classes[-1])
 
 
 def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | None) -> tuple[str, list[Any]]:
@@ -267,7 +293,7 @@ def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | No
             f"there are {len(classes)} classes ({', '.join(names[:6])}{', ...' if len(names) > 6 else ''}): choose the "
             f"one to separate from the rest, for instance --positive {names[0]}."
         )
-    chosen = names[-1] if positive is None else str(label_called(labels, positive))
+    chosen = str(positive_class(labels, positive))
     return chosen, [None if y is None else y.astype(str) == chosen for y in (labels, *more)]
 
 

@@ -133,6 +133,10 @@ class ParquetFile:
             table = table.set_column(place, as_text, self._texts(table.column(place)))
         return cleaned(table, empty)
 
+    def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
+        """Return a table of this file as it is: its numbers are no texts."""
+        return table
+
     def cells(self) -> list[tuple[str, ...]]:
         """Return the text of all cells, row by row."""
         columns = [column.to_pylist() for column in self._table(self.names).columns]

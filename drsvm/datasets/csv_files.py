@@ -96,11 +96,20 @@ class CsvFile:
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         """Return the text of some columns, as it is written."""
+        return {name: column.to_pylist() for name, column in self._texts(wanted, frozenset()).items()}
+
+    def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
+        """Return a table of this file in which columns of numbers are texts."""
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        numbers = [name for name in names if str(columns[name].type) == "double"]
+        return pyarrow_or_error().table(columns | self._texts(numbers, empty)) if numbers else table
+
+    def _texts(self, wanted: list[str], empty: frozenset[str]) -> dict[str, Any]:
         if not wanted:
             return {}
-        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, wanted, frozenset())
-        table = self._read_slowly(wanted, frozenset()) if table is None else table
-        return {name: table.column(name).to_pylist() for name in wanted}
+        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, wanted, empty)
+        table = self._read_slowly(wanted, empty) if table is None else table
+        return dict(zip(wanted, table.columns, strict=True))
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""

@@ -30,6 +30,8 @@ class ReadOptions:
         Columns that contain categories, or numbers: cells of the latter that are no numbers count as empty.
     keep : tuple of str
         For a saved model: columns to return as they are, besides the ids.
+    unlabelled : bool
+        For a saved model: whether rows without a label are kept.
     name_rows : bool
         Whether to return the ids of a training file too.
     verified : str, optional
@@ -61,6 +63,7 @@ class ReadOptions:
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
+    unlabelled: bool = False
     name_rows: bool = False
     verified: str | None = None
     mentioned: tuple[tuple[str, str], ...] = ()
@@ -90,6 +93,8 @@ class Schema:
         Number of features of an svmlight file, or of columns that are used.
     label : str, optional
         Name of the label column.
+    truth_labels : list of str
+        What False and True are called in the file, if the labels are truth values.
     columns : list of str
         Names of the columns that are used.
     styles : dict
@@ -117,6 +122,7 @@ class Schema:
     kind: str
     n_features: int
     label: str | None = None
+    truth_labels: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     styles: dict[str, str] = field(default_factory=dict)
     gaps: list[str] = field(default_factory=list)
@@ -158,7 +164,8 @@ class Dataset:
         The columns that are used: numbers as floats, categories as text, empty cells as nulls. Or the features of an
         svmlight file.
     y : array of shape (n_rows,), optional
-        Labels, as integers if all are whole numbers, otherwise as text; None if the file has none.
+        Labels, as integers if all are whole numbers, as booleans if they are true and false, otherwise as text; None
+        if the file has none.
     schema : Schema
         The structure of the file.
     notes : list of str
@@ -173,6 +180,10 @@ class Dataset:
         The options and columns of `ReadOptions.mentioned`, with the columns by their names.
     kept : dict from str to list
         The ids of the rows and the columns of `ReadOptions.keep`, as text, where they are wanted.
+    labelled : array of bools, optional
+        Which rows have a label, if rows without one are kept; `y` is shorter then.
+    tell_tales : list of str
+        Columns that determine the label by themselves.
     """
 
     X: Any
@@ -184,6 +195,8 @@ class Dataset:
     verified: np.ndarray | None = None
     mentioned: list[tuple[str, str]] = field(default_factory=list)
     kept: dict[str, list[str]] = field(default_factory=dict)
+    labelled: np.ndarray | None = None
+    tell_tales: list[str] = field(default_factory=list)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -11,17 +11,16 @@ import numpy as np
 from drsvm.datasets.columns import Chosen, Problem
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Fix
+from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import (
     CATEGORY,
     COERCED,
-    DATE_FORMATS,
     DECIMAL_COMMA,
     ISO_DATE,
     PLAIN,
     THOUSANDS,
     TIME,
     TRUTH,
-    TRUTH_WORDS,
     Coded,
     coded,
     levels_of,
@@ -81,15 +80,13 @@ def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, place: Callable[[
     columns = dict(zip(table.column_names, table.columns, strict=True))
     columns = {name: columns[name] for name in chosen.features}
     texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
-    styles = {name: _number_style(cells.values) for name, cells in texts.items()}
     points = any(str(column.type) == "double" for column in columns.values())
-    commas = _meaning_of_commas(set(styles.values()), points, options.decimal)
+    styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
     kinds = {}
     for name, column in columns.items():
         given = _Given(name, name in chosen.numeric, name in chosen.categorical)
         if name in texts:
-            style = commas if styles[name] == AMBIGUOUS else styles[name]
-            kind = _text_kind(column, texts[name], style, given, options, place)
+            kind = _text_kind(column, texts[name], styles[name], given, options, place)
         else:
             kind = _numeric_kind(column, given)
         missing = int(column.null_count)
@@ -166,8 +163,8 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
         return Kind(
             style if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")) else COERCED
         )
-    if style == AMBIGUOUS:
-        return Kind(problem=_ambiguous_commas(cells, given.name, place))
+    if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
+        return Kind(problem=_ambiguous_sign(cells, given.name, style, place))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
     if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)):
@@ -214,50 +211,17 @@ def line_break(cells: Coded, name: str, place: Callable[[int], str]) -> Problem 
     return text, []
 
 
-AMBIGUOUS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dates"
-
-
-def _number_style(values: list[str]) -> str | None:
-    """Return the only style in which all texts are numbers, truth values or dates; None if they are something else."""
-    if _all(PLAIN, values):
-        return PLAIN
-    fitting = [style for style in (DECIMAL_COMMA, THOUSANDS) if _all(style, values)]
-    if fitting:
-        return fitting[0] if len(fitting) == 1 else AMBIGUOUS
-    words = {value.lower() for value in values}
-    if any(words == set(pair) for pair in TRUTH_WORDS):
-        return TRUTH
-    for style in (ISO_DATE, TIME):
-        if _all(style, values):
-            return style
-    forms = [form for form in DATE_FORMATS if _all(f"date {form}", values)]
-    return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
-
-
-def _all(style: str, values: list[str]) -> bool:
-    parse = parser_of(style)
-    return all(parse(value) is not None for value in values)
-
-
-def _meaning_of_commas(styles: set[str | None], points: bool, decimal: str | None) -> str:
-    """Return what a comma such as in 1,234 means in this file: as said, or as seen in other columns."""
-    if decimal is not None:
-        return DECIMAL_COMMA if decimal == "," else THOUSANDS
-    if DECIMAL_COMMA in styles:
-        return AMBIGUOUS if THOUSANDS in styles else DECIMAL_COMMA
-    return THOUSANDS if THOUSANDS in styles or points else AMBIGUOUS
-
-
 # --- what needs a decision ----------------------------------------------------------------------------------------
 
 
-def _ambiguous_commas(cells: Coded, name: str, place) -> Problem:
-    code = next(code for code, value in enumerate(cells.values) if "," in value)
+def _ambiguous_sign(cells: Coded, name: str, style: str, place) -> Problem:
+    sign, word, other = (",", "comma", ".") if style == AMBIGUOUS_COMMAS else (".", "dot", ",")
+    code = next(code for code, value in enumerate(cells.values) if sign in value)
     text, row = cells.values[code], int(np.argmax(cells.codes == code))
     return (
-        f"column {name!r} contains {shown(text)} ({place(row)}): the comma may separate thousands or decimals; use "
-        "--decimal . if it separates thousands, --decimal , if decimals.",
-        [Fix(("--decimal", "."))],
+        f"column {name!r} contains {shown(text)} ({place(row)}): the {word} may separate thousands or decimals; use "
+        f"--decimal {other} if it separates thousands, --decimal {sign} if decimals.",
+        [Fix(("--decimal", other))],
     )
 
 

@@ -43,8 +43,17 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
     return _line("filled", filled, " and ".join(ways))
 
 
+def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:
+    """Return a note on cells with levels that a model has not seen in training."""
+    return _line(
+        "levels not seen in training",
+        {name: f"{count:,} of {n_rows:,}" for name, count in unseen.items()},
+        "they count as rare, or as no level at all where none was rare",
+    )
+
+
 def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
-    """Return a note on columns that determine the label by themselves: perhaps they are known only afterwards."""
+    """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)
     found = []
     for name in schema.of_style(lambda style: style in (CATEGORY, TRUTH)):
@@ -53,10 +62,16 @@ def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
         levels = len(np.unique(pairs[:, 0]))
         if len(pairs) == levels and len(classes) <= levels <= len(y) // TELLING:
             found.append(name)
-    if not found:
+    return found
+
+
+def about_tell_tales(names: list[str]) -> list[str]:
+    """Return a note on columns that determine the label."""
+    if not names:
         return []
-    drops = " ".join(f"--drop {quote(name)}" for name in found)
-    return [f"{', '.join(found)} alone determines the label; if it is known only afterwards, leave it out: {drops}."]
+    drops = " ".join(f"--drop {quote(name)}" for name in names)
+    which = f"{names[0]} alone determines" if len(names) == 1 else f"{', '.join(names)} each determine"
+    return [f"{which} the label; if it is known only afterwards, leave it out: {drops}."]
 
 
 def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:

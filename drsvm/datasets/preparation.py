@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.table_reader import TableReader
-from drsvm.datasets.values import CATEGORY, EMPTY, TRUTH
+from drsvm.datasets.values import CATEGORY, EMPTY, TRUTH, coded
 
 MOST_LEVELS = 1000
 """A column has at most this many levels of its own: the most frequent ones."""
@@ -33,7 +33,7 @@ def preparation(schema: Schema, standardise: bool = True) -> list[tuple[str, Any
     numbers = [name for name in schema.columns if name not in {*categories, *flags}]
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
     encoder = OneHotEncoder(
-        handle_unknown="ignore",
+        handle_unknown="infrequent_if_exist",  # a new level is rare; all zeros would be a row of no known kind
         min_frequency=schema.rare,
         max_categories=MOST_LEVELS,
         sparse_output=schema.many_levels,
@@ -81,6 +81,20 @@ def _names(part: str, step: Any, place: int, column: str) -> list[str]:
     rare = set() if rare is None else set(rare)
     names = [f"{column}={level}" for level in step.categories_[place] if level not in rare]
     return [*names, f"{column}={RARE_NAME}"] if rare else names
+
+
+def unseen_levels(model: Pipeline, schema: Schema, X: Any) -> dict[str, int]:
+    """Return how many cells of each column of a table have a level that the rows in training lack."""
+    if schema.kind == "sparse":
+        return {}
+    found = {}
+    for _, step, places in model[1].transformers_:
+        for place, known in zip(places, getattr(step, "categories_", ()), strict=False):
+            name = schema.columns[place]
+            cells = coded(X.column(X.column_names.index(name)))
+            new = [code for code, level in enumerate(cells.values) if level not in set(known)]
+            found[name] = int(np.isin(cells.codes, new).sum())
+    return {name: count for name, count in found.items() if count}
 
 
 def aligned(X: Any, given: list[str], wanted: list[str]) -> Any:

@@ -23,11 +23,13 @@ from drsvm.datasets.files import (
     read_head,
 )
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
-from drsvm.datasets.notes import tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.notes import about_tell_tales, tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.number_styles import with_dots_as_written
 from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
 from drsvm.datasets.values import (
     CATEGORY,
+    DECIMAL_COMMA,
     PLAIN,
     TRUTH,
     NotANumber,
@@ -36,6 +38,7 @@ from drsvm.datasets.values import (
     levels_of,
     numbers_of,
     shown,
+    truth_texts,
 )
 
 TableFile = CsvFile | ParquetFile
@@ -75,18 +78,22 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     path, chosen = file.path, choose_columns(file.names, options)
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
+    table = with_dots_as_written(file, table, chosen.features, options.decimal, options.empty)
     labels = coded(table.column(chosen.label))
     broken = line_break(labels, chosen.label, file.place)
     kinds = kinds_of(table, chosen, options, file.place)
     _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
-    y = labels_of(labels._replace(codes=labels.codes[kept]))
+    labels = labels._replace(codes=labels.codes[kept])
+    y = labels_of(labels)
+    schema = replace(schema, truth_labels=truth_texts(labels) if y.dtype == bool else [])
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
-    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *tell_tales(schema, X, y)]
+    telling = tell_tales(schema, X, y)
+    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *about_tell_tales(telling)]
     written = _written(file, schema.id if options.name_rows else [], kept)
-    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written)
+    return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, tell_tales=telling)
 
 
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
@@ -99,8 +106,8 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     schema : Schema
         Schema of the earlier file.
     options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing`` and ``keep`` are used; the schema determines
-        the rest.
+        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are used; the
+        schema determines the rest.
 
     Returns
     -------
@@ -124,12 +131,24 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     further = _further_columns(path, file.names, schema, options)
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
+    commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
+    table = file.as_written(table, commas, options.empty)  # a dot in them separates thousands
     X = converted(file, table, schema, options.empty)
-    kept, dropped = kept_rows(file, table, label, schema, replace(options, missing=options.missing or schema.missing))
-    y = labels_of(coded(taken(table.column(label), kept))) if label else None
+    needed = None if options.unlabelled else label
+    kept, dropped = kept_rows(file, table, needed, schema, replace(options, missing=options.missing or schema.missing))
+    y, labelled = (None, None) if label is None else _labels(table.column(label), kept, schema)
     X = taken(X, kept)
     found = [*notes, *file.notes, *dropped, *what_was_filled(schema, X)]
-    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept))
+    return Dataset(X, y, schema, found, path, kept, kept=_written(file, further, kept), labelled=labelled)
+
+
+def _labels(column: Any, kept: np.ndarray, schema: Schema) -> tuple[np.ndarray | None, np.ndarray]:
+    """Return the labels in the rows that are kept (None if all are empty), and which rows have one."""
+    texts = coded(taken(column, kept))
+    labelled = texts.codes >= 0
+    if not labelled.any():
+        return None, labelled
+    return labels_of(texts._replace(codes=texts.codes[labelled]), truth=bool(schema.truth_labels)), labelled
 
 
 def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, list[str]]:

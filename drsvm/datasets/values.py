@@ -32,15 +32,19 @@ TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "categ
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
 
-_SIGNS = "$€£¥% \u00a0"
+SIGNS = "$€£¥% \u00a0"
 _GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _DECIMAL_COMMA = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?(\d*|\d{1,3}(,\d{3})+)(\.\d*)?([eE][+-]?\d+)?")
+_COMMA_OR_GAP = _GAP.replace(".", ",")
+_THOUSANDS = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_COMMA_OR_GAP}\d{{3}})+)(\.\d*)?([eE][+-]?\d+)?")
 _TIME = re.compile(r"(\d\d?):(\d\d)(:(\d\d)(\.\d+)?)?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
-TRUTH_WORDS = (("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on"))
+TRUTH_WORDS = (
+    *(("false", "true"), ("no", "yes"), ("n", "y"), ("f", "t"), ("off", "on")),
+    *(("nein", "ja"), ("non", "oui"), ("no", "si"), ("no", "sí"), ("não", "sim"), ("nao", "sim"), ("nie", "tak")),
+)
 _TRUTH = {word: float(value) for words in TRUTH_WORDS for value, word in enumerate(words)} | {"0": 0.0, "1": 1.0}
 
 _DAYS = ("%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%b %d, %Y")
@@ -70,11 +74,11 @@ def as_number(text: str) -> float | None:
 
 def _plain(text: str) -> float | None:
     number = as_number(text)
-    return as_number(text.strip(_SIGNS)) if number is None else number
+    return as_number(text.strip(SIGNS)) if number is None else number
 
 
 def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
-    text = text.strip(_SIGNS)
+    text = text.strip(SIGNS)
     if not pattern.fullmatch(text):
         return None
     return as_number(re.sub(ignored, "", text).replace(",", "."))
@@ -120,7 +124,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         PLAIN: _plain,
         COERCED: _plain,
         DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
-        THOUSANDS: partial(_with_commas, _THOUSANDS, ","),
+        THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         TRUTH: _truth,
         ISO_DATE: _iso_days,
         TIME: _hours,
@@ -238,18 +242,29 @@ def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
 # --- labels -------------------------------------------------------------------------------------------------------
 
 
-def labels_of(texts: Coded) -> np.ndarray:
+def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
+    True and false become booleans, as in data frames: if `truth` says that labels are truth values, or by default if
+    there are these two, each in one spelling.
     """
     used = np.unique(texts.codes)
     words = [str(texts.values[code]) for code in used]
+    lower = {word.lower() for word in words}
+    if lower <= set(TRUTH_WORDS[0]) and (truth or (truth is None and len(lower) == len(words) == 2)):
+        kept = np.array([word.lower() == TRUTH_WORDS[0][1] for word in words])
+        return kept[np.searchsorted(used, texts.codes)]
     numbers = [as_number(word) for word in words]
     kept: np.ndarray = np.array(words)
     if None not in numbers and not _loses_information(words, np.array(numbers, dtype=np.float64)):
         kept = whole_numbers(np.array(numbers, dtype=np.float64))
     return kept[np.searchsorted(used, texts.codes)]
+
+
+def truth_texts(texts: Coded) -> list[str]:
+    """Return how labels that are truth values are written: what False and True are called."""
+    return sorted({str(texts.values[code]) for code in np.unique(texts.codes)}, key=str.lower)
 
 
 def _loses_information(texts: list[str], numbers: np.ndarray) -> bool:

@@ -139,7 +139,7 @@ def _doubles(operator: Any) -> None:
 
 def _width(step: Any) -> int:
     if hasattr(step, "categories_"):
-        return sum(len(_levels(step, place)[1]) for place in range(len(step.categories_)))
+        return sum(_levels(step, place)[1] for place in range(len(step.categories_)))
     return len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
 
 
@@ -219,16 +219,19 @@ def _indicator(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _encoder(scope: Any, operator: Any, container: Any) -> None:
-    """Add one block of 0/1 columns per column of texts; an unknown level has an index beyond the block: all zeros."""
+    """Add one block of 0/1 columns per column of texts.
+
+    An unknown level counts as rare if the encoder says so, and otherwise has an index beyond the block: all zeros.
+    """
     graph, step = Graph(scope, container), operator.raw_operator
     columns = _columns_of_texts(graph, operator, len(step.categories_))
     blocks = []
     for place, column in enumerate(columns):
-        levels, names = _levels(step, place)
-        attributes = {"keys_strings": list(levels), "values_int64s": list(levels.values()), "default_int64": len(names)}
+        levels, width, unknown = _levels(step, place)
+        attributes = {"keys_strings": list(levels), "values_int64s": list(levels.values()), "default_int64": unknown}
         code = graph.node("LabelEncoder", column, domain="ai.onnx.ml", op_version=2, **attributes)
         flat = graph.node("Reshape", code, graph.constant(np.array([-1])))
-        depth, values = graph.constant(np.array([len(names)])), graph.constant(np.array([0, 1], dtype=np.float32))
+        depth, values = graph.constant(np.array([width])), graph.constant(np.array([0, 1], dtype=np.float32))
         blocks.append(graph.double(graph.node("OneHot", flat, depth, values, axis=1)))
     graph.node("Concat", *blocks, axis=1, into=operator.outputs[0].full_name)
 
@@ -241,8 +244,8 @@ def _columns_of_texts(graph: Graph, operator: Any, count: int) -> list[str]:
     return [graph.node("Gather", together, graph.constant(np.array([place])), axis=1) for place in range(count)]
 
 
-def _levels(encoder: Any, place: int) -> tuple[dict[str, int], list[str]]:
-    """Return the column of every level of an input, and the levels with a column of their own; rare ones share one."""
+def _levels(encoder: Any, place: int) -> tuple[dict[str, int], int, int]:
+    """Return the column of every level of an input, the number of columns, and the column of unknown levels."""
     levels = encoder.categories_[place]
     if encoder.drop is not None or not all(isinstance(level, str) for level in levels):
         raise NotImplementedError("a OneHotEncoder of numbers, or one that drops levels.")
@@ -250,4 +253,5 @@ def _levels(encoder: Any, place: int) -> tuple[dict[str, int], list[str]]:
     rare = [] if rare is None else list(rare)
     own = [level for level in levels if level not in set(rare)]
     columns = {level: number for number, level in enumerate(own)} | dict.fromkeys(rare, len(own))
-    return columns, [*own, *(["(rare)"] if rare else [])]
+    width = len(own) + bool(rare)
+    return columns, width, len(own) if encoder.handle_unknown == "infrequent_if_exist" else width

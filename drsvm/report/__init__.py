@@ -16,7 +16,7 @@ from typing import Any
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
 from drsvm.report import page, text
-from drsvm.report.advice import constant_warning, next_step, paragraph
+from drsvm.report.advice import constant_warning, next_step, paragraph, tell_tale_warning
 from drsvm.report.content import document
 from drsvm.report.data import Given
 from drsvm.report.figures import draw_all
@@ -121,8 +121,8 @@ def make_report(
         Whether to standardise the features (without centring if X is sparse). Ignored for a Pipeline, which has its
         own steps.
     positive : label, optional
-        With more than two classes, the one whose decision against the rest is shown; by default the largest. The
-        certificates and accuracies cover all classes.
+        With two classes, the one that positive weights speak for; by default the second. With more, the one whose
+        decision against the rest is shown; by default the largest. The certificates and accuracies cover all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
 
@@ -166,6 +166,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
     step = next_step(analysis)
     in_words = {
         "warning": constant_warning(analysis, Plain()),
+        "tell_tale": tell_tale_warning(analysis, Plain()),
         "in_plain_words": paragraph(analysis, Plain()),
         "next": {"why": step.why, "command": step.command},
     }

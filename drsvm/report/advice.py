@@ -1,6 +1,7 @@
 """What to do with a classifier: what robustness cost and gained, what is guaranteed, and what to try next."""
 
 import math
+from shlex import quote
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +37,23 @@ def constant_warning(analysis: Analysis, style: Style) -> str | None:
         f"{style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a constant answer, and "
         "no decision should rest on it."
     )
+
+
+def tell_tale_warning(analysis: Analysis, style: Style) -> str | None:
+    """Return what is wrong if columns determine the label by themselves, or None."""
+    names = _tell_tales(analysis)
+    if not names:
+        return None
+    verb = "alone determines" if len(names) == 1 else "each determine"
+    return (
+        f"{listed([style.strong(name) for name in names])} {verb} the label. If such a column is known only after the "
+        "label, the figures below say nothing about new rows: leave it out."
+    )
+
+
+def _tell_tales(analysis: Analysis) -> list[str]:
+    shell = analysis.material.shell
+    return [] if shell is None else list(shell.tell_tales)
 
 
 def paragraph(analysis: Analysis, style: Style) -> str:
@@ -99,7 +117,13 @@ def _labels(analysis: Analysis, style: Style) -> str:
     first = listed([style.text(name) for name in names])
     which = "check it" if flagged == 1 else "check them" if flagged <= CHECK_FIRST else "check these first"
     verb = "is" if flagged == 1 else "are"
-    return f"{flagged:,} of {len(issues.ranking):,} training labels {verb} doubtful; {which}: {first}."
+    doubtful = f"{flagged:,} of {len(issues.ranking):,} training labels {verb} doubtful; {which}: {first}."
+    if analysis.stray_labels:
+        return (
+            f"{doubtful} About {percent(analysis.stray_labels)} of all labels are contradicted however far their rows "
+            "are from the boundary: wrong labels look like that, overlapping classes do not."
+        )
+    return f"{doubtful} They need not be wrong: they lie as rows of overlapping classes do."
 
 
 def _features(analysis: Analysis, style: Style) -> str:
@@ -117,18 +141,38 @@ def next_step(analysis: Analysis) -> NextStep:
     """Return what to try next."""
     if analysis.constant is not None:
         return _away_from_constant(analysis)
-    flagged = 0 if analysis.label_issues is None else int(analysis.label_issues.is_label_issue.sum())
+    if _tell_tales(analysis):
+        return _without_tell_tales(analysis)
     if _lead(analysis) < -max(0.01, _chance(analysis)):
-        why = f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost."
-        return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
-    if flagged >= max(3, 0.01 * len(analysis.data.signs)):
-        why = "Look at the doubtful labels first; correct them, and make this report again."
+        return _cross_validation(
+            analysis,
+            f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost.",
+        )
+    if analysis.stray_labels:
+        why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
         return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
     shell = analysis.material.shell
     apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
     why = f"Save the classifier, fitted to all rows{apply}."
-    settings = f"{shell.settings} " if shell is not None and shell.settings else ""
-    return _step(analysis, why, "fit", f"{settings}--model model.drsvm", 'save_model(model.fit(X, y), "model.drsvm")')
+    return _step(
+        analysis,
+        why,
+        "fit",
+        _with_settings(analysis, "--model model.drsvm"),
+        'save_model(model.fit(X, y), "model.drsvm")',
+    )
+
+
+def _without_tell_tales(analysis: Analysis) -> NextStep:
+    names = _tell_tales(analysis)
+    why = "Leave out what is known only after the label, and make this report again."
+    drops = " ".join(f"--drop {quote(name)}" for name in names)
+    return _step(analysis, why, "report", _with_settings(analysis, drops), "")
+
+
+def _with_settings(analysis: Analysis, options: str) -> str:
+    shell = analysis.material.shell
+    return f"{shell.settings} {options}" if shell is not None and shell.settings else options
 
 
 def _away_from_constant(analysis: Analysis) -> NextStep:
@@ -141,12 +185,17 @@ def _away_from_constant(analysis: Analysis) -> NextStep:
         )
         return _step(analysis, why, "report", f"--radius {radius}", f"make_report(WassersteinSVC({radius}), X, y)")
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
-    if largest >= UNEQUAL:
+    if largest >= UNEQUAL and analysis.material.setting("class_weight") is None:
         why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
-        python = 'WassersteinSVC(class_weight="balanced").fit(X, y)'
-        return _step(analysis, why, "fit", "--class-weight balanced", python)
-    why = "Let cross-validation choose the radius and the flip cost, and look for features that say more."
-    return _step(analysis, why, "fit", "--cv", "WassersteinSVCCV().fit(X, y)")
+        python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
+        return _step(analysis, why, "report", "--class-weight balanced", python)
+    return _cross_validation(
+        analysis, "Let cross-validation choose the radius and the flip cost, and look for features that say more."
+    )
+
+
+def _cross_validation(analysis: Analysis, why: str) -> NextStep:
+    return _step(analysis, why, "fit", "--cv --model model.drsvm", "WassersteinSVCCV().fit(X, y)")
 
 
 def _step(analysis: Analysis, why: str, verb: str, options: str, python: str) -> NextStep:

@@ -16,6 +16,7 @@ from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
 from drsvm.report.scores import Rows, bounds, constant_label
+from drsvm.report.stray_labels import stray_share
 from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
@@ -76,7 +77,8 @@ class Analysis:
     @property
     def side_names(self) -> tuple[str, str]:
         """Names of the negative and the positive side."""
-        return ("the rest" if self.multiclass else str(self.classes[0])), str(self.positive)
+        others = [str(label) for label in self.classes if label != self.positive]
+        return ("the rest" if self.multiclass else others[0]), str(self.positive)
 
     @property
     def results(self) -> list[Result]:
@@ -167,7 +169,8 @@ class Analysis:
         sizes = np.abs(self.data.coef)
         order = np.argsort(-sizes, kind="stable")
         used = order[sizes[order] > NEGLIGIBLE * max(float(sizes.max()), 1e-300)]
-        return [(self.material.feature_names[k], float(self.data.coef[k])) for k in used]
+        side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
+        return [(self.material.feature_names[k], side * float(self.data.coef[k])) for k in used]
 
     @cached_property
     def pulls(self) -> np.ndarray:
@@ -199,6 +202,11 @@ class Analysis:
             "flagged_labels": int(issues.is_label_issue.sum()),
             "wrong_labels_estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
         }
+
+    @cached_property
+    def stray_labels(self) -> float:
+        """The share of labels that are contradicted where the classes do not overlap."""
+        return 0.0 if self.label_issues is None else stray_share(self.label_issues)
 
     def hardest_pulls(self, count: int) -> np.ndarray:
         """Return the rows with the largest pulls."""
@@ -253,10 +261,12 @@ class Analysis:
             "moved_share": float(distribution.mass[moved].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
             **self._label_counts(),
+            "stray_labels": None if self.label_issues is None else self.stray_labels,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,
             "warnings": material.notes,
+            "reading": list(material.shell.notes) if material.shell else [],
         }
 
 

@@ -3,7 +3,7 @@
 import drsvm
 from drsvm.plotting.style import short
 from drsvm.report import words
-from drsvm.report.advice import constant_warning, next_step, paragraph
+from drsvm.report.advice import constant_warning, next_step, paragraph, tell_tale_warning
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.audit import audit_section
 from drsvm.report.blocks import (
@@ -31,6 +31,7 @@ def document(analysis: Analysis, title: str, style: Style) -> Document:
     useful = analysis.constant is None
     sections = [_per_class, _certificate, *([_comparison] if useful else []), _radius]
     sections += [_worst_case, _features, _samples] if useful else []
+    sections += [_reading] if analysis.material.shell and analysis.material.shell.notes else []
     settings = " ".join(repr(analysis.material.model).split())
     return Document(
         title=style.text(title),
@@ -41,7 +42,7 @@ def document(analysis: Analysis, title: str, style: Style) -> Document:
 
 
 def _opening(analysis: Analysis, style: Style) -> list:
-    step, warning = next_step(analysis), constant_warning(analysis, style)
+    step, warning = next_step(analysis), constant_warning(analysis, style) or tell_tale_warning(analysis, style)
     notes = [style.text(note) for note in analysis.material.notes]
     if not analysis.judged.held_out:
         notes.append("No rows are held out: the figures are those of the training rows, and flatter every classifier.")
@@ -198,9 +199,10 @@ def _doubtful_labels(analysis: Analysis, style: Style) -> Card:
     title, issues = "Labels worth checking", analysis.label_issues
     if issues is None:
         return Card(title, [Text("Not judged: a class has only one row, or there was no time left.", "soft")])
+    overlap = "" if analysis.stray_labels else " The classes overlap, and the estimate counts rows of the overlap."
     text = (
-        f"{style.text(issues.summary())} Every label is judged by a classifier trained without its row. This is a "
-        "ranking of what to look at first; it proves nothing about a single label."
+        f"{style.text(issues.summary())}{overlap} Every label is judged by a classifier trained without its row. This "
+        "is a ranking of what to look at first; it proves nothing about a single label."
     )
     cells = [
         [
@@ -211,6 +213,11 @@ def _doubtful_labels(analysis: Analysis, style: Style) -> Card:
         for row in analysis.contradicted(SAMPLES)
     ]
     return Card(title, [Text(text, "soft"), _table_or_none(["row", "label", "predicted", "score"], cells, 3)])
+
+
+def _reading(analysis: Analysis, style: Style) -> Section:
+    shell = analysis.material.shell
+    return Section("How the file was read", [Text(style.text(note)) for note in (shell.notes if shell else ())])
 
 
 def _name_and_label(analysis: Analysis, row: int, style: Style) -> list[str]:

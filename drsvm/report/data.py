@@ -2,6 +2,7 @@
 
 import numbers
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,20 @@ class Shell:
         The data file; None for standard input.
     reading, settings : str
         The file with the options for reading it, and the options of the classifier.
+    notes : sequence of str
+        What was done with the columns of the file.
+    tell_tales : sequence of str
+        Columns that determine the label by themselves.
+    wording : callable
+        Turns the words of a warning into those of the command line.
     """
 
     file: Path | None
     reading: str
     settings: str
+    notes: Sequence[str] = ()
+    tell_tales: Sequence[str] = ()
+    wording: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)
@@ -106,6 +116,10 @@ class Material:
             return Rows(self.X, self.y, held_out=False)
         return Rows(self.X_test, self.y_test, held_out=True)
 
+    def warn(self, messages: Sequence[str]) -> None:
+        """Add warnings to the notes, in the words of the command line if the report was made there."""
+        self.notes.extend(dict.fromkeys(map(self.shell.wording if self.shell else str, messages)))
+
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""
         chosen = f"{name}_"
@@ -159,7 +173,7 @@ def prepare(model, given: Given) -> Material:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
         _check_test_labels(*held_out, linear.classes_)
     rows = check_rows(rows)
-    return Material(
+    material = Material(
         model=estimator,
         linear=linear,
         X=rows,
@@ -171,9 +185,11 @@ def prepare(model, given: Given) -> Material:
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
         scaled=_is_scaled(estimator) if given.scaled is None else given.scaled,
-        notes=notes + list(dict.fromkeys(str(warning.message) for warning in caught)),
+        notes=notes,
         shell=given.shell,
     )
+    material.warn([str(warning.message) for warning in caught])
+    return material
 
 
 def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list[str]]:

@@ -65,12 +65,13 @@ def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
     watch = Stopwatch()
     material = prepare(model, given)
     index, positive = _shown_decision(material, positive)
+    trained = positive if len(material.linear.classes_) > 2 else material.linear.classes_.tolist()[1]
     steps.begin("fitting LinearSVC and LogisticRegression")
     models = {ROBUST: material.linear, **_rivals(material)}
     steps.begin("checking the labels")
     issues = _label_issues(material, steps, _time_left(material, watch).share(3))
     steps.begin("following the radius path")
-    path, largest_radius = _path(material, positive, steps, _time_left(material, watch))
+    path, largest_radius = _path(material, trained, steps, _time_left(material, watch))
     steps.begin("finding the worst case")
     rows = material.judged
     return Analysis(
@@ -78,9 +79,9 @@ def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
         index=index,
         positive=positive,
         models=models,
-        path=None if path is None else _with_own(path, material, index),
+        path=None if path is None else _on_side_of(positive == trained, _with_own(path, material, index)),
         largest_radius=largest_radius,
-        data=audit_data(material.linear, material.X, material.y, material.row_weights(positive), positive),
+        data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
         distribution=worst_case_distribution(
             material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
         ),
@@ -105,6 +106,14 @@ def _with_own(path: RadiusPath, material: Material, index: int) -> RadiusPath:
     return replace(path, results=[own if at == radius else result for at, result in pairs])
 
 
+def _on_side_of(trained: bool, path: RadiusPath) -> RadiusPath:
+    """Return the path for the class it was trained for, or for the other one of two: with the opposite weights."""
+    if trained:
+        return path
+    turned = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in path.results]
+    return replace(path, results=turned)
+
+
 def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIssues | None:
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
@@ -120,7 +129,7 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             cv=FOLDS,
             callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
         )
-    material.notes.extend(dict.fromkeys(f"Labels worth checking: {warning.message}" for warning in caught))
+    material.warn([f"Labels worth checking: {warning.message}" for warning in caught])
     return issues
 
 
@@ -130,7 +139,7 @@ def _shown_decision(material: Material, positive) -> tuple[int, Any]:
     if positive is not None and positive not in classes:
         raise ValueError(f"positive={positive!r} is not one of the classes {classes}.")
     if len(classes) == 2:
-        return 0, classes[1]
+        return 0, classes[1] if positive is None else positive
     counts = [int((material.y == label).sum()) for label in material.linear.classes_]
     index = int(np.argmax(counts)) if positive is None else classes.index(positive)
     return index, classes[index]
@@ -186,5 +195,5 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
-        material.notes.append("Time ran out before all radii were solved: increase max_time for exact curves.")
+        material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
     return replace(path, results=[original.back(result) for result in path.results]), largest

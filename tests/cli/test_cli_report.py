@@ -128,3 +128,89 @@ def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people,
 def test_bad_formats_are_rejected(drsvm_command, people, arguments, message):
     code, _, err = drsvm_command("report", people, "--label", "Churn", *arguments)
     assert code == 2 and message in err
+
+
+def test_fit_and_report_give_the_same_figures(drsvm_command, people, tmp_path):
+    arguments = (people, "--label", "Churn", "--class-weight", "balanced", "--json")
+    tested = json.loads(drsvm_command("fit", *arguments)[1])["test"]
+    own = json.loads(drsvm_command("report", *arguments, "--output", tmp_path / "r.json")[1])["summary"]["models"]
+    own = own["WassersteinSVC"]
+    assert {name: own[name] for name in tested} == tested
+
+
+def test_the_positive_class_is_chosen(drsvm_command, tmp_path):
+    """Weights, decisions and probabilities change their side, and nothing else changes."""
+    X, y = rows()
+    table, model = write_csv(tmp_path / "t.csv", X, np.array(["nein", "ja"])[y]), tmp_path / "m.drsvm"
+    found = {}
+    for positive in ("ja", "nein"):
+        for command in ("fit", "predict", "report"):
+            file = (model, table) if command == "predict" else (table,)
+            more = {
+                "fit": ("--model", model),
+                "predict": ("--probability",),
+                "report": ("--output", tmp_path / "r.json"),
+            }
+            side = () if command == "predict" or positive == "ja" else ("--positive", positive)  # ja is the default
+            code, out, err = drsvm_command(command, *file, *more[command], *side, "--json")
+            assert code == 0, err
+            found[command, positive] = json.loads(out)
+    yes, no = (found["fit", positive] for positive in ("ja", "nein"))
+    assert (yes["positive"], no["positive"]) == ("ja", "nein") and yes["test"] == no["test"]
+    assert yes["weights"]["largest"]["height"] == -no["weights"]["largest"]["height"] > 0
+    yes, no = (found["predict", positive]["predictions"] for positive in ("ja", "nein"))
+    assert yes["prediction"] == no["prediction"]
+    np.testing.assert_array_equal(yes["decision"], np.negative(no["decision"]))
+    np.testing.assert_allclose(yes["probability"], 1 - np.array(no["probability"]))
+    assert (np.array(yes["prediction"]) == "ja").tolist() == (np.array(yes["decision"]) > 0).tolist()
+    yes, no = (found["report", positive]["summary"] for positive in ("ja", "nein"))
+    assert yes["weights"]["height"] == -no["weights"]["height"] > 0 and yes["models"] == no["models"]
+    assert yes["radius_path"]["objective"] == no["radius_path"]["objective"]
+
+
+def test_increasing_is_towards_the_positive_class(drsvm_command, tmp_path):
+    X, y = rows()
+    table = write_csv(tmp_path / "t.csv", X, np.array(["cat", "dog"])[y])
+    for positive, free in (("dog", False), ("cat", True)):  # height speaks for dogs
+        out = drsvm_command("fit", table, "--decreasing", "height", "--positive", positive, "--json")[1]
+        assert (json.loads(out)["weights"]["largest"].get("height", 0.0) < -0.1) == free
+    code, _, err = drsvm_command("fit", table, "--positive", "cow")
+    assert code == 2 and "--positive cow: unknown label; the labels are cat, dog" in err
+
+
+def test_the_report_says_how_the_file_was_read(drsvm_command, people, tmp_path):
+    out, page = tmp_path / "r.json", tmp_path / "r.md"
+    _, _, err = drsvm_command("report", people, "--label", "Churn", "--output", page)
+    notes = [line.removeprefix("note: ") for line in err.splitlines()]
+    drsvm_command("report", people, "--label", "Churn", "--output", out)
+    assert json.loads(out.read_text())["reading"] == notes and any("left out: customerID" in note for note in notes)
+    assert "## How the file was read" in page.read_text() and "customerID (an id)" in page.read_text()
+
+
+def test_a_column_that_determines_the_label_is_dropped_next(drsvm_command, people, tmp_path):
+    header, *lines = people.read_text().splitlines()
+    copied = [f"{line.rpartition(',')[0]},{'gone' if line.endswith('Yes') else 'here'},{line.rpartition(',')[2]}"
+              for line in lines]  # fmt: skip
+    people.write_text("\n".join([header.replace("Churn", "the state,Churn"), *copied]) + "\n")
+    out = tmp_path / "r.md"
+    _, shown, _ = drsvm_command("report", people, "--label", "Churn", "--norm", 1, "--output", out)
+    assert "the state alone determines the label" in shown and "**the state** alone determines" in out.read_text()
+    [step] = [line.removeprefix("next: ") for line in shown.splitlines() if line.startswith("next: ")]
+    assert (
+        shlex.split(step)[-4:] == ["--norm", "1", "--drop", "the state"]
+        and "Save the classifier" not in out.read_text()
+    )
+    code, shown, _ = drsvm_command(*shlex.split(step)[1:], "--output", out)
+    assert code == 0 and "alone determines" not in shown
+
+
+def test_warnings_name_options(drsvm_command, tmp_path):
+    X, y = rows(400, seed=3)
+    table = write_csv(
+        tmp_path / "t.csv", np.random.default_rng(0).normal(size=X.shape), np.where(y & (np.arange(400) < 40), "b", "a")
+    )
+    out = tmp_path / "r.json"
+    drsvm_command("report", table, "--output", out, "--radius", 2)
+    warned = " ".join(json.loads(out.read_text())["warnings"])
+    assert "--class-weight balanced" in warned and "--cv" in warned
+    assert not any(word in warned for word in ("class_weight", "WassersteinSVCCV", "estimator"))

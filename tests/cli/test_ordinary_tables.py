@@ -126,10 +126,10 @@ def test_what_is_fitted_as_it_stands(drsvm_command, tmp_path, name):
     _check_labels_in_python(drsvm_command, path, model)
 
 
-def _check_labels_in_python(drsvm_command, path, model):
+def _check_labels_in_python(drsvm_command, path, model, **reading):
     """Check that Python predicts the labels of the command line, on the raw data frame of pandas."""
     answer = json.loads(drsvm_command("predict", model, path, "--json")[1])
-    raw = pandas.read_csv(path)
+    raw = pandas.read_csv(path, **reading)
     loaded = load_model(model)
     assert loaded.predict(raw).tolist() == answer["predictions"]["prediction"]
     shuffled = raw[raw.columns[::-1]]
@@ -144,6 +144,27 @@ def test_decimal_commas(drsvm_command, tmp_path):
     raw = pandas.read_csv(path, sep=";")  # with texts such as "1,5"
     answer = json.loads(drsvm_command("predict", model, path, "--json")[1])
     assert load_model(model).predict(raw).tolist() == answer["predictions"]["prediction"]
+
+
+def test_dots_that_separate_thousands(drsvm_command, tmp_path):
+    """They do where the decimals of another column have commas; a new file is read alike, even without commas."""
+    path, model, new = (tmp_path / name for name in ("people.csv", "people.drsvm", "new.csv"))
+    dotted = [f"{k}.{k:03}" if k % 2 else str(k) for k in range(100, 100 + N)]
+    table = frame(sales=dotted, rate=[f"{k % 7},{k % 100:02}" for k in range(N)])
+    table.drop(columns="usage").to_csv(path, index=False, sep=";")
+    code, _, err = drsvm_command("fit", path, "--label", "churn", "--model", model)
+    assert code == 0 and "decimal commas: sales, rate." in err
+    new.write_text("tenure;sales;rate\n10;1.326;2\n10;1326;2\n")
+    decisions = json.loads(drsvm_command("predict", model, new, "--json")[1])["predictions"]["decision"]
+    assert decisions[0] == decisions[1]
+
+
+def test_blanks_that_separate_thousands_say_nothing_about_commas(drsvm_command, tmp_path):
+    path = tmp_path / "people.csv"
+    table = frame(km=[f"{k} {k:03}" for k in range(100, 100 + N)], sales=[f"{k},{k:03}" for k in range(100, 100 + N)])
+    table.to_csv(path, index=False)
+    code, _, err = drsvm_command("fit", path, "--label", "churn")
+    assert code == 0 and "thousands separators: km, sales." in err and "decimal commas" not in err
 
 
 REFUSED = {
@@ -161,6 +182,11 @@ REFUSED = {
         frame(salary=[f"{k + 1},{k:03}" for k in range(N)]).drop(columns="usage"),
         ["column 'salary' contains '1,000' (line 2): the comma may separate thousands or decimals"],
         ["--decimal", "."],
+    ),
+    "ambiguous dots": (
+        frame(sales=[f"{k // 100 + 1}.{k:03}" if k % 2 else str(k + 100) for k in range(N)]).drop(columns="usage"),
+        ["column 'sales' contains '1.001' (line 3): the dot may separate thousands or decimals"],
+        ["--decimal", ","],
     ),
     "infinite": (
         frame(rate=np.where(np.arange(N) == 4, np.inf, RNG.normal(size=N).round(2))),
@@ -192,7 +218,8 @@ def test_what_is_refused_says_what_to_type(drsvm_command, tmp_path, name):
     assert title == "Try:" and shlex.split(remedy) == ["drsvm", *given, *options]
     code, _, err = drsvm_command(*shlex.split(remedy)[1:])
     assert code == 0, err
-    _check_labels_in_python(drsvm_command, path, model)
+    dots = {"decimal": ",", "thousands": "."} if name == "ambiguous dots" else {}  # pandas cannot know either
+    _check_labels_in_python(drsvm_command, path, model, **dots)
 
 
 def test_misspelt_columns_are_corrected_in_the_command(drsvm_command, tmp_path):

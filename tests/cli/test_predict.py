@@ -85,7 +85,10 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     code, out, err = drsvm_command("predict", model, new, "--json")
     assert code == 0, err
     answer = json.loads(out)
-    assert answer["rows"] == 2 and answer["notes"] == ["filled: b (1 of 2); numbers by their median."]
+    assert answer["rows"] == 2 and answer["notes"] == [
+        "filled: b (1 of 2); numbers by their median.",
+        "levels not seen in training: town (1 of 2); they count as rare, or as no level at all where none was rare.",
+    ]
     code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
     assert json.loads(out)["predictions"]["row"] == [2]
     new.write_text("A;town\n1;Rome\n")
@@ -199,3 +202,37 @@ def test_scores_by_class(drsvm_command, model, table):
         counts = found["confusion"][label]
         line = f"{label}      60  {found['recall'][label]:.4f}     {found['precision'][label]:.4f}"
         assert line in err and counts[label] / 60 == pytest.approx(found["recall"][label])
+
+
+def test_rows_without_a_label_are_predicted(drsvm_command, model, table, tmp_path):
+    new = tmp_path / "new.csv"
+    lines = table.read_text().splitlines()
+    new.write_text("\n".join(line.rpartition(",")[0] + "," if k in (2, 5) else line for k, line in enumerate(lines)))
+    whole = json.loads(drsvm_command("predict", model, table, "--json")[1])["predictions"]
+    code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["rows"] == 120 and answer["predictions"]["decision"] == whole["decision"]
+    assert "2 of 120 rows have no label: they are predicted too; scores omit them." in answer["notes"]
+    assert answer["scores"]["rows"] == 118 and answer["predictions"]["label"][1] is None
+    read = table_of(drsvm_command("predict", model, new, "--sort", "label")[1])
+    assert len(read) == 120 and {row["label"] for row in read} == {"", "cat", "dog"}
+    new.write_text("\n".join([lines[0], *(line.rpartition(",")[0] + "," for line in lines[1:])]))
+    assert json.loads(drsvm_command("predict", model, new, "--json")[1])["scores"] is None
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("false", "true")])
+def test_truth_values_as_labels(drsvm_command, tmp_path, words):
+    """They are booleans in Python, as in data frames, and the text of the file on the command line."""
+    pandas = pytest.importorskip("pandas")
+    X, y = rows()
+    table, model, only = (tmp_path / name for name in ("t.csv", "m.drsvm", "only.csv"))
+    write_csv(table, X, np.array(words)[y])
+    assert drsvm_command("fit", table, "--model", model)[0] == 0
+    read = table_of(drsvm_command("predict", model, table)[1])
+    assert {row["prediction"] for row in read} == {row["label"] for row in read} == set(words)
+    raw, loaded = pandas.read_csv(table), load_model(model)
+    accuracy = json.loads(drsvm_command("predict", model, table, "--json")[1])["scores"]["accuracy"]
+    assert (loaded.predict(raw) == raw["kind"]).mean() == loaded.score(raw, raw["kind"]) == pytest.approx(accuracy)
+    write_csv(only, X[y == 0], np.array(words)[y[y == 0]])  # labels of one class are still truth values
+    scores = json.loads(drsvm_command("predict", model, only, "--json")[1])["scores"]
+    assert scores["rows"] == 60 and scores["recall"][words[0]] == scores["accuracy"] > 0.5

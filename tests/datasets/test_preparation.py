@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 
 from drsvm.datasets import ReadOptions, read
-from drsvm.datasets.preparation import aligned, features_of, preparation
+from drsvm.datasets.preparation import aligned, features_of, preparation, unseen_levels
 
 
 @pytest.fixture
@@ -43,11 +43,21 @@ def test_gaps_are_filled_with_the_median(table):
     assert [feature.column for feature in features_of(steps, table.schema)][3] == "income"
 
 
-def test_a_level_that_was_not_seen_is_all_zeros(table):
+def test_a_level_that_was_not_seen_is_rare(table):
     steps, _, _ = fitted(table)
     pandas = pytest.importorskip("pandas")
     new = pandas.DataFrame({"age": [1, 1, 1], "income": 1, "member": "yes", "town": ["Paris", "Bonn", None]})
-    assert steps.transform(new)[:, 4:].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 1]]
+    assert steps.transform(new)[:, 4:].tolist() == [[0, 0, 1], [0, 0, 1], [0, 0, 1]]
+
+
+def test_a_level_that_was_not_seen_is_all_zeros_where_none_is_rare(write):
+    lines = "".join(f"{'Oslo' if k % 2 else 'Rome'},{k % 7},{k % 3 % 2}\n" for k in range(60))
+    data = read(write("data.csv", "town,a,label\n" + lines), ReadOptions(label="label"))
+    steps, _, names = fitted(data)
+    assert names == ["a", "town=Oslo", "town=Rome"]
+    new = data.X.slice(0, 2).set_column(0, "town", [["Paris", "Oslo"]])
+    assert steps.transform(new)[:, 1:].tolist() == [[0, 0], [1, 0]]
+    assert unseen_levels(steps, data.schema, new) == {"town": 1}
 
 
 def test_many_levels_are_sparse(write):

@@ -1,0 +1,120 @@
+"""In which style the texts of a column are numbers, and what dots and commas mean in a file.
+
+1,326 and 1.326 may be a thousand or a decimal fraction. What one column leaves open, another one or the user decides.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from drsvm.datasets.values import (
+    DATE_FORMATS,
+    DECIMAL_COMMA,
+    ISO_DATE,
+    PLAIN,
+    SIGNS,
+    THOUSANDS,
+    TIME,
+    TRUTH,
+    TRUTH_WORDS,
+    coded,
+    numbers_of,
+    parser_of,
+)
+
+AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
+
+_DOTTED = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+_WHOLE = re.compile(r"[+-]?\d{1,3}")
+
+
+def number_style(values: list[str]) -> str | None:
+    """Return the only style in which all texts are numbers, truth values or dates; None if they are something else."""
+    if fits(PLAIN, values):
+        return AMBIGUOUS_DOTS if _may_be_thousands(values) else PLAIN
+    fitting = [style for style in (DECIMAL_COMMA, THOUSANDS) if fits(style, values)]
+    if len(fitting) > 1:
+        return AMBIGUOUS_COMMAS if any("," in value for value in values) else THOUSANDS
+    if fitting:
+        return fitting[0]
+    words = {value.lower() for value in values}
+    if any(words == set(pair) for pair in TRUTH_WORDS):
+        return TRUTH
+    for style in (ISO_DATE, TIME):
+        if fits(style, values):
+            return style
+    forms = [form for form in DATE_FORMATS if fits(f"date {form}", values)]
+    return AMBIGUOUS_DATE if len(forms) > 1 else f"date {forms[0]}" if forms else None
+
+
+def fits(style: str, values: Iterable[str]) -> bool:
+    """Return whether all texts are numbers in a style."""
+    parse = parser_of(style)
+    return all(parse(value) is not None for value in values)
+
+
+def _may_be_thousands(values: Iterable[str]) -> bool:
+    """Return whether every dot is followed by three digits and all other numbers are below 1000: 1.326 beside 312."""
+    texts = [value.strip(SIGNS) for value in values]
+    dotted = [text for text in texts if "." in text]
+    return (
+        bool(dotted)
+        and all(map(_DOTTED.fullmatch, dotted))
+        and all("." in text or _WHOLE.fullmatch(text) for text in texts)
+    )
+
+
+def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) -> dict[str, str | None]:
+    """Return the styles of columns, given by their different texts.
+
+    Dots and commas mean what the user says, or what another column shows; `points` says that there are columns of
+    numbers with decimal points.
+    """
+    styles = {name: number_style(values) for name, values in texts.items()}
+    shown = {styles[name] for name, values in texts.items() if any("," in value or "." in value for value in values)}
+    by_comma, by_point = DECIMAL_COMMA in shown, points or THOUSANDS in shown
+    if decimal is not None or by_comma != by_point:
+        comma = by_comma if decimal is None else decimal == ","
+        meanings = {
+            AMBIGUOUS_COMMAS: DECIMAL_COMMA if comma else THOUSANDS,
+            AMBIGUOUS_DOTS: DECIMAL_COMMA if comma else PLAIN,
+        }
+        return {name: meanings.get(style or "", style) for name, style in styles.items()}
+    ordinary = [name for name, style in styles.items() if style == AMBIGUOUS_DOTS and not _mixes(texts[name])]
+    return styles | dict.fromkeys(ordinary, PLAIN)
+
+
+def _mixes(values: list[str]) -> bool:
+    """Return whether 312 without a dot is beside 1.326; measurements with three decimals are ordinary."""
+    return any("." not in value and len(value.strip(SIGNS + "+-")) == 3 for value in values)
+
+
+def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str | None, empty: frozenset[str]) -> Any:
+    """Return a table of a file in which columns are texts if dots in them may separate thousands."""
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    numbers = {name: numbers_of(columns[name], PLAIN) for name in names if str(columns[name].type) == "double"}
+    suspect = [name for name, values in numbers.items() if _are_below_thousand(values)]
+    if decimal == "." or not suspect:
+        return table
+    if decimal is None and not any(_has_decimal_commas(columns[name]) for name in names):
+        suspect = [name for name in suspect if _has_whole_hundreds(numbers[name])]
+    return file.as_written(table, suspect, empty)
+
+
+def _are_below_thousand(values: np.ndarray) -> bool:
+    """Return whether numbers are below 1000 and have up to three decimals, but none of them is a fraction below 1."""
+    sizes = np.abs(values[~np.isnan(values)])
+    parts = sizes[sizes != np.trunc(sizes)]
+    if not len(parts) or parts.min() < 1.0 or sizes.max() >= 1000.0:
+        return False
+    return bool((np.abs(1000.0 * parts - np.round(1000.0 * parts)) < 1e-6).all())
+
+
+def _has_whole_hundreds(values: np.ndarray) -> bool:
+    return bool(((np.abs(values) >= 100.0) & (values == np.trunc(values))).any())
+
+
+def _has_decimal_commas(column: Any) -> bool:
+    return str(column.type) in ("string", "large_string") and number_style(coded(column).values) == DECIMAL_COMMA
