@@ -16,10 +16,9 @@ import math
 from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
+from drsvm.kernels.crowd import first_square, share, time_to_share
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
 from drsvm.kernels.entries import add_row, at, bounds, dot
-from drsvm.kernels.rounds import finish_round
-from drsvm.kernels.teams import first_square, share, should_leave, time_to_share
 
 MOST_STEPS, ENOUGH = 20, 1e-5
 """Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
@@ -211,35 +210,3 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, c
     share(crowd, 0, square)
     sums[0], sums[1] = share(crowd, 1, cost), share(crowd, 2, pull)
     return active, gap, near, violation, answer
-
-
-@kernel()
-def round_rounds(squares, rows, order, firm, multipliers, flips, terms, rounds, squad):
-    """Visit the rows from `rounds.begin` on as one thread of a squad, in rounds; `order` is not changed.
-
-    `rounds.sums` are ‖u‖², Σκβ, u₀ and the guess of λ for their answer. Returns the position of the first row that is
-    left, because the squad waited too long, and the largest violation.
-    """
-    square, cost, pull, guess = rounds.sums[0], rounds.sums[1], rounds.sums[2], rounds.sums[3]
-    answer = _answer(square, cost, pull, terms, guess)
-    violation, meetings, delays, start = 0.0, 0, 0, rounds.begin
-    while start < order.size and not should_leave(squad):
-        stop = min(start + rounds.size, order.size)
-        for position in range(start + squad.rank, stop, squad.size):
-            i = order[position]
-            place, change, missing, firmness, is_near = _visit(
-                i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer
-            )
-            rounds.changes[position - start], rounds.costs[position - start] = change, place.cost - cost
-            rounds.missing[position], rounds.firm[position], rounds.near[position] = missing, firmness > firm, is_near
-            violation = max(violation, missing / rows.importance[i])
-        meetings, delays, more_cost, turn, more_square = finish_round(
-            rows, order, start, stop, rounds, squad, multipliers.u, meetings, delays
-        )
-        square, cost, pull = max(square + more_square, 0.0), cost + more_cost, pull + terms.intercept.unit * turn
-        guess = answer.level
-        answer = _answer(square, cost, pull, terms, guess)
-        start = stop
-    if squad.rank == 0:
-        rounds.sums[0], rounds.sums[1], rounds.sums[2], rounds.sums[3] = square, cost, pull, guess
-    return start, violation

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
+from drsvm.kernels.crowd import share, time_to_share
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
 from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
-from drsvm.kernels.rounds import finish_round
-from drsvm.kernels.teams import share, should_leave, time_to_share
 
 NO_OFFSET = np.uint64(0)
 
@@ -173,36 +172,3 @@ def separable_epoch(rows, order, active, firm, multipliers, flips, terms, crowd)
     """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
     return _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row)
-
-
-@kernel(inner=True)
-def _rounds(rows, order, firm, multipliers, flips, terms, rounds, squad, row):
-    level, pull = rounds.sums[0], rounds.sums[1]
-    b, _ = _intercept(pull, terms)
-    violation, meetings, delays, start = 0.0, 0, 0, rounds.begin
-    while start < order.size and not should_leave(squad):
-        stop = min(start + rounds.size, order.size)
-        for position in range(start + squad.rank, stop, squad.size):
-            i = order[position]
-            change, _, cost, missing, firmness, is_near = _visit(
-                i, rows, firm, multipliers, flips, terms, level, pull, b, row
-            )
-            rounds.changes[position - start], rounds.costs[position - start] = change * rows.signs[i], cost
-            rounds.missing[position], rounds.firm[position], rounds.near[position] = missing, firmness > firm, is_near
-            violation = max(violation, missing / rows.importance[i])
-        meetings, delays, cost, turn, _ = finish_round(
-            rows, order, start, stop, rounds, squad, multipliers.u, meetings, delays
-        )
-        level, pull = level + cost / terms.stiffness, pull + terms.intercept.unit * turn
-        b, _ = _intercept(pull, terms)
-        start = stop
-    if squad.rank == 0:
-        rounds.sums[0], rounds.sums[1] = level, pull
-    return start, violation
-
-
-@kernel()
-def separable_rounds(rows, order, firm, multipliers, flips, terms, rounds, squad):
-    """Do the same as `round_rounds`; `rounds.sums` are λ and u₀."""
-    row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    return _rounds(rows, order, firm, multipliers, flips, terms, rounds, squad, row)

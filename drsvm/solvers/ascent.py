@@ -90,7 +90,7 @@ class Ascent(ABC):
         self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
 
     def use_threads(self, n_threads: int | None, asynchronous: bool) -> None:
-        """Visit several rows at once, if that pays, with at most this many threads."""
+        """If asynchronous, visit several rows at once, with at most this many threads."""
         self.visits = visits_for(self.rows, n_threads, asynchronous)
 
     # --- start ------------------------------------------------------------------------------------------------------

@@ -34,9 +34,9 @@ class DualCoordinate(Solver):
         Whether the interior-point solver takes over if it is expected to be faster and its matrices are of moderate
         size.
     asynchronous : bool
-        Whether the threads work without waiting for each other. The results then differ slightly from run to run, like
-        those of different seeds. By default threads proceed in step, and runs with the same `random_state` give
-        bitwise identical results for any number of threads but one.
+        Whether several threads visit rows at the same time, for rows with little in common, such as text. The results
+        then differ slightly from run to run, like those of different seeds. By default one thread visits the rows, and
+        runs with the same `random_state` give bitwise identical results for any number of threads.
     """
 
     name = "dual-coordinate"

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch, round_rounds
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
 from drsvm.parallel import elementwise
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.epochs import UNLIMITED
@@ -32,11 +32,10 @@ class RoundAscent(Ascent):
         return gap, violation
 
     def _kernels(self) -> Kernels:
-        squares = self.samples.row_squares
-        return Kernels(partial(round_epoch, squares), partial(round_rounds, squares), _shared_sums, slice(1, 3))
+        return Kernels(partial(round_epoch, self.samples.row_squares), _shared_sums, slice(1, 3))
 
 
 def _shared_sums(task: Task) -> np.ndarray:
-    """Return ‖u‖², Σκβ, u₀ and the guess of λ for their answer."""
+    """Return ‖u‖², Σκβ and u₀."""
     u = task.multipliers.u
-    return np.array([float(u @ u), *task.multipliers.sums, task.terms.centre])
+    return np.array([float(u @ u), *task.multipliers.sums])

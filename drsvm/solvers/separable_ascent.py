@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch, separable_rounds
+from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.parallel import elementwise
 from drsvm.solvers.ascent import Ascent
 from drsvm.solvers.base import Candidate
@@ -57,7 +57,7 @@ class SeparableAscent(Ascent):
         return (pulls - np.clip(pulls, -limit, limit)) / ridge
 
     def _kernels(self) -> Kernels:
-        return Kernels(separable_epoch, separable_rounds, lambda task: task.multipliers.sums.copy(), slice(0, 2))
+        return Kernels(separable_epoch, lambda task: task.multipliers.sums.copy(), slice(0, 2))
 
     def _fading(self) -> float:
         """Return the factor by which θ is smaller than usual."""
