@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
-from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, coded
+from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
 
 TELLING = 10
 """A column betrays the label only if a level has this many rows on average."""
@@ -18,6 +18,7 @@ MOST = 8
 
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
+    different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
     encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == CATEGORY)}
     return [
         *_line("left out", schema.left_out, "use one anyway with --numeric or --categorical"),
@@ -26,7 +27,21 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
         *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
+        *_line("all different", dict.fromkeys(different), "if such a number is an id, --drop it"),
         *what_was_filled(schema, X),
+    ]
+
+
+def similar_labels(labels: Coded) -> list[str]:
+    """Return a note on labels that differ only in upper and lower case: they are different classes."""
+    spellings: dict[str, list[str]] = {}
+    for code in np.unique(labels.codes):
+        spellings.setdefault(str(labels.values[code]).casefold(), []).append(str(labels.values[code]))
+    return [
+        f"the labels {', '.join(map(repr, words))} differ only in case, and are different classes: if they mean the "
+        "same, write them alike."
+        for words in spellings.values()
+        if len(words) > 1
     ]
 
 
