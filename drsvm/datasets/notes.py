@@ -1,5 +1,7 @@
 """What was done with the columns of a table, in a few lines."""
 
+import re
+from collections.abc import Iterable
 from shlex import quote
 from typing import Any
 
@@ -11,6 +13,9 @@ from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUT
 
 TELLING = 10
 """A column betrays the label only if a level has this many rows on average."""
+
+MANY_NUMBERS = 50
+"""Fewer numbers with a unit may well be categories, such as sizes."""
 
 MOST = 8
 """A line lists this many columns."""
@@ -27,9 +32,23 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
         *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
+        *_line(
+            "numbers with a unit", _with_units(encoded, X), "they count as text; remove the unit to use the numbers"
+        ),
         *_line("all different", dict.fromkeys(different), "if such a number is an id, --drop it"),
         *what_was_filled(schema, X),
     ]
+
+
+def _with_units(names: Iterable[str], X: Any) -> dict[str, str]:
+    """Return the columns whose texts are numbers with the same unit, each with an example."""
+    found = {}
+    for name in names:
+        levels = [str(value) for value in coded(X.column(X.column_names.index(name))).values]
+        units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
+        if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
+            found[name] = levels[0]
+    return found
 
 
 def similar_labels(labels: Coded) -> list[str]:
