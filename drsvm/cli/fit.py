@@ -222,9 +222,12 @@ def _save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: 
     from drsvm.persistence.model_files import save_model
 
     with screen.progress("probabilities"):
-        probability = sigmoids(found.training, found.model.parts, found.tested, seed, screen)
-    payload["probability"] = None if probability is None else probability.to_dict()
-    save_model(found.model.pipeline, path, _metadata(found.model, payload))
+        probability = sigmoids(found.training, found.model.parts, found.tested, seed)
+    reason = probability if isinstance(probability, str) else None
+    if reason:
+        screen.note(f"no probabilities: {reason}")
+    payload["probability"] = None if isinstance(probability, str) else probability.to_dict()
+    save_model(found.model.pipeline, path, {**_metadata(found.model, payload), "no_probability": reason})
     payload["model"] = str(path)
 
 

@@ -127,5 +127,5 @@ def _below(lines: list[str]) -> str:
 
 def _weights_line(payload: dict[str, Any]) -> str:
     weights = payload["weights"]
-    largest = ", ".join(f"{name} {value:+.3g}" for name, value in weights["largest"].items())
+    largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
     return f"{weights['nonzero']:,} of {payload['features']:,} nonzero" + (f"; largest: {largest}" if largest else "")

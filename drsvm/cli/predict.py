@@ -116,8 +116,10 @@ def _labels(dataset, model, screen: Screen):
         screen.note(f"no scores: the file has the label {unknown!r}, which the model was not trained on.")
         return None
     n = dataset.shape[0]
-    if len(labels) < n:
-        screen.note(f"{n - len(labels):,} of {n:,} rows have no label: they are predicted too; scores omit them.")
+    lost = n - len(labels)
+    if lost:
+        words = "row has no label: it is" if lost == 1 else f"of {n:,} rows have no label: they are"
+        screen.note(f"{lost:,} {words} predicted too; scores go without.")
     return labels.astype(classes.dtype)
 
 
@@ -152,10 +154,8 @@ def _sigmoids(saved, path: Path):
 
     found = saved.metadata.get("probability")
     if found is None:
-        raise ValueError(
-            f"{path}: has no probabilities, because an earlier version saved it, a class had a single row, or the time "
-            "was up: train it again with drsvm fit."
-        )
+        reason = saved.metadata.get("no_probability") or "an earlier version saved it; train it again with drsvm fit."
+        raise ValueError(f"{path}: has no probabilities: {reason}")
     return Sigmoids.from_dict(found)
 
 

@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 from drsvm.cli import work
 from drsvm.cli.large_tables import StreamedParts
 from drsvm.cli.prices import feature_prices, flip_cost_by_row
-from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared
 from drsvm.clock import TimeLimit
 from drsvm.learn.probability import Sigmoids
@@ -97,22 +96,20 @@ class Training:
             return replace(self, estimator=estimator).fitted(parts, share)
 
 
-def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int, screen: Screen) -> Sigmoids | None:
-    """Return sigmoids fitted to decisions about rows that were not in training: of the test, or of folds."""
-    _, counts = np.unique(whole.y, return_counts=True)
+def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int) -> Sigmoids | str:
+    """Return sigmoids fitted to decisions about rows that were not in training, of the test or of folds; or why not."""
+    classes, counts = np.unique(whole.y, return_counts=True)
     if counts.min() < 2:
-        screen.note("no probabilities: a class with a single row cannot be judged by the others.")
-        return None
+        rare = classes.tolist()[int(counts.argmin())]
+        return f"only one row has the label {rare!r}, which no other can judge: correct or remove it, and train again."
     on_disk = isinstance(whole, StreamedParts)  # without folds, which would be copies
     if on_disk and tested is None:
-        screen.note("no probabilities: they need rows that are held out; omit --test-size 0.")
-        return None
+        return "they need rows that are held out: train again without --test-size 0."
     found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
     folds = [] if found else _folds(whole.y, int(counts.min()), seed)
     for number, (train, test) in enumerate(folds):
         if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
-            screen.note("no probabilities: the time was up before all folds were fitted; allow more with --max-time.")
-            return None
+            return "the time was up before all folds were fitted; allow more with --max-time."
         found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
     decisions = np.concatenate([one.test_decisions() for one in found])[:MOST_ROWS]
     labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])[:MOST_ROWS]

@@ -95,7 +95,8 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
         rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
         screen.note(
             f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "
-            f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE."
+            f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE, or "
+            f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None
     return split_off(whole, split.test_size or TEST_SHARE, split.seed)
@@ -124,7 +125,7 @@ def check_labels(dataset: Dataset) -> np.ndarray:
         some = ", ".join(str(label) for label in classes[:4].tolist())
         raise DataFileError(
             f"{dataset.path}: {column} has {len(classes)} different values in {n} rows ({some}, ...), too many for "
-            "class labels: choose the label column with --label."
+            "class labels: choose a column with a few different values with --label, or turn its numbers into classes."
         )
     return labels
 

@@ -156,6 +156,10 @@ class ParquetFile:
         except (self._pyarrow.ArrowException, OSError) as error:
             raise invalid(self.path, f"is truncated or damaged ({error}): copy it again.") from None
 
+    def swallowed(self, name: str, cell: str) -> bool:
+        """Return False: a cell of Parquet has no quotes that could be missing."""
+        return False
+
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""
         return f"row {row + 1}"

@@ -3,6 +3,7 @@
 import csv
 import io
 import itertools
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,6 +111,18 @@ class CsvFile:
         table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, wanted, empty)
         table = self._read_slowly(wanted, empty) if table is None else table
         return dict(zip(wanted, table.columns, strict=True))
+
+    def swallowed(self, name: str, cell: str) -> bool:
+        """Return whether a cell that spans several lines seems to contain other rows, for want of a closing quote.
+
+        A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends in
+        the same column.
+        """
+        if not _has_line_break(cell):
+            return False
+        first, *between, last = (line.count(self.delimiter) for line in re.split(r"\r\n?|\n", cell))
+        column, widest = self.names.index(name), len(self.names) - 1
+        return widest in between or (first == widest if column == 0 else last == column)
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file."""

@@ -93,8 +93,6 @@ class Schema:
         Number of features of an svmlight file, or of columns that are used.
     label : str, optional
         Name of the label column.
-    truth_labels : list of str
-        What False and True are called in the file, if the labels are truth values.
     columns : list of str
         Names of the columns that are used.
     styles : dict
@@ -117,12 +115,13 @@ class Schema:
         Only in files of version 0.1.0: the categories of the text columns, in the order of their indicator columns.
     index_base : int
         Index of the first feature of an svmlight file.
+    truth_labels : list of str
+        What False and True are called in the file, if the labels are truth values.
     """
 
     kind: str
     n_features: int
     label: str | None = None
-    truth_labels: list[str] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     styles: dict[str, str] = field(default_factory=dict)
     gaps: list[str] = field(default_factory=list)
@@ -134,6 +133,7 @@ class Schema:
     missing_values: list[str] = field(default_factory=list)
     categories: dict[str, list[str]] = field(default_factory=dict)
     index_base: int = 1
+    truth_labels: list[str] = field(default_factory=list)
 
     def style(self, column: str) -> str:
         """Return what the cells of a column look like."""

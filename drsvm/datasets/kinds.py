@@ -1,7 +1,6 @@
 """What the columns of a table contain: numbers, truth values, dates, categories, or nothing that a model can use."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
@@ -14,14 +13,15 @@ from drsvm.datasets.files import Fix
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import (
     CATEGORY,
-    COERCED,
     DECIMAL_COMMA,
     ISO_DATE,
+    OR_EMPTY,
     PLAIN,
     THOUSANDS,
     TIME,
     TRUTH,
     Coded,
+    NotANumber,
     coded,
     levels_of,
     numbers_of,
@@ -41,7 +41,15 @@ RARE, SMALL_PARTS = 5, 20
 FEW_ROWS = 20
 """In a table with fewer rows than this nothing is taken for an id."""
 
-ID_NAMES = re.compile(r"(.*[\W_])?(id|index|row|key|nr|no|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)")
+ID_NAMES = re.compile(
+    r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
+)
+
+TYPES = {"date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}
+"""Styles by how the names of pyarrow's types begin."""
+
+MANY_ROWS = 100
+"""From this many rows on, integers that are all different are worth a note."""
 
 NEEDLESS = 3
 """Up to this many different texts among numbers are suggested as missing values."""
@@ -63,6 +71,8 @@ class Kind:
         Why the column is not used.
     is_id : bool
         Whether it identifies the rows.
+    all_different : bool
+        Whether it has integers that are all different, and may identify the rows.
     problem : tuple, optional
         Why it cannot be used, and the remedy.
     """
@@ -72,11 +82,12 @@ class Kind:
     levels: int = 0
     left_out: str | None = None
     is_id: bool = False
+    all_different: bool = False
     problem: Problem | None = None
 
 
-def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, place: Callable[[int], str]) -> dict[str, Kind]:
-    """Return what the feature columns contain; `place` names the position of a row in the file."""
+def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dict[str, Kind]:
+    """Return what the feature columns of a file contain."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     columns = {name: columns[name] for name in chosen.features}
     texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
@@ -86,12 +97,12 @@ def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, place: Callable[[
     for name, column in columns.items():
         given = _Given(name, name in chosen.numeric, name in chosen.categorical)
         if name in texts:
-            kind = _text_kind(column, texts[name], styles[name], given, options, place)
+            kind = _text_kind(column, texts[name], styles[name], given, options, file)
         else:
             kind = _numeric_kind(column, given)
         missing = int(column.null_count)
         if kind.style != CATEGORY and not kind.left_out and not kind.problem:
-            kind = _checked_numbers(column, kind, name, options, place)
+            kind = _checked_numbers(column, kind, name, options, file.place)
             missing = max(missing, kind.missing)
         kinds[name] = replace(kind, missing=missing)
     return kinds
@@ -117,10 +128,11 @@ def _numeric_kind(column: Any, given: _Given) -> Kind:
     if str(column.type) == "bool":
         return Kind(TRUTH)
     if not str(column.type).startswith(("int", "uint")):
-        return Kind(ISO_DATE if str(column.type).startswith(("date", "timestamp")) else PLAIN)
-    if not given.numeric and _numbers_the_rows(given.name, numbers_of(column, PLAIN)):
+        return Kind(next((style for start, style in TYPES.items() if str(column.type).startswith(start)), PLAIN))
+    values = numbers_of(column, PLAIN)
+    if not given.numeric and _numbers_the_rows(given.name, values):
         return Kind(left_out="an id", is_id=True)
-    return Kind()
+    return Kind(all_different=not given.numeric and len(np.unique(values)) == len(values) >= MANY_ROWS)
 
 
 def _numbers_the_rows(name: str, values: np.ndarray) -> bool:
@@ -135,12 +147,17 @@ def _numbers_the_rows(name: str, values: np.ndarray) -> bool:
 
 def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, place) -> Kind:
     """Return the kind of a column of numbers after a look at its values."""
-    values = numbers_of(column, kind.style, options.empty)
+    try:
+        values = numbers_of(column, kind.style, options.empty)
+    except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
+        text = f"column {name!r} has type {column.type} ({place(wrong.row)} contains {shown(wrong.text)}): drop it."
+        return replace(kind, problem=(text, [Fix(("--drop", name))]))
     given = values[~np.isnan(values)]
     if np.isinf(given).any():
         row = int(np.argmax(np.isinf(values)))
         text = f"column {name!r} is infinite at {place(row)}: correct it, or let it count as empty."
-        return replace(kind, problem=(text, [Fix(("--missing-values", str(column[row].as_py())))]))
+        infinite = [str(column[each].as_py()) for each in _first_of_each_sign(values)]
+        return replace(kind, problem=(text, [Fix(("--missing-values", each)) for each in infinite]))
     missing = len(values) - len(given)
     if len(given) == 0:
         return Kind(left_out="empty")
@@ -150,21 +167,26 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
     return replace(kind, style=TRUTH if truth else kind.style, missing=missing)
 
 
+def _first_of_each_sign(values: np.ndarray) -> list[int]:
+    """Return the first row that is infinite, and the first that is negative and infinite."""
+    return [int(np.argmax(values == sign)) for sign in (np.inf, -np.inf) if (values == sign).any()]
+
+
 # --- columns of text ----------------------------------------------------------------------------------------------
 
 
-def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, options: ReadOptions, place) -> Kind:
+def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, options: ReadOptions, file: Any) -> Kind:
     levels = len(cells.values)
     if levels == 0:
         return Kind(left_out="empty")
     if given.categorical:
-        return _category(cells, given.name, place)
+        return _category(cells, given.name, file)
     if given.numeric:
-        return Kind(
-            style if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")) else COERCED
-        )
+        if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")):
+            return Kind(style)
+        return Kind(_coerced(cells, options.decimal))
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
-        return Kind(problem=_ambiguous_sign(cells, given.name, style, place))
+        return Kind(problem=_ambiguous_sign(cells, given.name, style, file.place))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
     if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)):
@@ -173,15 +195,22 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
         return Kind(style)
     if levels == 1 and column.null_count < FREQUENT_GAPS * len(column):
         return Kind(left_out="always the same")
-    numbers = [parser_of(PLAIN)(value) is not None for value in cells.values]
+    parsers = [parser_of(style) for style in (PLAIN, DECIMAL_COMMA, THOUSANDS)]
+    numbers = [any(parse(value) is not None for parse in parsers) for value in cells.values]
     if sum(np.bincount(cells.codes[cells.codes >= 0], minlength=levels)[numbers]) >= 0.5 * (cells.codes >= 0).sum():
-        return Kind(problem=_mixed(cells, np.array(numbers), given.name, place))
+        return Kind(problem=_mixed(cells, np.array(numbers), given.name, file.place))
     present = len(column) - column.null_count
     if len(column) >= FEW_ROWS and levels > NEARLY_ALL * present:
         return Kind(left_out="an id" if _is_short(cells.values) else "text, nearly always different", is_id=True)
     if np.bincount(cells.codes[cells.codes >= 0]).max() < rare_below(len(column)):
         return Kind(left_out=f"{levels:,} levels, all of them rare")
-    return _category(cells, given.name, place)
+    return _category(cells, given.name, file)
+
+
+def _coerced(cells: Coded, decimal: str | None) -> str:
+    """Return the style in which most cells are numbers; the others count as empty."""
+    styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if decimal == "," else (PLAIN, THOUSANDS, DECIMAL_COMMA)
+    return max(styles, key=lambda style: sum(parser_of(style)(value) is not None for value in cells.values)) + OR_EMPTY
 
 
 def rare_below(n_rows: int) -> int:
@@ -193,20 +222,20 @@ def _is_short(values: list[str]) -> bool:
     return max(map(len, values)) <= 40
 
 
-def _category(cells: Coded, name: str, place) -> Kind:
-    broken = line_break(cells, name, place)
+def _category(cells: Coded, name: str, file: Any) -> Kind:
+    broken = line_break(cells, name, file)
     return Kind(problem=broken) if broken else Kind(CATEGORY, levels=len(cells.values))
 
 
-def line_break(cells: Coded, name: str, place: Callable[[int], str]) -> Problem | None:
-    """Return what is wrong if a cell contains a line break, usually because of a missing closing quote."""
-    broken = [code for code, value in enumerate(cells.values) if "\n" in str(value) or "\r" in str(value)]
+def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
+    """Return what is wrong if a cell contains other rows because a closing quote is missing."""
+    broken = [code for code, value in enumerate(cells.values) if file.swallowed(name, str(value))]
     if not broken:
         return None
     row = int(np.argmax(np.isin(cells.codes, broken)))
     text = (
-        f"the cell of column {name!r} that starts in {place(row)} spans several lines: add the missing closing quote, "
-        "or remove the line break."
+        f"the cell of column {name!r} that starts in {file.place(row)} spans several lines: add the missing closing "
+        "quote, or remove the line break."
     )
     return text, []
 

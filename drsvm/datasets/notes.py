@@ -1,5 +1,7 @@
 """What was done with the columns of a table, in a few lines."""
 
+import re
+from collections.abc import Iterable
 from shlex import quote
 from typing import Any
 
@@ -7,10 +9,13 @@ import numpy as np
 
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
-from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, coded
+from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
 
 TELLING = 10
 """A column betrays the label only if a level has this many rows on average."""
+
+MANY_NUMBERS = 50
+"""Fewer numbers with a unit may well be categories, such as sizes."""
 
 MOST = 8
 """A line lists this many columns."""
@@ -18,6 +23,7 @@ MOST = 8
 
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
+    different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
     encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == CATEGORY)}
     return [
         *_line("left out", schema.left_out, "use one anyway with --numeric or --categorical"),
@@ -26,7 +32,35 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
         *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
+        *_line(
+            "numbers with a unit", _with_units(encoded, X), "they count as text; remove the unit to use the numbers"
+        ),
+        *_line("all different", dict.fromkeys(different), "if such a number is an id, --drop it"),
         *what_was_filled(schema, X),
+    ]
+
+
+def _with_units(names: Iterable[str], X: Any) -> dict[str, str]:
+    """Return the columns whose texts are numbers with the same unit, each with an example."""
+    found = {}
+    for name in names:
+        levels = [str(value) for value in coded(X.column(X.column_names.index(name))).values]
+        units = {re.sub(r"\d[\d.,]*", "", level, count=1) for level in levels}
+        if len(levels) >= MANY_NUMBERS and len(units) == 1 and units != {""}:
+            found[name] = levels[0]
+    return found
+
+
+def similar_labels(labels: Coded) -> list[str]:
+    """Return a note on labels that differ only in upper and lower case: they are different classes."""
+    spellings: dict[str, list[str]] = {}
+    for code in np.unique(labels.codes):
+        spellings.setdefault(str(labels.values[code]).casefold(), []).append(str(labels.values[code]))
+    return [
+        f"the labels {', '.join(map(repr, words))} differ only in case, and are different classes: if they mean the "
+        "same, write them alike."
+        for words in spellings.values()
+        if len(words) > 1
     ]
 
 

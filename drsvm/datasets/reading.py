@@ -23,7 +23,7 @@ from drsvm.datasets.files import (
     read_head,
 )
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
-from drsvm.datasets.notes import about_tell_tales, tell_tales, what_was_done, what_was_filled
+from drsvm.datasets.notes import about_tell_tales, similar_labels, tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
 from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
@@ -79,9 +79,11 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     wanted = [chosen.label, *chosen.features, *([chosen.verified] if chosen.verified else [])]
     table = file.read(wanted, chosen.label, options.empty)
     table = with_dots_as_written(file, table, chosen.features, options.decimal, options.empty)
+    if len(table) == 1:
+        raise invalid(path, "has only one row; a classifier needs rows of at least two classes.")
     labels = coded(table.column(chosen.label))
-    broken = line_break(labels, chosen.label, file.place)
-    kinds = kinds_of(table, chosen, options, file.place)
+    broken = line_break(labels, chosen.label, file)
+    kinds = kinds_of(table, chosen, options, file)
     _check(path, [*chosen.problems, *_repeated(file, chosen), *([broken] if broken else [])], chosen, kinds)
     schema = _schema(chosen, kinds, options, len(table))
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
@@ -91,7 +93,8 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
     telling = tell_tales(schema, X, y)
-    found = [*notes, *file.notes, *chosen.notes, *dropped, *what_was_done(schema, kinds, X), *about_tell_tales(telling)]
+    found = [*notes, *file.notes, *chosen.notes, *dropped, *similar_labels(labels)]
+    found += [*what_was_done(schema, kinds, X), *about_tell_tales(telling)]
     written = _written(file, schema.id if options.name_rows else [], kept)
     return Dataset(X, y, schema, found, path, kept, verified, chosen.mentioned, written, tell_tales=telling)
 

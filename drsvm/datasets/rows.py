@@ -23,8 +23,10 @@ def kept_rows(
         raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
     if len(kept) == n:
         return kept, []
-    what = "have missing values and are dropped" if options.missing == "drop" else "have no label and are left out"
-    return kept, [f"{n - len(kept):,} of {n:,} rows {what}."]
+    lost = n - len(kept)
+    has, are = ("has", "is") if lost == 1 else ("have", "are")
+    what = f"missing values and {are} dropped" if options.missing == "drop" else f"no label and {are} left out"
+    return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
 def empty_rows(

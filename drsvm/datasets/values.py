@@ -25,14 +25,19 @@ MISSING = frozenset(
 EMPTY = "(empty)"
 """The category of empty cells."""
 
-PLAIN, COERCED, DECIMAL_COMMA, THOUSANDS = "number", "number or empty", "decimal comma", "thousands separators"
+PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
 TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
-"""Styles; a date in another form has the style ``date %d.%m.%Y``."""
+"""Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, what is no number
+counts as empty."""
 
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
 
 SIGNS = "$€£¥% \u00a0"
+DASHES = frozenset("-–—")
+"""What accountants write for an empty cell: in a column of numbers, it is empty."""
+
+_NEGATIVE = re.compile(rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)")
 _GAP = "[.' \u00a0\u202f]"
 _LEADING_ZERO = re.compile(r"[+-]?0\d")
 _DECIMAL_COMMA = re.compile(rf"[+-]?(\d*|\d{{1,3}}({_GAP}\d{{3}})+)(,\d+)?([eE][+-]?\d+)?")
@@ -72,13 +77,24 @@ def as_number(text: str) -> float | None:
         return None
 
 
+def _bare(text: str) -> str:
+    """Return the text of a number without signs of currencies; a negative one may be -$12, or (12) in brackets."""
+    text = text.strip(SIGNS)
+    found = _NEGATIVE.fullmatch(text)
+    return f"-{(found['bracketed'] or found['signed']).strip(SIGNS)}" if found else text
+
+
 def _plain(text: str) -> float | None:
+    if text in DASHES:
+        return np.nan
     number = as_number(text)
-    return as_number(text.strip(SIGNS)) if number is None else number
+    return as_number(_bare(text)) if number is None else number
 
 
 def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
-    text = text.strip(SIGNS)
+    if text in DASHES:
+        return np.nan
+    text = _bare(text)
     if not pattern.fullmatch(text):
         return None
     return as_number(re.sub(ignored, "", text).replace(",", "."))
@@ -122,13 +138,13 @@ def parser_of(style: str) -> Callable[[str], float | None]:
     """Return the function that turns the text of a cell into a number, or None if it has another style."""
     known = {
         PLAIN: _plain,
-        COERCED: _plain,
         DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
         THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         TRUTH: _truth,
         ISO_DATE: _iso_days,
         TIME: _hours,
     }
+    style = style.removesuffix(OR_EMPTY)
     return known[style] if style in known else partial(_days_in, style.removeprefix("date "))
 
 
@@ -196,14 +212,14 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
     parse = parser_of(style)
     numbers = [_number(value, parse, missing) for value in values]
     wrong = [place for place, number in enumerate(numbers) if number is None]
-    if wrong and style != COERCED:
+    if wrong and not style.endswith(OR_EMPTY):
         row = int(np.argmax(np.isin(codes, wrong)))
         raise NotANumber(row, str(values[codes[row]]))
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
 
 
 def _typed(column: Any) -> np.ndarray | None:
-    """Return a column of numbers, truth values or dates as floats; None for text and mixtures."""
+    """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
     if kind.startswith("date"):
         column = column.cast("timestamp[ms]")
@@ -215,6 +231,8 @@ def _typed(column: Any) -> np.ndarray | None:
     if array.dtype.kind == "M":
         days = array.astype("datetime64[us]").astype(np.int64) / 86400e6
         return np.where(np.isnat(array), np.nan, days)
+    if array.dtype.kind == "m":
+        return np.where(np.isnat(array), np.nan, array.astype("timedelta64[us]").astype(np.int64) / 86400e6)
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 

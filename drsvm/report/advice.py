@@ -16,6 +16,9 @@ UNEQUAL = 0.7
 
 CHECK_FIRST, CARRIERS = 5, 3
 
+MATTERS = 0.05
+"""A feature with less than this share of the largest weight carries nothing."""
+
 
 class NextStep(NamedTuple):
     """A command to try, and why."""
@@ -59,7 +62,7 @@ def _tell_tales(analysis: Analysis) -> list[str]:
 def paragraph(analysis: Analysis, style: Style) -> str:
     """Return the report in plain words; the next step follows it."""
     if analysis.constant is not None:
-        return f"{_cost_and_gain(analysis, style)} The proof below holds, but no shift can change a constant answer."
+        return "The proof below holds, but no shift can change a constant answer."
     parts = (_cost_and_gain, _guarantee, _labels, _features)
     return " ".join(part(analysis, style) for part in parts)
 
@@ -72,12 +75,14 @@ def _cost_and_gain(analysis: Analysis, style: Style) -> str:
     cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
     cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
     cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
-    if analysis.constant is not None or analysis.radius == 0:
+    if analysis.radius == 0:
         return cost
     side = f" of {style.text(analysis.positive)} against the rest" if analysis.multiclass else ""
+    mine, others = own["worst_case_error"], other["worst_case_error"]
+    verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
     return (
-        f"{cost} Under the attack it was trained for, the error rate{side} on these rows is at most "
-        f"{percent(own['worst_case_error'])}, against {percent(other['worst_case_error'])} for {rival}."
+        f"{cost} Under the attack it was trained for, the error rate{side} on these rows can reach {percent(mine)}, "
+        f"{verdict} that of {rival} ({percent(others)})."
     )
 
 
@@ -127,9 +132,10 @@ def _labels(analysis: Analysis, style: Style) -> str:
 
 
 def _features(analysis: Analysis, style: Style) -> str:
-    shown, total = analysis.features[:CARRIERS], len(analysis.features)
-    if not shown:
+    if not analysis.features:
         return "No feature carries the decision: all weights are 0."
+    total, largest = len(analysis.features), abs(analysis.features[0][1])
+    shown = [pair for pair in analysis.features[:CARRIERS] if abs(pair[1]) >= MATTERS * largest]
     sizes = np.abs([weight for _, weight in analysis.features])
     share = float(sizes[: len(shown)].sum() / sizes.sum())
     speaking = [f"{style.strong(name)} ({'for' if weight > 0 else 'against'})" for name, weight in shown]

@@ -156,12 +156,26 @@ class Analysis:
         """The radius of the path with the highest balanced accuracy of the shown decision, and that accuracy."""
         if self.path is None:
             return None
+        found = self._accuracies
+        best = max(range(len(found)), key=lambda k: (found[k], self.path.radii[k]))  # type: ignore[union-attr]
+        return float(self.path.radii[best]), found[best]
+
+    @property
+    def gain_of_best_radius(self) -> float:
+        """By how much its balanced accuracy exceeds that of the radius in use."""
+        if self.path is None:
+            return 0.0
+        own = int(np.argmin(np.abs(self.path.radii - self.radius)))
+        return max(self._accuracies) - self._accuracies[own]
+
+    @cached_property
+    def _accuracies(self) -> list[float]:
+        """The balanced accuracy of the shown decision for every radius of the path."""
+        assert self.path is not None
         truth = self.judged.y == self.positive
         values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
         sides = [side for side in (truth, ~truth) if side.any()]
-        found = [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
-        best = max(range(len(found)), key=lambda k: (found[k], self.path.radii[k]))  # type: ignore[union-attr]
-        return float(self.path.radii[best]), found[best]
+        return [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
 
     @cached_property
     def features(self) -> list[tuple[str, float]]:

@@ -11,6 +11,12 @@ class Text(NamedTuple):
     kind: str = ""
 
 
+class Caption(NamedTuple):
+    """A paragraph about the plots; only in HTML."""
+
+    text: str
+
+
 class Notes(NamedTuple):
     """Warnings that must not be missed."""
 

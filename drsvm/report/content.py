@@ -8,6 +8,7 @@ from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.audit import audit_section
 from drsvm.report.blocks import (
     Bar,
+    Caption,
     Card,
     Cards,
     Command,
@@ -129,11 +130,13 @@ def _radius(analysis: Analysis, style: Style) -> Section:
     if analysis.path is None or best is None:
         return Section("The radius", [Text("Weights of 0 are optimal for every radius, so there is no path.")])
     against = " (this class against the rest)" if analysis.multiclass else ""
-    text = (
-        f"The same classifier for other radii. {words.end_of_path(analysis)} The vertical line marks the radius in "
-        f"use, {number(analysis.radius, 3)}. On the {analysis.judged.name}, {number(best[0], 3)} has the highest "
-        f"balanced accuracy{against}, {percent(best[1])}."
-    )
+    use = number(analysis.radius, 3)
+    text = f"The same classifier for other radii than the one in use, {use}. {words.end_of_path(analysis)}"
+    if analysis.gain_of_best_radius > 0:
+        text += (
+            f" On the {analysis.judged.name}, {number(best[0], 3)} has the highest balanced accuracy{against}, "
+            f"{percent(best[1])}. It was chosen by these very rows, so expect a little less of it on others."
+        )
     weights = Figure(
         "path-weights",
         "Weights of the features over the radius",
@@ -146,7 +149,7 @@ def _radius(analysis: Analysis, style: Style) -> Section:
         "labels you trust.",
     )
     shown = [weights, scores] if analysis.constant is None else [scores]
-    return Section("The radius", [Text(text), Figures(shown)])
+    return Section("The radius", [Text(text), Caption("The vertical line marks the radius in use."), Figures(shown)])
 
 
 def _worst_case(analysis: Analysis, style: Style) -> Section:

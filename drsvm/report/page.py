@@ -120,6 +120,7 @@ def _cards(part: blocks.Cards, figures) -> str:
 
 _WRITERS: dict[type, Callable[[Any, dict[str, str]], str]] = {
     blocks.Text: _text,
+    blocks.Caption: lambda part, figures: f"<p>{part.text}</p>",
     blocks.Notes: _notes,
     blocks.Command: _command,
     blocks.Table: _table,

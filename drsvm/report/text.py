@@ -39,6 +39,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     blocks.Command: lambda part: f"```\n{part.text}\n```",
     blocks.Table: _table,
     blocks.Figures: lambda part: "",
+    blocks.Caption: lambda part: "",
     blocks.Card: _card,
     blocks.Cards: lambda part: "\n\n".join(_card(item) for item in part.items),
 }

@@ -108,4 +108,4 @@ def end_of_path(analysis: Analysis) -> str:
     sizes = abs(analysis.path.weights)
     left = int((sizes[last] > max(1e-3 * sizes.max(), NEGLIGIBLE)).sum())
     what = "all weights are 0" if left == 0 else f"{left:,} features still have weights"
-    return f"At {number(analysis.path.radii[last], 3)}, the largest radius shown, {what}."
+    return f"At {number(analysis.path.radii[last], 3)}, the largest radius tried, {what}."

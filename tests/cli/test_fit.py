@@ -148,3 +148,21 @@ def test_a_cross_validation_does_not_see_the_held_out_rows(drsvm_command, table,
 def test_limits_hold_for_all_fits_and_are_saved_as_given(drsvm_command, table, tmp_path):
     drsvm_command("fit", table, "--max-time", 30, "--model", tmp_path / "m.drsvm")
     assert load_model(tmp_path / "m.drsvm")[-1].max_time == 30
+
+
+def test_a_single_row_of_a_class_is_named_as_the_cause(drsvm_command, tmp_path):
+    X, y = rows(60)
+    labels = np.array(["cat", "dog"])[y]
+    labels[0] = "dgo"
+    table, model = write_csv(tmp_path / "t.csv", X, labels), tmp_path / "m.drsvm"
+    code, _, err = drsvm_command("fit", table, "--model", model)
+    assert code == 0 and "correct or remove the row if its label is a mistake" in err
+    code, _, err = drsvm_command("predict", model, table, "--probability")
+    assert code == 2 and "has no probabilities: only one row has the label 'dgo'" in err and "remove it" in err
+
+
+def test_a_table_of_one_row(drsvm_command, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("a,b,label\n1,2,x\n")
+    code, _, err = drsvm_command("fit", table)
+    assert code == 2 and "has only one row" in err

@@ -212,7 +212,7 @@ def test_rows_without_a_label_are_predicted(drsvm_command, model, table, tmp_pat
     code, out, _ = drsvm_command("predict", model, new, "--missing", "drop", "--json")
     answer = json.loads(out)
     assert code == 0 and answer["rows"] == 120 and answer["predictions"]["decision"] == whole["decision"]
-    assert "2 of 120 rows have no label: they are predicted too; scores omit them." in answer["notes"]
+    assert "2 of 120 rows have no label: they are predicted too; scores go without." in answer["notes"]
     assert answer["scores"]["rows"] == 118 and answer["predictions"]["label"][1] is None
     read = table_of(drsvm_command("predict", model, new, "--sort", "label")[1])
     assert len(read) == 120 and {row["label"] for row in read} == {"", "cat", "dog"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from file_contents import TABLE
 
-from drsvm.datasets import DataFileError, ReadOptions, Schema, read, read_like
+from drsvm.datasets import DataFileError, ReadOptions, Schema, TableReader, read, read_like
 
 
 def test_zstandard_and_parquet(write):
@@ -77,3 +77,17 @@ def test_parquet_and_zstandard_name_the_extra(error_for, monkeypatch):
     assert "pip install 'drsvm[cli]'" in error_for("data.parquet", b"PAR1...")
     if sys.version_info < (3, 14):
         assert "pip install 'drsvm[cli]'" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
+
+
+def test_durations_and_times_of_day(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    times = [datetime.time(k % 24, 30) for k in range(40)]
+    waits = pandas.to_timedelta(np.arange(40) % 7 * 12, unit="h").to_series().reset_index(drop=True)
+    frame = pandas.DataFrame({"wait": waits, "at": times, "label": ["x", "y"] * 20})
+    frame.loc[3, "wait"] = pandas.NaT
+    frame.to_parquet(tmp_path / "data.parquet")
+    data = read(tmp_path / "data.parquet")
+    assert data.X.column("wait").to_pylist()[:5] == [0.0, 0.5, 1.0, None, 2.0]  # days
+    assert data.X.column("at").to_pylist()[:2] == [0.5, 1.5]
+    reader = TableReader(list(data.schema.columns), data.schema.styles)
+    np.testing.assert_array_equal(reader.transform(frame)[4], [2.0, 4.5])

@@ -42,3 +42,9 @@ def test_what_was_filled_in_another_file(write):
     assert new.notes == [
         "filled: income (1 of 2), town (1 of 2), joined (1 of 2); numbers by their median and text as a level."
     ]
+
+
+def test_numbers_with_a_unit(write):
+    lines = "".join(f"CHF {k % 60},{k % 9} kg,{k % 7},{'xy'[k % 2]}\n" for k in range(600))
+    data = read(write("data.csv", f"price,size,c,label\n{lines}"))
+    assert any(note.startswith("numbers with a unit: price (CHF 0); they count as text") for note in data.notes)

@@ -141,8 +141,9 @@ def test_numbers_agree_with_each_other(good):
     at_radius = shifts["error"]["WassersteinSVC"][shifts["shift"].index(summary["radius"])]
     assert at_radius == pytest.approx(own["worst_case_error"])  # by default labels cannot be flipped
     assert path["objective"][path["radius"].index(summary["radius"])] == summary["objective"]
-    end = f"At {max(path['radius']):.3g}, the largest radius shown, all weights are 0."
+    end = f"At {max(path['radius']):.3g}, the largest radius tried, all weights are 0."
     assert end in good.markdown and end in good.html
+    assert "vertical line" in good.html and "vertical line" not in good.markdown  # which has no figures
     assert path["objective"][-1] == pytest.approx(1.0, abs=1e-4)
 
 
