@@ -55,10 +55,6 @@ class Visits(ABC):
     def epoch(self, kernels: Kernels, task: Task) -> tuple[int, float, float, float, Any]:
         """Visit the active rows once; return what `row_by_row` does."""
 
-    def answer(self, kernels: Kernels, task: Task) -> Any:
-        """Return the kernel's answer for given u and sums."""
-        return kernels.row_by_row(*task._replace(active=0), None)[-1]
-
     def calmer(self) -> "Visits":
         """Return visits with fewer rows at once, for a run that makes no progress."""
         return self
@@ -123,7 +119,8 @@ class AtWill(Visits):
         firm = [order[active:] for order, active in zip(orders, actives, strict=True)]
         task.order[: task.active] = np.concatenate(kept + firm)
         task.multipliers.sums[:] = (first + added[:, : len(first)].sum(axis=0))[kernels.own_sums]
-        return sum(actives), sum(gaps), sum(nears), max(violations), self.answer(kernels, task)
+        answer = kernels.row_by_row(*task._replace(active=0), None)[-1]
+        return sum(actives), sum(gaps), sum(nears), max(violations), answer
 
 
 def visits_for(rows: Rows, n_threads: int | None, asynchronous: bool) -> Visits:
