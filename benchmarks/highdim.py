@@ -4,7 +4,7 @@ Text-like data from a generator (Zipf-distributed words, unit-norm TF-IDF rows, 
 labels), or any svmlight file. For every radius (as a fraction of `radius_max`), flip cost and intercept: time to a
 proven gap of 1e-3 and of 1e-5, relative to the time of LinearSVC(loss="hinge", C=1) with its default tolerance and the
 same intercept setting, which is not robust and proves nothing. Both times start from X and y. LinearSVC is
-single-threaded; the certificates of dual coordinate ascent and the rounds of feature working sets (q = 1) use all cores.
+single-threaded; certificates, and the rounds of feature working sets (q = 1), use all cores.
 """
 
 import argparse

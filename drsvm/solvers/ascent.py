@@ -23,7 +23,7 @@ import numpy as np
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
-from drsvm.parallel import elementwise, total
+from drsvm.parallel import difference, elementwise, total
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import UNLIMITED, Samples, affordable_flips
@@ -56,6 +56,9 @@ FIRM, WHOLE = 1.0, 4
 """Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
 over all rows, which is every WHOLE-th one."""
 
+MOST_DRIFT = 4
+"""Number of epochs after which u is computed from the multipliers, if it may drift away from them."""
+
 STANDSTILL = 8
 """If the estimate has not improved for this many epochs, fewer rows are visited at once."""
 
@@ -81,7 +84,7 @@ class Ascent(ABC):
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
         self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
-        self.least_estimate, self.least_count, self.whole = math.inf, 0, True
+        self.least_estimate, self.least_count, self.exact = math.inf, 0, True
         self.margins = np.zeros(problem.n_rows)
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.turn = np.zeros(problem.n_features), 0.0
@@ -134,11 +137,13 @@ class Ascent(ABC):
     def epoch(self, whole: bool = False) -> None:
         """Improve the multipliers of all active rows, and move the centre to the new point."""
         self.count += 1
-        self.whole = whole or not self.shrinking or self.count % WHOLE == 0
-        if self.whole:
+        if whole or not self.shrinking or self.count % WHOLE == 0:
             self.active = self.problem.n_rows
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._move()
+        self.exact = self.exact and not self.visits.drifts
+        if self.count % MOST_DRIFT == 0:
+            self.remove_drift()
         self.firm = FIRM * violation
         unscaled = self._estimated_gap(gap)
         near_the_end = unscaled <= WITHIN_REACH * self.tol
@@ -160,24 +165,19 @@ class Ascent(ABC):
     def _kernels(self) -> Kernels:
         """Return the loops over the rows."""
 
-    def _visit_rows(self, u, sums, terms, proximity: float) -> tuple[Any, float, float]:
+    def _visit_rows(self, u, sums, terms) -> tuple[Any, float, float]:
         """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
         multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
         task = Task(self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms)
-        kernels = self._kernels()
-        self.active, gap, self.near, violation, answer = self.visits.epoch(kernels, task)
-        if self.visits.drifts and self.whole:
-            self.v, _ = self.problem.weighted_sum(self.hinge - self.flip)
-            u[:] = self._pulled(proximity)
-            answer = self.visits.answer(kernels, task)
+        self.active, gap, self.near, violation, answer = self.visits.epoch(self._kernels(), task)
         return answer, gap, violation
 
     def remove_drift(self) -> None:
-        """Compute v and w exactly from the multipliers, unless the last epoch did."""
-        if self.visits.drifts and not self.whole and self.count > 0:
-            old, (self.v, _) = self.v, self.problem.weighted_sum(self.hinge - self.flip)
-            self.u += self.v - old
-            self.w, self.whole = self._weights_at(self.u), True
+        """Compute v and w exactly from the multipliers, unless they are exact already."""
+        if not self.exact:
+            old, (self.v, _) = self.v, self.problem.weighted_sum(difference(self.hinge, self.flip))
+            self.u += difference(self.v, old)
+            self.w, self.exact = self._weights_at(self.u), True
 
     def _pulled(self, proximity: float) -> np.ndarray:
         """Return u = v + θw."""

@@ -24,7 +24,7 @@ class RoundAscent(Ascent):
         terms = RoundTerms(*scalars, intercept=intercept)
         u = self._pulled(proximity)
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
-        answer, gap, violation = self._visit_rows(u, sums, terms, proximity)
+        answer, gap, violation = self._visit_rows(u, sums, terms)
         self.v = self._released(u, proximity)
         self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: answer.scale * u[part])
         self.w, self.level = self._weights_at(u), answer.level

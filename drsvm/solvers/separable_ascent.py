@@ -38,7 +38,7 @@ class SeparableAscent(Ascent):
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
         u = self._pulled(proximity)
         sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
-        _, gap, violation = self._visit_rows(u, sums, terms, proximity)
+        _, gap, violation = self._visit_rows(u, sums, terms)
         self.v = self._released(u, proximity)
         pull = float(sums[1])
         pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)

@@ -17,8 +17,8 @@ from drsvm.kernels.dual_ascent import Flips, Multipliers
 from drsvm.kernels.entries import Rows
 from drsvm.parallel import available_cores
 
-THREAD_WORK, MOST_THREADS = 100_000, 16
-"""Number of entries that are worth a thread, and the largest number of threads."""
+THREAD_WORK, MOST_THREADS = 100_000, 4
+"""Number of entries that are worth a thread, and the largest number of threads: more gained nothing on 16 cores."""
 
 
 class Task(NamedTuple):
@@ -54,10 +54,6 @@ class Visits(ABC):
     @abstractmethod
     def epoch(self, kernels: Kernels, task: Task) -> tuple[int, float, float, float, Any]:
         """Visit the active rows once; return what `row_by_row` does."""
-
-    def answer(self, kernels: Kernels, task: Task) -> Any:
-        """Return the kernel's answer for given u and sums."""
-        return kernels.row_by_row(*task._replace(active=0), None)[-1]
 
     def calmer(self) -> "Visits":
         """Return visits with fewer rows at once, for a run that makes no progress."""
@@ -123,7 +119,8 @@ class AtWill(Visits):
         firm = [order[active:] for order, active in zip(orders, actives, strict=True)]
         task.order[: task.active] = np.concatenate(kept + firm)
         task.multipliers.sums[:] = (first + added[:, : len(first)].sum(axis=0))[kernels.own_sums]
-        return sum(actives), sum(gaps), sum(nears), max(violations), self.answer(kernels, task)
+        answer = kernels.row_by_row(*task._replace(active=0), None)[-1]
+        return sum(actives), sum(gaps), sum(nears), max(violations), answer
 
 
 def visits_for(rows: Rows, n_threads: int | None, asynchronous: bool) -> Visits:

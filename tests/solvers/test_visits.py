@@ -102,9 +102,10 @@ def ascent_of(problem, way):
 def test_sums_belong_to_the_multipliers(norm):
     problem = many_features(norm, fit_intercept=True, flip_cost=0.7)
     ascent = ascent_of(problem, AtWill(3))
-    for _ in range(12):  # the last epoch is over all rows, and leaves no drift
+    for _ in range(12):
         ascent.epoch()
     ascent.visits.close()
+    ascent.remove_drift()
     v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
     np.testing.assert_allclose(ascent.v, v, atol=1e-10)
     assert ascent.turn == pytest.approx(turn, abs=1e-9)
@@ -123,10 +124,23 @@ def test_changes_that_threads_lost_are_made_up_for(norm):
     before = ascent.w
     ascent.v, ascent.u = ascent.v + 1.0, ascent.u + 1.0
     ascent.w = ascent._weights_at(ascent.u)
-    assert not ascent.whole and np.abs(ascent.w - before).max() > 1e-3
+    assert not ascent.exact and np.abs(ascent.w - before).max() > 1e-3
     ascent.remove_drift()
     np.testing.assert_allclose(ascent.v, problem.weighted_sum(ascent.hinge - ascent.flip)[0], atol=1e-10)
     np.testing.assert_allclose(ascent.w, before, rtol=0.01, atol=0.01 * np.abs(before).max())
+
+
+def test_one_thread_inherits_no_drift():
+    problem = many_features(flip_cost=0.7)
+    ascent = ascent_of(problem, AtWill(2))
+    for _ in range(5):
+        ascent.epoch()
+    ascent.v = ascent.v + 1.0
+    ascent.visits = ascent.visits.calmer()
+    assert isinstance(ascent.visits, Successive)
+    for _ in range(3):
+        ascent.epoch()
+    np.testing.assert_allclose(ascent.v, problem.weighted_sum(ascent.hinge - ascent.flip)[0], atol=1e-10)
 
 
 def test_threads_at_will_must_be_asked_for():
