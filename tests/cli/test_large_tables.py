@@ -150,7 +150,7 @@ def test_a_test_file(drsvm_command, table, tmp_path, temporary, little_memory):
 def test_no_probabilities_without_rows_that_are_held_out(drsvm_command, table, tmp_path, temporary, little_memory):
     arguments = (table, "--label", "y", "--radius", 0.05, "--test-size", 0, "--model", tmp_path / "m.drsvm")
     answer = answer_of(drsvm_command, *arguments)
-    assert answer["probability"] is None and any("omit --test-size 0" in note for note in answer["notes"])
+    assert answer["probability"] is None and any("without --test-size 0" in note for note in answer["notes"])
 
 
 # --- errors -------------------------------------------------------------------------------------------------------

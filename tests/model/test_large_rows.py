@@ -120,27 +120,31 @@ def test_sparse_rows_in_files(any_size, tmp_path, density):
     X = sparse.random_array((20_000, 30), density=density, rng=random, format="csr")
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     y = np.where(X @ random.normal(size=30) + 0.3 * random.normal(size=20_000) > 0, 1, -1)
-    model = WassersteinSVC(tol=1e-8).fit(mapped_csr(X, tmp_path), y)
     expected = WassersteinSVC(tol=1e-8).fit(X, y)
+    model = WassersteinSVC(tol=1e-8, radius=expected.radius_).fit(mapped_csr(X, tmp_path), y)
     assert model.gap_ <= 1e-8 and model.objective_ == pytest.approx(expected.objective_, abs=1e-7)
+    automatic = WassersteinSVC().fit(mapped_csr(X, tmp_path), y)
+    assert automatic.radius_ == pytest.approx(expected.radius_, rel=0.01)  # it comes from rough solutions
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_an_estimator_agrees_on_file_and_memory(any_size, mapped, dtype):
     X, y = two_classes(dtype=dtype, centre=0.5)
-    model, expected = WassersteinSVC().fit(mapped(X), y), WassersteinSVC().fit(X, y)
-    assert model.gap_ <= 1e-6 and abs(model.objective_ - expected.objective_) <= 1e-9
-    assert model.radius_ == pytest.approx(expected.radius_, rel=1e-9)
+    expected = WassersteinSVC(tol=1e-9).fit(X, y)
+    assert WassersteinSVC().fit(mapped(X), y).radius_ == pytest.approx(expected.radius_, rel=0.01)
+    model = WassersteinSVC(tol=1e-9, radius=expected.radius_).fit(mapped(X), y)
+    assert model.gap_ <= 1e-9 and abs(model.objective_ - expected.objective_) <= 2e-9
     decisions = model.decision_function(mapped(X))
     assert decisions.dtype == np.float64 and decisions.shape == (len(y),)
-    np.testing.assert_allclose(decisions, expected.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(decisions, expected.decision_function(X), atol=1e-3)
     np.testing.assert_array_equal(model.predict(mapped(X)), model.classes_[(decisions > 0).astype(int)])
 
 
 def test_several_classes_in_a_file(any_size, mapped):
     X, _ = two_classes(4000, centre=0.5)
     y = X[:, :3].argmax(axis=1)
-    model, expected = WassersteinSVC().fit(mapped(X), y), WassersteinSVC().fit(X, y)
-    np.testing.assert_allclose(model.objective_, expected.objective_, atol=1e-9)
+    expected = WassersteinSVC(tol=1e-9).fit(X, y)
+    model = WassersteinSVC(tol=1e-9, radius=expected.radius_).fit(mapped(X), y)
+    np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-9)
     assert model.decision_function(mapped(X)).shape == (4000, 3)
     assert (model.predict(mapped(X)) == expected.predict(X)).mean() > 0.999
