@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
     "ci",
-    max_examples=50,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     database=None,

@@ -11,7 +11,7 @@ from drsvm import Status, solve
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 
-CHUNKS, CHUNK_SIZE = (6, 100) if LONG else (1, 8)
+CHUNKS, CHUNK_SIZE = (6, 100) if LONG else (1, 4)
 """Instances; each is given to all eight or nine solvers."""
 
 PATIENCE = 3.0
