@@ -3,7 +3,6 @@
 import math
 import operator
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, pairwise
@@ -23,6 +22,7 @@ from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
 from drsvm.model.large_rows import RowView, in_memory
 from drsvm.model.problem import Problem
+from drsvm.parallel import over
 
 THREAD_WORK = 50_000
 """Fewest stored entries that make another thread worthwhile."""
@@ -183,8 +183,7 @@ class CpuEngine(Engine):
         cuts = self._cut(stored)
         self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
         self.n_threads = min(self.n_threads, len(self._threads))
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-        self.wide = WideRows(self.rows, self.n_threads, self._pool) if wide else None
+        self.wide = WideRows(self.rows, self.n_threads) if wide else None
         self._matrices = matrices_for(self.rows, len(self._threads), self.n_threads, wide=wide)
 
     def _cut(self, stored: int) -> list[int]:
@@ -225,29 +224,15 @@ class CpuEngine(Engine):
         )
         return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), _Rates())
 
-    def close(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-
     def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
-        """Return work(k) for every share k, in the order of the rows; the caller's thread takes some, too.
+        """Return work(k) for every share k, in the order of the rows.
 
-        numpy's warnings are set per thread; they are off here, and the caller handles overflow in the sums.
+        numpy's warnings are off in several threads: the caller handles overflow in the sums.
         """
-        if self._pool is None:
+        if self.n_threads == 1:
             return [work(0)]
-        waiting, results = iter(range(len(self._threads))), [None] * len(self._threads)
-
-        @np.errstate(all="ignore")
-        def take_shares():
-            for k in waiting:  # a share is taken by one thread only: this step holds the interpreter's lock
-                results[k] = work(k)
-
-        others = [self._pool.submit(take_shares) for _ in range(self.n_threads - 1)]
-        take_shares()
-        for other in others:
-            other.result()
-        return results
+        with np.errstate(all="ignore"):
+            return over(range(len(self._threads)), work)
 
     def _over_rows(self, kernel: Callable[..., Any], *arguments) -> list[Any]:
         """Return kernel(share, buffers, ...) of every thread, or of every part of its rows if they are a view.

@@ -101,9 +101,8 @@ class Engine(ABC):
     wide: WideProducts | None
     """Products with all rows, if the system is that of the rows; None if it is that of the features."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Release resources such as threads."""
+        """Release what the engine keeps outside this process's memory."""
 
     @abstractmethod
     def center(self, point, level: float, mu: float) -> None:

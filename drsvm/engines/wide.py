@@ -1,7 +1,6 @@
 """Products with all rows, for the system of the rows if there are fewer rows than features."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from drsvm.engines.engine import WideProducts
 from drsvm.engines.rows import Rows
+from drsvm.parallel import over
 
 CHUNK = 1024
 """Number of features that a thread adds to a Gram matrix at a time."""
@@ -17,14 +17,14 @@ CHUNK = 1024
 class WideRows(WideProducts):
     """Products with all rows, and their Gram matrix in a metric of the features."""
 
-    def __init__(self, rows: Rows, n_threads: int = 1, pool: ThreadPoolExecutor | None = None):
-        self.rows, self.n_threads, self.pool = rows, n_threads, pool
+    def __init__(self, rows: Rows, n_threads: int = 1):
+        self.rows, self.n_threads = rows, n_threads
         self.n, self.d = rows.X.shape
         self.row_squares, self.feature_squares = rows.squares()
         self._plain_gram: np.ndarray | None = None
 
     def _in_parallel(self, work: Callable[..., Any], parts: list) -> list[Any]:
-        return [work(part) for part in parts] if self.pool is None else list(self.pool.map(work, parts))
+        return [work(part) for part in parts] if self.n_threads == 1 else over(parts, work)
 
     @property
     def _row_parts(self) -> list[slice]:

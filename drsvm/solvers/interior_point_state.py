@@ -351,7 +351,7 @@ class InteriorPointState(State):
         return self.engine.multipliers()
 
     def close(self) -> None:
-        """Stop the engine's threads."""
+        """Close the engine."""
         self.engine.close()
 
     def release(self) -> None:

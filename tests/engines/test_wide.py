@@ -1,7 +1,5 @@
 """Products with all rows, against numpy."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -9,6 +7,7 @@ from scipy import sparse
 import drsvm.engines.wide as wide
 from drsvm.engines.rows import DenseRows, SparseRows
 from drsvm.engines.wide import WideRows
+from drsvm.parallel import threads_limited
 
 CONTAINERS = {
     "dense": DenseRows,
@@ -25,8 +24,8 @@ def test_products_and_gram_matrices_are_those_of_numpy(monkeypatch, container, n
     rng = np.random.default_rng(n)
     X = np.round(3 * rng.normal(size=(n, d)))
     v, c, h, scale = rng.normal(size=d), rng.normal(size=n), rng.random(n), rng.random(d)
-    with ThreadPoolExecutor(n_threads) as pool:
-        rows = WideRows(container(X), n_threads, pool if n_threads > 1 else None)
+    with threads_limited(n_threads):
+        rows = WideRows(container(X), n_threads)
         np.testing.assert_allclose(rows.dot(v), X @ v, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(rows.transposed_dot(c), X.T @ c, rtol=1e-12, atol=1e-12)
         for metric in (scale, np.full(d, 0.3), np.full(d, 2.0)):
