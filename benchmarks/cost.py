@@ -27,7 +27,7 @@ def main() -> None:
     sizes = [10**4, 10**5] if options.quick else [n for n in (10**5, 10**6, 10**7) if n <= options.largest]
     outcomes = [in_own_process(n, options) for n in sizes]
     sections = [
-        f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm}, l2 0, proven gap 1e-8, all cores) "
+        f"`solve` with its defaults (radius 0.1, flip cost 1, norm {options.norm}, l2 0, proven gap 1e-6, all cores) "
         f"on n × {N_FEATURES} dense float64 data; medians of {options.repeats} runs, only one above 2 million rows. "
         "Memory: increase of the process's peak during `solve`, compared with 130 n + 40 d² bytes + 50 MB.",
         cost_table(outcomes),
