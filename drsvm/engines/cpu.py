@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.engine import Curvature, DualSums, Engine, Prediction
+from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.matrices import FEW_FEATURES, matrices_for
 from drsvm.engines.rows import DenseRows, SparseRows, rows_of
 from drsvm.engines.scratch import room_for
@@ -21,6 +21,7 @@ from drsvm.kernels.interior_point import BINS
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
 from drsvm.model.large_rows import RowView, in_memory
+from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.parallel import over
 

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.model.multipliers import DualSums
+
 
 class Curvature(NamedTuple):
     """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
@@ -34,14 +36,6 @@ class Prediction(NamedTuple):
     correction_level: float
     targeted: np.ndarray  # (w, b), to be multiplied by the target
     targeted_level: float
-
-
-class DualSums(NamedTuple):
-    """Sums over {α of label +, β of label −} and over {α of label −, β of label +}, in this order."""
-
-    rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
-    mass: np.ndarray  # Σ multiplier
-    flip_cost: np.ndarray  # Σ κ β
 
 
 class WideProducts(ABC):

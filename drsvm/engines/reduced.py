@@ -3,8 +3,8 @@
 import numpy as np
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import DualSums
 from drsvm.model import products
+from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 
 

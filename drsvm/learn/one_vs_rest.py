@@ -140,7 +140,7 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
 
     It is far below the accuracy of any certificate, and larger for classes with more weight.
     """
-    shares = [float(problem.sample_weight[problem.signs > 0].sum()) for problem in problems]
+    shares = [problem.masses_of_classes()[0] for problem in problems]
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
@@ -155,9 +155,9 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         if result.status is Status.TIME_LIMIT:
             continue
-        values = problem.decision_values(result.weights, result.intercept)
-        useless = float(np.ptp(values)) <= CONSTANT
-        if useless or (len(problems) == 1 and (values.min() > 0 or values.max() <= 0)):
+        decided = problem.decisions(result.weights, result.intercept)
+        useless = decided.highest - decided.lowest <= CONSTANT
+        if useless or (len(problems) == 1 and (decided.lowest > 0 or decided.highest <= 0)):
             constant.append(name_of(index, classes))
             advice = advice or _advice(problem)
     if constant:
@@ -195,10 +195,9 @@ def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> 
     for index, problem in enumerate(problems):
         if not problem.flips_possible:
             continue
-        masks = (problem.signs < 0, problem.signs > 0)
-        costs = [float(problem.sample_weight[mask] @ problem.flip_costs[mask]) for mask in masks]
+        costs = problem.flip_costs_of_classes()
         if problem.radius >= min(costs):
-            share = float(problem.sample_weight[masks[int(np.argmin(costs))]].sum())
+            share = problem.masses_of_classes()[int(np.argmin(costs))]
             side = "the rarer class" if share <= 0.5 else "the larger class"
             side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
             warnings.warn(

@@ -124,8 +124,8 @@ def _without_giving_up(
     problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
 ) -> Automatic:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
-    rarer = -1.0 if float(problem.sample_weight @ problem.signs) > 0 else 1.0
-    share = float(problem.sample_weight[problem.signs == rarer].sum())
+    positive, negative = problem.masses_of_classes()
+    share = min(positive, negative)
     tried, results = radius, list[Any]([None])
     for _ in range(MOST_REDUCTIONS + 1):
         if time.spent or time.over:
@@ -135,8 +135,9 @@ def _without_giving_up(
         # Multipliers of rows that do not fit into memory would take much of it.
         results.append((weights, intercept) if must_stay(problem.X) else result)
         del result
-        decided = rarer * problem.decision_values(weights, intercept) > 0
-        if float(problem.sample_weight @ decided) >= LEAST_PREDICTED * share:
+        decided = problem.decisions(weights, intercept).positive_mass
+        decided = decided if positive <= negative else positive + negative - decided
+        if decided >= LEAST_PREDICTED * share:
             return Automatic(tried, results[-1])
         tried *= REDUCTION
     return Automatic(radius, results[1] if len(results) > 1 else None)

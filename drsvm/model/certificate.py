@@ -16,9 +16,9 @@ import numpy as np
 
 from drsvm.model.dual_scale import best_multiple, largest_weights
 from drsvm.model.dual_scale import best_scale as best_scale
+from drsvm.model.multipliers import Multipliers, Totals
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
-from drsvm.parallel import elementwise, over_parts, total
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,9 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     Certificate
     """
     primal = primal_point(problem, weights, intercept)
+    for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
+        if values is not None and np.isnan(values).any():
+            raise ValueError(f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers.")
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
@@ -99,9 +102,7 @@ def primal_point(problem: Problem, weights, intercept: float = 0.0) -> PrimalPoi
     intercept = float(intercept)
     if not math.isfinite(intercept) or (intercept != 0.0 and not problem.fit_intercept):
         raise ValueError(f"intercept must be finite, and 0 if fit_intercept=False, got intercept={intercept}.")
-    margins = problem.margins(weights, intercept)
-    price = problem.radius_price(weights, margins, intercept)
-    return PrimalPoint(weights, intercept, price, problem.objective_at(weights, margins, price))
+    return PrimalPoint(weights, intercept, *problem.price_and_objective(weights, intercept))
 
 
 def _with_signs(problem, weights) -> np.ndarray:
@@ -119,104 +120,43 @@ def _with_signs(problem, weights) -> np.ndarray:
 
 
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
-    """Make multipliers feasible and return them with the bound they prove.
+    """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
     `reference` is a weight vector that sets the scale of a finite `weight_bound`.
     """
-    given = _check(problem, hinge_dual, "hinge_dual"), _check(problem, flip_dual, "flip_dual")
-    alpha, beta = _clip(problem, *given)
+    multipliers = problem.feasible(hinge_dual, flip_dual)
     unbalanced = None
     if problem.prices_intercept and problem.radius > 0:
-        unbalanced = _best_multiple(problem, alpha, beta, reference, balanced=False)
+        unbalanced = _best_multiple(problem, multipliers.totals(), reference)
     if problem.fit_intercept:
-        _balance(problem, alpha, beta)
+        multipliers.balance()
+    totals = multipliers.totals()
+    if problem.fit_intercept:
+        totals = totals._replace(turn=0.0)  # up to rounding
     if problem.radius == 0 and problem.l2 == 0:
-        return _bound_for_limited_weights(problem, alpha, beta, reference)
-    best = _best_multiple(problem, alpha, beta, reference, balanced=True)
+        return _bound_for_limited_weights(problem, multipliers, totals, reference)
+    best = _best_multiple(problem, totals, reference)
     if unbalanced is not None and unbalanced[1] >= best[1]:
-        del alpha, beta  # the memory is needed, so they are clipped again rather than kept
-        best, (alpha, beta) = unbalanced, _clip(problem, *given)
+        del multipliers  # the memory is needed, so they are clipped again rather than kept
+        best, multipliers = unbalanced, problem.feasible(hinge_dual, flip_dual)
     scale, bound, limit = best
-    for multipliers in (alpha, beta):
-        over_parts(len(alpha), lambda part, values=multipliers: np.multiply(values[part], scale, out=values[part]))
-    return DualPoint(alpha, beta, bound, limit)
+    multipliers.shrink(scale, scale)
+    return DualPoint(*multipliers.vectors(), bound, limit)
 
 
-def _best_multiple(problem, alpha, beta, reference, *, balanced: bool) -> tuple[float, float, float]:
-    """Return factor, bound and limit of the weights; balanced multipliers have v_0 = 0 up to rounding."""
-    v, v0 = _pulls(problem, alpha, beta)
-    cost = problem.cost_of_flips(beta)
-    return best_multiple(problem, _mass(alpha, beta), cost, v, 0.0 if balanced else v0, reference)
+def _best_multiple(problem, totals: Totals, reference) -> tuple[float, float, float]:
+    """Return factor, bound and limit of the weights."""
+    return best_multiple(problem, totals.mass, totals.flip_cost, totals.pull, totals.turn, reference)
 
 
-def _pulls(problem, alpha, beta) -> tuple[np.ndarray, float]:
-    """Return v and v_0."""
-    return problem.signed_sum(elementwise(len(alpha), lambda part: (alpha[part] - beta[part]) * problem.signs[part]))
-
-
-def _mass(alpha, beta) -> float:
-    return total(len(alpha), lambda part: alpha[part].sum() + beta[part].sum())
-
-
-def _check(problem, values, name) -> np.ndarray:
-    if values is None:
-        return np.zeros(problem.n_rows)
-    values = np.asarray(values, dtype=np.float64)
-    if values.shape != (problem.n_rows,):
-        raise ValueError(f"{name} must have one entry per row of the problem ({problem.n_rows}), got {values.shape}.")
-    if any(over_parts(len(values), lambda part: np.isnan(values[part]).any())):
-        raise ValueError(f"{name} has NaN at row {int(np.argmax(np.isnan(values)))}: multipliers must be numbers.")
-    return values
-
-
-def _clip(problem, alpha, beta):
-    """Return copies clipped to their bounds; later steps modify these in place to save memory."""
-    clipped = np.empty_like(alpha), np.empty_like(beta)
-    flips_possible = problem.flips_possible
-    can_flip = problem.can_flip if isinstance(problem.flip_cost, np.ndarray) else None
-
-    def clip(part):
-        weights = problem.sample_weight[part]
-        hinge, flip = clipped[0][part], clipped[1][part]
-        np.clip(alpha[part], 0.0, weights, out=hinge)
-        np.clip(beta[part], 0.0, weights if flips_possible else 0.0, out=flip)
-        if can_flip is not None:
-            flip[~can_flip[part]] = 0.0
-        shrink = weights / np.maximum(hinge + flip, weights)
-        hinge *= shrink
-        flip *= shrink
-
-    over_parts(len(alpha), clip)
-    return clipped
-
-
-def _balance(problem, alpha, beta) -> None:
-    """Shrink the heavier of {α of label +, β of label −} and {α of label −, β of label +} to the other's total."""
-
-    def sides(part):
-        positive = problem.signs[part] > 0
-        return np.where(positive, alpha[part], beta[part]).sum(), np.where(positive, beta[part], alpha[part]).sum()
-
-    one, other = np.sum(over_parts(len(alpha), sides), axis=0)
-    light = min(one, other)
-    factor_one = light / one if one > light else 1.0
-    factor_other = light / other if other > light else 1.0
-
-    def shrink(part):
-        positive = problem.signs[part] > 0
-        alpha[part] *= np.where(positive, factor_one, factor_other)
-        beta[part] *= np.where(positive, factor_other, factor_one)
-
-    over_parts(len(alpha), shrink)
-
-
-def _bound_for_limited_weights(problem, alpha, beta, reference) -> DualPoint:
+def _bound_for_limited_weights(problem, multipliers: Multipliers, totals: Totals, reference) -> DualPoint:
     """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
-    mass, v = _mass(alpha, beta), problem.with_signs(_pulls(problem, alpha, beta)[0])
+    v = problem.with_signs(totals.pull)
     if not np.any(v):
-        return DualPoint(alpha, beta, mass)
+        return DualPoint(*multipliers.vectors(), totals.mass)
     largest = largest_weights(problem, reference)
-    bound = mass - largest * problem.norm.dual.value(v)
+    bound = totals.mass - largest * problem.norm.dual.value(v)
     if bound <= 0:
-        return DualPoint(0.0 * alpha, 0.0 * beta, 0.0)
-    return DualPoint(alpha, beta, bound, largest)
+        multipliers.shrink(0.0, 0.0)
+        return DualPoint(*multipliers.vectors(), 0.0)
+    return DualPoint(*multipliers.vectors(), bound, largest)

@@ -20,6 +20,7 @@ from drsvm.model import products
 from drsvm.model.large_rows import changed, selected
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import expected_loss, smallest_best_price
+from drsvm.model.row_operations import RowOperations
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_costs,
@@ -29,14 +30,12 @@ from drsvm.model.validation import (
     check_number,
     check_rows,
     check_weights,
-    row_blocks,
-    row_norms,
 )
 from drsvm.parallel import elementwise, over_parts, total
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Problem:
+class Problem(RowOperations):
     """A Wasserstein distributionally robust SVM on given data.
 
     Parameters
@@ -284,20 +283,14 @@ class Problem:
 
     def objective(self, w, b: float = 0.0, radius_price: float | None = None) -> float:
         """Return the objective at (w, b), by default with the optimal λ."""
-        margins = self.margins(w, b)
-        price = self.radius_price(w, margins, b) if radius_price is None else radius_price
-        return self.objective_at(w, margins, price)
+        if radius_price is None:
+            return self.price_and_objective(w, b)[1]
+        return self.objective_at(w, self.margins(w, b), radius_price)
 
     def objective_at(self, w, margins, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
         risk = self.radius * radius_price + expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return risk + 0.5 * self.l2 * float(w @ w)
-
-    def typical_row_norm(self) -> float:
-        """Return the mean p-norm of the nonzero rows (1 if there are none), as a scale for shifts."""
-        norms = np.concatenate([row_norms(self.X[block], self.norm.p) for block in row_blocks(self.X)])
-        positive = norms > 0
-        return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
 
     def to_kept_rows(self, values) -> np.ndarray:
         """Select the values of the kept rows from values for all given rows."""

@@ -12,11 +12,11 @@ without an intercept. Other prices, and flip costs of rows with a free intercept
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.parallel import difference
 from drsvm.solvers.base import Candidate, State
 
 
@@ -41,14 +41,13 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     if problem.radius == 0.0 or _is_for_solvers(problem):
         return None
     for answer in _constant_classifiers(problem):
-        assert answer.hinge_dual is not None and answer.flip_dual is not None
-        cost = problem.cost_of_flips(answer.flip_dual)
+        cost = problem.flip_cost * answer.flipped_mass if answer.flipped_mass > 0 else 0.0
         if cost > problem.radius:
             continue
-        v, v0 = problem.weighted_sum(difference(answer.hinge_dual, answer.flip_dual))
+        v, v0 = problem.pull_of_classes(*answer.pulls)
         v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
         if problem.norm.dual.value(v) + cost <= problem.radius:
-            return ConstantState(answer)
+            return ConstantState(answer.candidate(problem))
     return None
 
 
@@ -62,23 +61,41 @@ def _is_for_solvers(problem: Problem) -> bool:
 
 def answer_to_free_flips(problem: Problem) -> Candidate:
     """κ = 0: half of every sample is flipped, so no classifier does better than w = 0; the optimum is 1."""
-    half = 0.5 * problem.sample_weight
+    half = problem.multiples_of_weights(0.5, 0.5)
     return Candidate(np.zeros(problem.n_features), 0.0, half, half)
 
 
-def _constant_classifiers(problem: Problem) -> Iterator[Candidate]:
+class _Constant(NamedTuple):
+    """A constant classifier, and multipliers in units of the weights, for label + and label −."""
+
+    intercept: float
+    hinge: tuple[float, float]
+    flip: tuple[float, float]
+    flipped_mass: float
+
+    @property
+    def pulls(self) -> tuple[float, float]:
+        return self.hinge[0] - self.flip[0], self.hinge[1] - self.flip[1]
+
+    def candidate(self, problem: Problem) -> Candidate:
+        multipliers = problem.multiples_of_weights(*self.hinge), problem.multiples_of_weights(*self.flip)
+        return Candidate(np.zeros(problem.n_features), self.intercept, *multipliers)
+
+
+def _constant_classifiers(problem: Problem) -> Iterator[_Constant]:
     """Yield constant classifiers with the multipliers that prove them optimal, if any do."""
-    weights, origin, nothing = problem.sample_weight, np.zeros(problem.n_features), np.zeros(problem.n_rows)
-    positive = problem.signs > 0
-    share = float(weights[positive].sum())
-    lighter, sign = min(share, 1.0 - share), (1.0 if share > 0.5 else -1.0)
-    if not problem.fit_intercept or problem.prices_intercept or lighter == 0.5:
-        yield Candidate(origin, 0.0, weights, nothing)
+    positive, negative = problem.masses_of_classes()
+    if not problem.fit_intercept or problem.prices_intercept or positive == negative:
+        yield _Constant(0.0, (1.0, 1.0), (0.0, 0.0), 0.0)
         return
-    ratio = lighter / (1.0 - lighter)
-    heavier = positive == (sign > 0)
+    sign, heavier = (1.0 if positive > negative else -1.0), max(positive, negative)
+    ratio = min(positive, negative) / heavier
     if not problem.flips_possible:
-        yield Candidate(origin, sign, np.where(heavier, ratio, 1.0) * weights, nothing)
+        yield _Constant(sign, _on_heavier(sign, ratio, 1.0), (0.0, 0.0), 0.0)
     else:
-        flipped = np.where(heavier, 0.5 * (1.0 - ratio), 0.0) * weights
-        yield Candidate(origin, 0.0, weights - flipped, flipped)
+        share = 0.5 * (1.0 - ratio)
+        yield _Constant(0.0, _on_heavier(sign, 1.0 - share, 1.0), _on_heavier(sign, share, 0.0), share * heavier)
+
+
+def _on_heavier(sign: float, heavier: float, lighter: float) -> tuple[float, float]:
+    return (heavier, lighter) if sign > 0 else (lighter, heavier)

@@ -11,14 +11,15 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import Curvature, DualSums, Engine
+from drsvm.engines.engine import Curvature, Engine
 from drsvm.model.certificate import best_scale
+from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State
 from drsvm.solvers.newton import NewtonSystem, newton_system
 from drsvm.solvers.priced_cones import cone_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
-from drsvm.solvers.starts import Start, cold_starts, drawn_rows, rows_to_begin_with, start_at
+from drsvm.solvers.starts import Start, cold_starts, rows_to_begin_with, start_at
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no longer step than this is rounding noise."""
@@ -113,8 +114,7 @@ class InteriorPointState(State):
         return next(self.cold_starts) if size is None else self._from_few_rows(size)
 
     def _from_few_rows(self, size: int) -> Start:
-        problem = self.problem.subset(drawn_rows(self.problem, size))
-        few = InteriorPointState(problem, self.settings, self.limits)
+        few = InteriorPointState(self.problem.drawn(size), self.settings, self.limits)
         few.easy = 0  # the full problem is not small
         while few.mu > SUBSET_MU and not few.finished:
             few.step()

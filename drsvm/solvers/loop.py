@@ -17,7 +17,7 @@ from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_p
 from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
-from drsvm.parallel import over_parts, threads_limited
+from drsvm.parallel import threads_limited
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.tidying import without_rounding
@@ -39,7 +39,7 @@ class _Best:
     def __init__(self, problem: Problem):
         self.problem = problem
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
-        nothing = np.broadcast_to(0.0, problem.n_rows)
+        nothing = problem.multiples_of_weights(0.0, 0.0)
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         self.dual = DualPoint(nothing, nothing, 0.0)
 
@@ -57,10 +57,8 @@ class _Best:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
                 self._judge_classifier(candidate)
-            multipliers = (candidate.hinge_dual, candidate.flip_dual)
-            given = [values for values in multipliers if values is not None]
-            if given and not any(_has_nan(values) for values in given):
-                self._judge_multipliers(*multipliers)
+            if candidate.hinge_dual is not None or candidate.flip_dual is not None:
+                self._judge_multipliers(candidate.hinge_dual, candidate.flip_dual)
 
     def _judge_classifier(self, candidate: Candidate) -> None:
         # Copied, because the state may keep modifying its array.
@@ -83,10 +81,6 @@ class _Best:
 
     def progress(self, iteration: int, seconds: float) -> Progress:
         return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
-
-
-def _has_nan(values) -> bool:
-    return any(over_parts(len(values), lambda part: np.isnan(values[part]).any()))
 
 
 class _Pace:

@@ -66,7 +66,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    size = problem.norm.dual.value(problem.with_signs(problem.weighted_sum(problem.sample_weight)[0]))
+    size = problem.norm.dual.value(problem.with_signs(problem.pull_of_classes()[0]))
     solved, unit = _Solves(time, n_threads), problem.typical_row_norm()
     try:
         if len(trusted):
@@ -74,7 +74,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         lines = _constant_classifiers(problem)
         # With one line the first tangent should be a good one; with two, the lower line must not be missed.
         single = len(lines.slopes) == 1
-        radius = 0.5 * min(size, float(np.median(problem.flip_cost))) if single else 1e-3 * unit
+        radius = 0.5 * min(size, problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
@@ -95,7 +95,7 @@ def _pull_if_decisive(problem: Problem) -> float | None:
     """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
     if problem.trusted_features.any() or (problem.fit_intercept and not problem.prices_intercept):
         return None
-    total, turn = problem.weighted_sum(problem.sample_weight)
+    total, turn = problem.pull_of_classes()
     total = problem.with_signs(total)
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     if problem.prices_intercept:
@@ -103,8 +103,7 @@ def _pull_if_decisive(problem: Problem) -> float | None:
     total = prices * total
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
     weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
-    pays = 2.0 * problem.margins(weights, intercept) > problem.flip_cost
-    return None if pays.any() else float(problem.norm.dual.value(total))
+    return None if problem.flips_pay(weights, intercept) else float(problem.norm.dual.value(total))
 
 
 def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.model.validation import row_blocks, row_norms
-from drsvm.parallel import over_parts, total
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.priced_cones import priced_entries, prices_weights
 
@@ -56,17 +54,13 @@ def typical_row_price(problem: Problem) -> float:
     entries, finite = priced_entries(problem)
     prices[entries] = finite
     of_features, of_intercept = prices[: problem.n_features], prices[problem.n_features :]
-    norms = [row_norms(problem.X[rows] * of_features[None, :], problem.norm.p) for rows in row_blocks(problem.X)]
-    typical = float(problem.sample_weight @ np.concatenate(norms))
+    typical = problem.typical_row_norm(of_features)
     return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0
 
 
 def _level_of_flips(problem: Problem) -> float:
     """Return the reciprocal of the typical cost of a flip; 0 if there are none, or only free ones."""
-    if isinstance(problem.flip_cost, np.ndarray):
-        costs = problem.flip_cost[problem.can_flip & (problem.flip_cost > 0)]
-        return 1.0 / float(np.median(costs)) if len(costs) else 0.0
-    return 1.0 / problem.flip_cost if problem.flips_possible and problem.flip_cost > 0 else 0.0
+    return 1.0 / problem.typical_flip_cost() if problem.flips_possible else 0.0
 
 
 def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
@@ -84,9 +78,7 @@ def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
 
 def start_at(problem: Problem, given: Candidate) -> Start | None:
     """Return a start at a given classifier, or None if that is no better than w = 0."""
-    margins = problem.margins(given.weights, given.intercept)
-    price = problem.radius_price(given.weights, margins, given.intercept)
-    objective = problem.objective_at(given.weights, margins, price)
+    price, objective = problem.price_and_objective(given.weights, given.intercept)
     level = max(price, 1.1 * problem.norm_of(given.weights, given.intercept))
     if level == 0.0 or not objective < 1.0:
         return None
@@ -99,21 +91,3 @@ def rows_to_begin_with(problem: Problem) -> int | None:
     """Return the number of rows from which to compute a start; None if there are too few rows to save time."""
     size = max(SUBSET, 10 * problem.n_features)
     return size if problem.n_rows >= 5 * size else None
-
-
-def drawn_rows(problem: Problem, size: int) -> np.ndarray:
-    """Draw rows by their contents, so that their order does not matter."""
-    key = problem.margins(np.random.default_rng(0).normal(size=problem.n_features))
-    n = len(key)
-    scale = 1e6 / (total(n, lambda part: np.abs(key[part]).sum()) / n or 1.0)
-
-    def small(part):
-        """Replace the keys by numbers from 0 to 1, and return the rows of those that are small."""
-        key[part] *= scale
-        key[part] -= np.floor(key[part])
-        return part.start + np.flatnonzero(key[part] <= 4.0 * size / n)
-
-    few = np.concatenate(over_parts(n, small))
-    few = few if len(few) > size else np.arange(n)  # with many equal rows the keys are not uniform
-    drawn = few[key[few] <= np.partition(key[few], size)[size]]
-    return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many

@@ -19,7 +19,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point_state import InteriorPointState, Settings
-from drsvm.solvers.starts import Start, drawn_rows, with_room_for_signs
+from drsvm.solvers.starts import Start, with_room_for_signs
 
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
@@ -133,7 +133,7 @@ class Sample:
     """Some of the rows, to measure errors on."""
 
     def __init__(self, problem: Problem):
-        rows = drawn_rows(problem, SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows)
+        rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows)
         self.problem = problem.subset(rows, problem.sample_weight[rows])
 
     def at(self, radius: float) -> Problem:

@@ -5,7 +5,7 @@ from instances import well_conditioned_instance
 
 from drsvm import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.starts import SUBSET, cold_starts, drawn_rows, rows_to_begin_with, start_at
+from drsvm.solvers.starts import SUBSET, cold_starts, rows_to_begin_with, start_at
 
 
 def test_cold_starts_are_at_the_origin_with_levels_that_the_radius_allows():
@@ -33,11 +33,11 @@ def test_rows_are_drawn_regardless_of_their_order():
     one, two = Problem(X, y), Problem(X[order], y[order])
     size = rows_to_begin_with(one)
     assert size == SUBSET and rows_to_begin_with(Problem(X[:-2], y[:-2])) is None
-    drawn, others = drawn_rows(one, size), order[drawn_rows(two, size)]
+    drawn, others = one.drawn_rows(size), order[two.drawn_rows(size)]
     assert abs(len(drawn) - size) <= 1
     np.testing.assert_array_equal(np.sort(others), drawn)
 
 
 def test_few_of_many_equal_rows_are_drawn():
     problem = Problem(np.ones((5 * SUBSET, 2)), np.tile([1, 1, -1, -1, -1], SUBSET))
-    assert len(drawn_rows(problem, SUBSET)) <= 2 * SUBSET
+    assert len(problem.drawn_rows(SUBSET)) <= 2 * SUBSET

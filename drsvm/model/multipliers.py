@@ -1,0 +1,109 @@
+"""Multipliers α and β of all rows, made feasible for the dual problem; `certificate` says what they prove."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.parallel import elementwise, over_parts, total
+
+
+class DualSums(NamedTuple):
+    """Sums over {α of label +, β of label −} and over {α of label −, β of label +}, in this order."""
+
+    rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
+    mass: np.ndarray  # Σ multiplier
+    flip_cost: np.ndarray  # Σ κ β
+
+
+class Totals(NamedTuple):
+    """What the dual value of multipliers depends on."""
+
+    mass: float  # Σ (α + β)
+    flip_cost: float  # Σ κ β
+    pull: np.ndarray  # v = Σ (α − β) y x
+    turn: float  # v_0 = Σ (α − β) y
+
+
+class Multipliers(ABC):
+    """Multipliers with α, β ≥ 0 and α + β ≤ π, wherever the rows are."""
+
+    @abstractmethod
+    def sides(self) -> tuple[float, float]:
+        """Return the sums of {α of label +, β of label −} and of {α of label −, β of label +}."""
+
+    @abstractmethod
+    def shrink(self, one: float, other: float) -> None:
+        """Multiply the two sides by factors between 0 and 1."""
+
+    @abstractmethod
+    def totals(self) -> Totals:
+        """Return the sums over all rows."""
+
+    @abstractmethod
+    def vectors(self) -> tuple[Any, Any]:
+        """Return α and β, as the result of a run keeps them."""
+
+    def balance(self) -> None:
+        """Shrink the heavier side to the sum of the other: then v_0 = 0."""
+        one, other = self.sides()
+        light = min(one, other)
+        self.shrink(light / one if one > light else 1.0, light / other if other > light else 1.0)
+
+
+class LocalMultipliers(Multipliers):
+    """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
+
+    def __init__(self, problem, hinge_dual, flip_dual):
+        self.problem, self.n_rows = problem, problem.n_rows
+        hinge_dual, flip_dual = self._check(hinge_dual, "hinge_dual"), self._check(flip_dual, "flip_dual")
+        self.alpha, self.beta = np.empty(self.n_rows), np.empty(self.n_rows)
+        flips_possible = problem.flips_possible
+        can_flip = problem.can_flip if isinstance(problem.flip_cost, np.ndarray) else None
+
+        def clip(part):
+            weights = problem.sample_weight[part]
+            alpha, beta = self.alpha[part], self.beta[part]
+            np.clip(hinge_dual[part], 0.0, weights, out=alpha)
+            np.clip(flip_dual[part], 0.0, weights if flips_possible else 0.0, out=beta)
+            if can_flip is not None:
+                beta[~can_flip[part]] = 0.0
+            excess = weights / np.maximum(alpha + beta, weights)
+            alpha *= excess
+            beta *= excess
+
+        over_parts(self.n_rows, clip)
+
+    def _check(self, values, name: str) -> np.ndarray:
+        n = self.n_rows
+        values = np.broadcast_to(0.0, n) if values is None else np.asarray(values, dtype=np.float64)
+        if values.shape != (n,):
+            raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {values.shape}.")
+        return values
+
+    def sides(self) -> tuple[float, float]:
+        def sums(part):
+            positive = self.problem.signs[part] > 0
+            alpha, beta = self.alpha[part], self.beta[part]
+            return np.where(positive, alpha, beta).sum(), np.where(positive, beta, alpha).sum()
+
+        one, other = np.sum(over_parts(self.n_rows, sums), axis=0)
+        return float(one), float(other)
+
+    def shrink(self, one: float, other: float) -> None:
+        def multiply(part):
+            positive = self.problem.signs[part] > 0
+            self.alpha[part] *= one if one == other else np.where(positive, one, other)
+            self.beta[part] *= one if one == other else np.where(positive, other, one)
+
+        if min(one, other) != 1.0:
+            over_parts(self.n_rows, multiply)
+
+    def totals(self) -> Totals:
+        problem, alpha, beta = self.problem, self.alpha, self.beta
+        signed = elementwise(self.n_rows, lambda part: (alpha[part] - beta[part]) * problem.signs[part])
+        mass = total(self.n_rows, lambda part: alpha[part].sum() + beta[part].sum())
+        return Totals(mass, problem.cost_of_flips(beta), *problem.signed_sum(signed))
+
+    def vectors(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.alpha, self.beta

@@ -1,0 +1,119 @@
+"""What is asked of all rows at once: sums and other numbers, and vectors that only the rows' keeper looks into.
+
+Certificates, the interior point, and everything around a fit need no more than this of the rows. A problem whose rows
+are elsewhere (`engines/remote.py`) answers the same questions there; vectors with an entry per row stay there too.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.model.multipliers import LocalMultipliers, Multipliers
+from drsvm.model.validation import row_blocks, row_norms
+from drsvm.parallel import over_parts, total
+
+
+class Decisions(NamedTuple):
+    """Decisions on all rows."""
+
+    lowest: float
+    highest: float
+    positive_mass: float  # weight of the rows that are decided positive
+
+
+class RowOperations:
+    """Questions to the rows of a problem that has them in arrays."""
+
+    # --- certificates -----------------------------------------------------------------------------------------------
+
+    def price_and_objective(self: Any, w, b: float = 0.0) -> tuple[float, float]:
+        """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
+        margins = self.margins(w, b)
+        price = self.radius_price(w, margins, b)
+        return price, self.objective_at(w, margins, price)
+
+    def feasible(self: Any, hinge_dual, flip_dual) -> Multipliers:
+        """Return multipliers, which may have any values, clipped to their bounds; None means 0."""
+        return LocalMultipliers(self, hinge_dual, flip_dual)
+
+    # --- classes ----------------------------------------------------------------------------------------------------
+
+    def masses_of_classes(self: Any) -> tuple[float, float]:
+        """Return the weights of the rows of label + and of label −."""
+        positive = total(self.n_rows, lambda part: self.sample_weight[part] @ (self.signs[part] > 0))
+        return positive, total(self.n_rows, lambda part: self.sample_weight[part] @ (self.signs[part] < 0))
+
+    def flip_costs_of_classes(self: Any) -> tuple[float, float]:
+        """Return what it costs to flip all rows of label +, and of label −."""
+        if not isinstance(self.flip_cost, np.ndarray):
+            one, other = self.masses_of_classes()
+            return self.flip_cost * one, self.flip_cost * other
+        masks = self.signs > 0, self.signs < 0
+        one, other = (float(self.sample_weight[mask] @ self.flip_cost[mask]) for mask in masks)
+        return one, other
+
+    def multiples_of_weights(self: Any, positive: float, negative: float) -> Any:
+        """Return the vector of the weights, times one factor for each class."""
+        return np.where(self.signs > 0, positive, negative) * self.sample_weight
+
+    def pull_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
+        """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
+        return self.weighted_sum(self.multiples_of_weights(positive, negative))
+
+    # --- decisions --------------------------------------------------------------------------------------------------
+
+    def decisions(self: Any, w, b: float = 0.0) -> Decisions:
+        """Return the range of the decision values, and the weight of the rows that are decided positive."""
+        values = self.decision_values(w, b)
+        positive = total(len(values), lambda part: self.sample_weight[part] @ (values[part] > 0))
+        return Decisions(float(values.min()), float(values.max()), positive)
+
+    def flips_pay(self: Any, w, b: float = 0.0) -> bool:
+        """Return whether 2 m_i > κ_i for some row."""
+        return bool(np.any(2.0 * self.margins(w, b) > self.flip_cost))
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def typical_row_norm(self: Any, of_features=None) -> float:
+        """Return the mean p-norm of the rows, as a scale for shifts: of the nonzero ones (1 if there are none).
+
+        With factors `of_features`, it is the mean over all rows.
+        """
+        if of_features is not None:
+            norms = [row_norms(self.X[part] * of_features[None, :], self.norm.p) for part in row_blocks(self.X)]
+            return float(self.sample_weight @ np.concatenate(norms))
+        norms = np.concatenate([row_norms(self.X[part], self.norm.p) for part in row_blocks(self.X)])
+        positive = norms > 0
+        return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
+
+    def typical_flip_cost(self: Any) -> float:
+        """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""
+        costs = np.atleast_1d(self.flip_cost)
+        costs = costs[np.isfinite(costs) & (costs > 0)]
+        return float(np.median(costs)) if len(costs) else np.inf
+
+    # --- samples ----------------------------------------------------------------------------------------------------
+
+    def drawn(self: Any, size: int) -> Any:
+        """Return the problem on about so many rows, with weights that sum to 1; the order of the rows does not matter.
+
+        Its rows are in arrays, here.
+        """
+        return self.subset(self.drawn_rows(size))
+
+    def drawn_rows(self: Any, size: int) -> np.ndarray:
+        """Draw rows by their contents."""
+        key = self.margins(np.random.default_rng(0).normal(size=self.n_features))
+        n = len(key)
+        scale = 1e6 / (total(n, lambda part: np.abs(key[part]).sum()) / n or 1.0)
+
+        def small(part):
+            """Replace the keys by numbers from 0 to 1, and return the rows of those that are small."""
+            key[part] *= scale
+            key[part] -= np.floor(key[part])
+            return part.start + np.flatnonzero(key[part] <= 4.0 * size / n)
+
+        few = np.concatenate(over_parts(n, small))
+        few = few if len(few) > size else np.arange(n)  # with many equal rows the keys are not uniform
+        drawn = few[key[few] <= np.partition(key[few], size)[size]]
+        return drawn[:: max(1, len(drawn) // size)]  # equal rows can make this too many
