@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.large_rows import changed
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
+from drsvm.model.row_operations import moments
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_cost,
@@ -118,7 +118,7 @@ def centre_of(X, weights) -> np.ndarray | None:
     """
     if sparse.issparse(X):
         return None
-    means, deviations = _moments(X, np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum())
+    means, deviations = moments(X, np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum())
     if (np.abs(means) <= NEGLIGIBLE * deviations).all():
         return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
@@ -134,7 +134,7 @@ def at_centre(problem: Problem) -> Centred:
     if centre is None:
         return Centred(problem)
     offset = centre.astype(problem.X.dtype)
-    return Centred(problem.on_rows(changed(problem.X, lambda rows: rows - offset)), centre)
+    return Centred(problem.shifted(offset), centre)
 
 
 def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
@@ -143,20 +143,9 @@ def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
     return lambda other: Centred(first.problem.replace(radius=other.radius), first.offset)
 
 
-def _moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weighted means and deviations of dense columns, computed relative to the first row."""
-    origin = X[:1][0].astype(np.float64)
-    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for block in row_blocks(X):
-        rows = X[block] - origin
-        sums += weights[block] @ rows
-        squares += weights[block] @ (rows * rows)
-    return origin + sums, np.sqrt(np.maximum(squares - sums**2, 0.0))
-
-
 def _typical_column(X, weights, ball: Mapping[str, Any]) -> float:
     """Return the root mean square of the deviations, √d times that for norm=1, whose weights are all of equal size."""
-    costs, deviations = ball["feature_cost"], _moments(X, weights)[1]
+    costs, deviations = ball["feature_cost"], moments(X, weights)[1]
     sizes = deviations if costs is None else deviations[np.isfinite(costs)] * costs[np.isfinite(costs)]
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:

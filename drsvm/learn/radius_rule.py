@@ -14,14 +14,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.validation import row_blocks
+from drsvm.model.row_operations import PullVariances
 from drsvm.solvers import solve
 from drsvm.solvers.radius_max import is_useful, radius_max
 
@@ -148,14 +147,7 @@ def _sample(problem: Problem) -> Problem:
     size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
     if problem.n_rows < 8 * size:
         return problem
-    random, drawn, weights = np.random.default_rng(0), [], []
-    for sign in (-1.0, 1.0):
-        members = np.flatnonzero(problem.signs == sign)
-        few = members if len(members) <= size else np.sort(random.choice(members, size, replace=False))
-        share = problem.sample_weight[few]
-        drawn.append(few)
-        weights.append(share * (problem.sample_weight[members].sum() / share.sum()))
-    return problem.subset(np.concatenate(drawn), np.concatenate(weights))
+    return problem.drawn_by_class(size)
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
@@ -167,7 +159,7 @@ def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, st
 
 def _share_of_chance(problem: Problem) -> float:
     share = SHARE_OF_CHANCE[problem.norm.p]
-    if not sparse.issparse(problem.X):
+    if not problem.is_sparse:
         return share
     return share * min(max(problem.n_features / problem.n_rows, LEAST_IF_SPARSE), 1.0)
 
@@ -181,34 +173,26 @@ def chance_radius(
     sample: Problem | None = None,
 ) -> float:
     """Return F, computed over the rows that are active in a pilot solution: that of all rows, or of a sample."""
-    if counts is not None and problem.kept is not None:
-        counts = np.asarray(counts)[problem.kept]
     time = TimeLimit.of(max_time)
-    of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
+    of_all = chance_pull(problem, problem.pull_variances(counts=counts))
     if time.spent:
         return of_all
     pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
-    active = problem.margins(pilot.weights, pilot.intercept) < 1.0
-    of_active = chance_pull(problem, active, counts) if active.any() else 0.0
-    return of_active or of_all  # 0 also if only one row is active, or equal ones
+    active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
+    return chance_pull(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
 
 
-def chance_pull(problem: Problem, active, counts=None) -> float:
+def chance_pull(problem: Problem, active: PullVariances) -> float:
     """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean.
 
     A feature with the price a_j counts a_j times; one that cannot shift does not count.
     """
-    # A row that represents k rows contributes k independent pulls with a k-th of its weight each.
-    variances_of_labels = np.where(active, problem.sample_weight**2 / (1.0 if counts is None else counts), 0.0)
-    squares, sums = np.zeros(problem.n_features), np.zeros(problem.n_features)
-    for block in row_blocks(problem.X):
-        rows = problem.X[block].astype(np.float64)
-        sums += rows.T @ variances_of_labels[block]
-        squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances_of_labels[block]
-    variances = squares
+    if active.mass == 0.0:
+        return 0.0
+    variances = active.squares.copy()
     if problem.fit_intercept:
-        variances = squares - sums**2 / variances_of_labels.sum()
-        variances[variances <= ROUNDING * squares] = 0.0
+        variances -= active.sums**2 / active.mass
+        variances[variances <= ROUNDING * active.squares] = 0.0
     deviations = np.sqrt(variances)
     if problem.feature_cost is not None:
         finite = np.isfinite(problem.feature_cost)

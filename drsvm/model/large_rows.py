@@ -70,3 +70,13 @@ def selected(X, rows) -> Any:
 def in_memory(X) -> Any:
     """Return a matrix that compiled code can read: a copy of a view, anything else as it is."""
     return np.ascontiguousarray(X[:]) if isinstance(X, RowView) else X
+
+
+def shifted_rows(X, offset) -> Any:
+    """Return x − offset for every row: a copy, or a view if a dense matrix must not be copied.
+
+    In sparse rows only stored entries are shifted: the offset is 0 in all columns that have others.
+    """
+    if not sparse.issparse(X):
+        return changed(X, lambda rows: rows - offset)
+    return type(X)((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape)

@@ -17,7 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.model import products
-from drsvm.model.large_rows import changed, selected
+from drsvm.model.elsewhere import problem_class
+from drsvm.model.large_rows import changed, selected, shifted_rows
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
@@ -87,6 +88,10 @@ class Problem(RowOperations):
     classes: np.ndarray = field(repr=False)
     kept: np.ndarray | None = field(repr=False)
     n_given: int = field(repr=False)
+
+    def __new__(cls, X=None, *args, **kwargs):
+        """Return an uninitialised problem: one whose rows stay where they are, if X is not in this memory."""
+        return object.__new__(problem_class(X, cls) if cls is Problem else cls)
 
     def __init__(
         self,
@@ -179,6 +184,10 @@ class Problem(RowOperations):
             other._set_parameters(**{name: None if prices is None else prices[features]})
         return other
 
+    def shifted(self, offset) -> "Problem":
+        """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
+        return self.on_rows(shifted_rows(self.X, offset))
+
     def on_rows(self, X) -> "Problem":
         """Return the problem with other features for the same samples; `X` must already be in its checked form."""
         other = self.replace()
@@ -204,6 +213,11 @@ class Problem(RowOperations):
     def n_features(self) -> int:
         """Number of features."""
         return self.X.shape[1]
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are stored in a sparse format."""
+        return sparse.issparse(self.X)
 
     @property
     def flip_costs(self) -> np.ndarray:

@@ -7,6 +7,7 @@ are elsewhere (`engines/remote.py`) answers the same questions there; vectors wi
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from drsvm.model.multipliers import LocalMultipliers, Multipliers
 from drsvm.model.validation import row_blocks, row_norms
@@ -19,6 +20,25 @@ class Decisions(NamedTuple):
     lowest: float
     highest: float
     positive_mass: float  # weight of the rows that are decided positive
+
+
+class PullVariances(NamedTuple):
+    """Sums over the active rows of the variances v_i of their pulls: Σ v x, Σ v x² and Σ v."""
+
+    sums: np.ndarray
+    squares: np.ndarray
+    mass: float
+
+
+def moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weighted means and deviations of dense columns, computed relative to the first row."""
+    origin = X[:1][0].astype(np.float64)
+    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for block in row_blocks(X):
+        rows = X[block] - origin
+        sums += weights[block] @ rows
+        squares += weights[block] @ (rows * rows)
+    return origin + sums, np.sqrt(np.maximum(squares - sums**2, 0.0))
 
 
 class RowOperations:
@@ -35,6 +55,10 @@ class RowOperations:
     def feasible(self: Any, hinge_dual, flip_dual) -> Multipliers:
         """Return multipliers, which may have any values, clipped to their bounds; None means 0."""
         return LocalMultipliers(self, hinge_dual, flip_dual)
+
+    def no_multipliers(self: Any) -> Any:
+        """Return a vector of zeros, one per row."""
+        return np.broadcast_to(0.0, self.n_rows)
 
     # --- classes ----------------------------------------------------------------------------------------------------
 
@@ -92,6 +116,28 @@ class RowOperations:
         costs = costs[np.isfinite(costs) & (costs > 0)]
         return float(np.median(costs)) if len(costs) else np.inf
 
+    def moments(self: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weighted means and deviations of dense columns."""
+        return moments(self.X, self.sample_weight / self.sample_weight.sum())
+
+    def pull_variances(self: Any, pilot=None, counts=None) -> "PullVariances":
+        """Return the sums for the pull of rows with random labels (see `learn/radius_rule.py`).
+
+        They are over the rows that are active at a pilot solution, or over all. `counts` says how many rows each given
+        row represents; by default one.
+        """
+        # A row that represents k rows contributes k independent pulls with a k-th of its weight each.
+        counts = 1.0 if counts is None else self.to_kept_rows(np.asarray(counts, dtype=np.float64))
+        variances = self.sample_weight**2 / counts
+        if pilot is not None:
+            variances = np.where(self.margins(*pilot) < 1.0, variances, 0.0)
+        sums, squares = np.zeros(self.n_features), np.zeros(self.n_features)
+        for block in row_blocks(self.X):
+            rows = self.X[block].astype(np.float64)
+            sums += rows.T @ variances[block]
+            squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances[block]
+        return PullVariances(sums, squares, float(variances.sum()))
+
     # --- samples ----------------------------------------------------------------------------------------------------
 
     def drawn(self: Any, size: int) -> Any:
@@ -100,6 +146,17 @@ class RowOperations:
         Its rows are in arrays, here.
         """
         return self.subset(self.drawn_rows(size))
+
+    def drawn_by_class(self: Any, size: int) -> Any:
+        """Return the problem on a random sample in which large classes have so many rows, but the same weight."""
+        random, drawn, weights = np.random.default_rng(0), [], []
+        for sign in (-1.0, 1.0):
+            members = np.flatnonzero(self.signs == sign)
+            few = members if len(members) <= size else np.sort(random.choice(members, size, replace=False))
+            share = self.sample_weight[few]
+            drawn.append(few)
+            weights.append(share * (self.sample_weight[members].sum() / share.sum()))
+        return self.subset(np.concatenate(drawn), np.concatenate(weights))
 
     def drawn_rows(self: Any, size: int) -> np.ndarray:
         """Draw rows by their contents."""

@@ -174,6 +174,9 @@ class Solver(ABC):
     reads_views: bool = False
     """Whether the method can work on rows that are computed block by block (see `model/large_rows.py`)."""
 
+    works_elsewhere: bool = False
+    """Whether the method can work on rows that are on a cluster or on a graphics card (see `engines/remote.py`)."""
+
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.large_rows import changed, must_stay
+from drsvm.engines.remote import RemoteProblem
+from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
@@ -40,13 +41,14 @@ class Centred:
         """
         if not problem.fit_intercept or problem.prices_intercept:
             return cls(problem)
-        if sparse.issparse(problem.X) and must_stay(problem.X):
+        remote = isinstance(problem, RemoteProblem)
+        if problem.is_sparse and (remote or must_stay(problem.X)):
             return cls(problem)
-        columns = np.arange(problem.n_features) if not sparse.issparse(problem.X) else _full_columns(problem.X)
-        offset = _offset(problem.X, columns)
+        X = problem.drawn(SAMPLE).X if remote else problem.X
+        offset = _offset(X, _full_columns(X) if problem.is_sparse else np.arange(problem.n_features))
         if not offset.any():
             return cls(problem)
-        return cls(problem.on_rows(_shifted(problem.X, offset)), offset)
+        return cls(problem.shifted(offset), offset)
 
     def there(self, start) -> Any:
         """Convert a start for the original problem to one for the shifted problem."""
@@ -84,10 +86,3 @@ def _offset(X, columns) -> np.ndarray:
     far = np.flatnonzero(np.abs(rows.mean(axis=0)) > FAR * rows.std(axis=0))
     offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]
     return offset
-
-
-def _shifted(X, offset):
-    if not sparse.issparse(X):
-        return changed(X, lambda rows: rows - offset)
-    data = X.data - offset[X.indices]
-    return type(X)((data, X.indices, X.indptr), shape=X.shape)

@@ -41,6 +41,7 @@ class InteriorPoint(Solver):
     default_max_iter = 200
     prices = EVERY_PRICE
     reads_views = True
+    works_elsewhere = True
 
     step_fraction: float = 0.98
     correctors: int = 1

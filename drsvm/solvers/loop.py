@@ -39,7 +39,7 @@ class _Best:
     def __init__(self, problem: Problem):
         self.problem = problem
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
-        nothing = problem.multiples_of_weights(0.0, 0.0)
+        nothing = problem.no_multipliers()
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         self.dual = DualPoint(nothing, nothing, 0.0)
 

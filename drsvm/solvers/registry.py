@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import Any
 
+from drsvm.engines.remote import RemoteProblem
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import preferences
@@ -55,6 +56,11 @@ def _is_auto(solver: Any) -> bool:
 
 def check_taken(solver: Solver, problem: Problem) -> None:
     """Raise a ValueError if a solver rejects a problem."""
+    if isinstance(problem, RemoteProblem) and not solver.works_elsewhere:
+        raise ValueError(
+            f"solver {solver.name!r} reads the rows one by one, and these are {problem.place}: use "
+            "solver='auto', or bring them into this process's memory."
+        )
     refusal = solver.refusal(problem)
     if refusal is not None:
         raise ValueError(refusal)

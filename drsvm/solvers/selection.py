@@ -11,6 +11,7 @@ from typing import NamedTuple
 from scipy import sparse
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
+from drsvm.engines.remote import RemoteProblem
 from drsvm.engines.threads import available_cores
 from drsvm.model.large_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
@@ -70,6 +71,8 @@ def preferences(problem: Problem) -> list[str]:
     coordinate ascent or, for norm=inf, working sets of features. They do not take all prices; with the others, a conic
     solver is left if the matrix is too large for memory.
     """
+    if isinstance(problem, RemoteProblem):
+        return ["interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
@@ -110,6 +113,8 @@ def system_size(problem: Problem) -> int:
 
 def interior_point_seconds(problem: Problem) -> float:
     """Return the approximate seconds of an interior-point solve; its threads share the work over the rows."""
+    if isinstance(problem, RemoteProblem):
+        return 0.0  # the costs below are those of this machine's cores
     n, _ = problem.X.shape
     size = system_size(problem)
     passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.reduced import ReducedEngine
+from drsvm.engines.remote import RemoteProblem
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
@@ -54,7 +55,9 @@ LOST = 3.0
 
 def screening_pays(problem: Problem) -> bool:
     """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
-    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features and not must_stay(problem.X)
+    if isinstance(problem, RemoteProblem) or must_stay(problem.X):
+        return False
+    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
 
 
 class Estimate(NamedTuple):

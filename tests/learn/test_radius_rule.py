@@ -24,8 +24,18 @@ def sample():
     return rng.normal(size=(300, 6)) + 0.8 * y[:, None], y
 
 
-def everything(problem):
-    return np.ones(problem.n_rows, dtype=bool)
+@pytest.fixture
+def activate(monkeypatch):
+    """A function that gives some rows a margin below 1 and all others one of 1, for any classifier."""
+    return lambda active: monkeypatch.setattr(Problem, "margins", lambda *_: np.where(active, 0.5, 1.0))
+
+
+def of_active(problem):
+    return chance_pull(problem, problem.pull_variances((np.zeros(problem.n_features), 0.0)))
+
+
+def of_all(problem):
+    return chance_pull(problem, problem.pull_variances())
 
 
 # The size of chance effects
@@ -33,28 +43,26 @@ def everything(problem):
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_pull_is_that_of_random_labels(sample, norm, fit_intercept):
+def test_the_pull_is_that_of_random_labels(sample, norm, fit_intercept, activate):
     X, y = sample
     rows = slice(0, 120)  # the active ones
-    active = np.zeros(len(y), dtype=bool)
-    active[rows] = True
+    activate(np.arange(len(y)) < 120)
     problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
     signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(4000, 120))
     centred = X[rows] - (X[rows].mean(axis=0) if fit_intercept else 0.0)
     norms = np.linalg.norm(signs @ centred / len(y), ord=norm, axis=1)
-    ratio = chance_pull(problem, active) / norms.mean()
+    ratio = of_active(problem) / norms.mean()
     assert 0.95 < ratio < 1.1
 
 
-def test_one_active_row_says_nothing_about_chance(sample, monkeypatch):
+def test_one_active_row_says_nothing_about_chance(sample, activate):
     """Its deviation from its own mean is 0 up to rounding errors, which would be the radius."""
     X, y = sample
     problem = Problem(X, y, **TRUSTED)
-    one = np.arange(len(y)) == 7
-    assert chance_pull(problem, one) == 0.0
-    assert chance_pull(problem.replace(fit_intercept=False), one) > 0.0
-    monkeypatch.setattr(Problem, "margins", lambda *_: np.where(one, 0.5, 1.0))  # of the pilot solution
-    assert chance_radius(problem) == chance_pull(problem, everything(problem)) > 0.0
+    activate(np.arange(len(y)) == 7)
+    assert of_active(problem) == 0.0
+    assert of_active(problem.replace(fit_intercept=False)) > 0.0
+    assert chance_radius(problem) == of_all(problem) > 0.0
 
 
 # The rule
@@ -156,8 +164,7 @@ def test_a_lack_of_time_does_not_make_it_tiny(sample, ball):
     unhurried = auto_radius(problem)
     assert 0.7 * unhurried < auto_radius(problem, max_time=1e-9) < 1.5 * unhurried
     spent = TimeLimit(1e-9, spent=True)  # not even a first step of the pilot solution
-    everywhere = chance_pull(problem, everything(problem))
-    assert auto_radius(problem, max_time=spent) == pytest.approx(everywhere)
+    assert auto_radius(problem, max_time=spent) == pytest.approx(of_all(problem))
 
 
 def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
@@ -165,7 +172,7 @@ def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
     y = random.random(6000) < 0.1
     X = random.normal(size=(6000, 2)) + 1.5 * y[:, None]
     problem = Problem(X, y, flip_cost=math.inf, fit_intercept=True, intercept_cost=1.0)
-    of_all = auto_radius(problem)
+    radius_of_all = auto_radius(problem)
     monkeypatch.setattr(radius_rule, "ROWS_OF_A_CLASS", 500)
     monkeypatch.setattr(radius_rule, "ROWS_PER_FEATURE", 1)
     sample = radius_rule._sample(problem)
@@ -173,4 +180,4 @@ def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
     for sign in (-1, 1):  # a class counts as much as before
         share = problem.sample_weight[problem.signs == sign].sum()
         assert sample.sample_weight[sample.signs == sign].sum() == pytest.approx(share)
-    assert auto_radius(problem) == pytest.approx(of_all, rel=0.03)
+    assert auto_radius(problem) == pytest.approx(radius_of_all, rel=0.03)

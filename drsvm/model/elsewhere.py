@@ -1,0 +1,52 @@
+"""Rows that are elsewhere, on a cluster or on a graphics card: which kind of problem keeps them there."""
+
+from importlib import import_module
+from typing import Any
+
+KEEPERS = {
+    "dask": ("drsvm.engines.dask", "DaskProblem"),
+    "distributed": ("drsvm.engines.dask", "DaskProblem"),
+    "cupy": ("drsvm.engines.gpu", "GpuProblem"),
+    "cupyx": ("drsvm.engines.gpu", "GpuProblem"),
+}
+"""Where rows stay where they are, by the library that their type comes from."""
+
+
+def library_of(X: Any) -> str:
+    """Return the name of the library that the type of X, or of the first of a list of futures, comes from.
+
+    Arrays of any library on a CUDA device count as CuPy's, which takes them over without a copy.
+    """
+    if isinstance(X, list | tuple) and len(X) > 0 and _root(X[0]) in ("dask", "distributed"):
+        return "distributed"
+    return "cupy" if is_on_cuda(X) else _root(X)
+
+
+def _root(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+CUDA = 2
+"""The number of CUDA devices in the DLPack standard."""
+
+
+def is_on_cuda(X: Any) -> bool:
+    """Return whether X is an array on a CUDA device."""
+    device = getattr(X, "__dlpack_device__", None)
+    if device is None or _root(X) == "numpy":
+        return False
+    return int(device()[0]) == CUDA
+
+
+def is_elsewhere(X: Any) -> bool:
+    """Return whether rows are kept on a cluster or on a graphics card."""
+    return library_of(X) in KEEPERS
+
+
+def problem_class(X: Any, otherwise: type) -> type:
+    """Return the class of problems for X: by default the one whose rows are in arrays of numpy or scipy."""
+    keeper = KEEPERS.get(library_of(X))
+    if keeper is None:
+        return otherwise
+    module, name = keeper
+    return getattr(import_module(module), name)
