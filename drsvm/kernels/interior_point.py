@@ -238,11 +238,19 @@ def record_rates(rates, weights, smallest, bins):
 
 
 @kernel(fastmath=FAST, inner=True)
+def _share_kept(alpha, beta, gamma, weight):
+    """Return a factor for multipliers whose sum is so far above the weight that the largest could not absorb it."""
+    total = alpha + beta + gamma
+    return weight / total if total - weight > 0.5 * max(alpha, max(beta, gamma)) else 1.0
+
+
+@kernel(fastmath=FAST, inner=True)
 def move(state, weights, signs, flips, kappa, target, correction, dm, dlevel, primal, dual, left):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
     A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
-    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference.
+    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference or, if that is
+    too much for it, all three shrink.
     """
     products = 0.0
     for i in range(weights.size):
@@ -253,6 +261,8 @@ def move(state, weights, signs, flips, kappa, target, correction, dm, dlevel, pr
         alpha = max(state[0, i] + dual * da, left * state[0, i])
         beta = max(state[1, i] + dual * db, left * state[1, i])
         gamma = max(state[2, i] + dual * dc, left * state[2, i])
+        shrink = _share_kept(alpha, beta, gamma, weights[i])
+        alpha, beta, gamma = shrink * alpha, shrink * beta, shrink * gamma
         excess = (alpha - weights[i]) + beta + gamma
         alpha_is_largest = alpha >= max(beta, gamma)
         beta_is_largest = beta > alpha and beta >= gamma

@@ -281,6 +281,16 @@ def test_longer_steps_leave_no_more_than_a_share_of_the_weight_behind(engine, pr
         assert samples.weights[worst > 1 / longer].sum() > share or rate <= 1.0
 
 
+@pytest.mark.parametrize("times", [5.0, 40.0])
+def test_multipliers_stay_positive_however_many_samples_cannot_follow(engine, problem, times):
+    samples, direction, _, _ = corrected_direction(engine, problem)
+    primal, dual = (times / rate for rate in engine.longest_steps(*direction, TARGET))
+    engine.move(primal, dual, left=0.02)
+    after = Samples(engine, problem)
+    assert (after.multipliers[samples.used] > 0).all() and (after.slacks[samples.used] > 0).all()
+    np.testing.assert_allclose(after.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
+
+
 def test_samples_that_cannot_follow_stop_short_on_their_own(engine, problem):
     samples, direction, _, (_, d_slacks) = corrected_direction(engine, problem)
     primal, dual = (2.0 / rate for rate in engine.longest_steps(*direction, TARGET))
