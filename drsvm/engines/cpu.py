@@ -12,12 +12,12 @@ import numpy as np
 
 from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.matrices import FEW_FEATURES, matrices_for
+from drsvm.engines.rates import Rates
 from drsvm.engines.rows import DenseRows, SparseRows, rows_of
 from drsvm.engines.scratch import room_for
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
-from drsvm.kernels.interior_point import BINS
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
 from drsvm.model.large_rows import RowView, in_memory
@@ -69,38 +69,6 @@ def _flips(problem: Problem) -> tuple[Any, Any]:
     return problem.can_flip.astype(np.float64), np.where(problem.can_flip, problem.flip_costs, 0.0)
 
 
-class _Rates:
-    """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
-
-    A rate is 1 / the longest step; row 0 is for the slacks, row 1 for the multipliers.
-    """
-
-    def __init__(self):
-        self.smallest_change = np.zeros(2)
-        self.bins = np.zeros((2, BINS + 1))
-
-    def clear(self) -> "_Rates":
-        self.smallest_change[:] = 0.0
-        self.bins[:] = 0.0
-        return self
-
-    def __add__(self, other: "_Rates") -> "_Rates":
-        both = _Rates()
-        np.minimum(self.smallest_change, other.smallest_change, out=both.smallest_change)
-        np.add(self.bins, other.bins, out=both.bins)
-        return both
-
-    def tolerating(self, share: float) -> tuple[float, float]:
-        """Return the primal and dual rates that only samples with the given share of the weight exceed."""
-        rates = (-self.smallest_change).tolist()
-        for k, rate in enumerate(rates):
-            if rate > 1.0:
-                behind = self.bins[k].cumsum()
-                steps = behind.searchsorted(share, side="right")  # the first bin that must not be left behind
-                rates[k] = min(rate, BINS / steps) if steps > 0 else rate
-        return rates[0], rates[1]
-
-
 @dataclass
 class _Thread:
     """The rows of one thread, its buffers, and the sums that it returns."""
@@ -110,7 +78,7 @@ class _Thread:
     share: Share
     buffers: Buffers
     totals: np.ndarray
-    rates: _Rates
+    rates: Rates
 
     def parts(self) -> Iterator[tuple[slice, Share]]:
         """Yield the rows with what is known about them: all at once, or block by block if they are a view."""
@@ -223,7 +191,7 @@ class CpuEngine(Engine):
             np.empty((2, TILE)),
             np.zeros((4, self.n_linear)) if dense else np.zeros((self.n_linear, 4)).T,  # scattered sums lie together
         )
-        return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), _Rates())
+        return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), Rates())
 
     def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
         """Return work(k) for every share k, in the order of the rows.

@@ -94,6 +94,10 @@ class RemoteProblem(Problem):
     @abstractmethod
     def drawn(self, size: int) -> Problem: ...
 
+    def some_rows(self, size: int) -> Any:
+        """Return about so many rows, as an array here."""
+        return self.drawn(size).X
+
     @abstractmethod
     def drawn_by_class(self, size: int) -> Problem: ...
 

@@ -41,10 +41,9 @@ class Centred:
         """
         if not problem.fit_intercept or problem.prices_intercept:
             return cls(problem)
-        remote = isinstance(problem, RemoteProblem)
-        if problem.is_sparse and (remote or must_stay(problem.X)):
+        if problem.is_sparse and (isinstance(problem, RemoteProblem) or must_stay(problem.X)):
             return cls(problem)
-        X = problem.drawn(SAMPLE).X if remote else problem.X
+        X = problem.some_rows(SAMPLE) if isinstance(problem, RemoteProblem) else problem.X
         offset = _offset(X, _full_columns(X) if problem.is_sparse else np.arange(problem.n_features))
         if not offset.any():
             return cls(problem)

@@ -1,0 +1,81 @@
+# pyright: reportMissingImports=false
+"""The graphics card: CuPy, if it is installed and finds one, its memory and its BLAS."""
+
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+REMEDY = "install the extra `gpu` (pip install drsvm[gpu]) and NVIDIA's driver, or use engine='cpu'"
+
+TF32 = 3
+"""cuBLAS: multiply numbers in float32 with a mantissa of 10 bits."""
+
+SHARE_OF_MEMORY = 0.85
+"""Share of the card's free memory that rows and their state may take."""
+
+
+class GpuError(RuntimeError):
+    """No graphics card can be used, or not for this."""
+
+
+@cache
+def cupy() -> Any:
+    """Return CuPy; raise a GpuError that says what is missing."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise GpuError(f"engine='gpu' needs CuPy, which is not installed ({error}): {REMEDY}.") from error
+    try:
+        n_devices = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise GpuError(f"engine='gpu' found no usable graphics card ({error}): {REMEDY}.") from error
+    if n_devices == 0:
+        raise GpuError(f"engine='gpu' found no graphics card: {REMEDY}.")
+    return cupy
+
+
+def free_memory() -> int:
+    """Return how many bytes rows and their state may take on the card."""
+    free, _ = cupy().cuda.runtime.memGetInfo()
+    kept = cupy().get_default_memory_pool().free_bytes()
+    return int(SHARE_OF_MEMORY * (free + kept))
+
+
+def on_device(values: Any, dtype: Any = np.float64) -> Any:
+    """Return values as an array of CuPy: what is on the card already is not copied, unless it has another type."""
+    xp = cupy()
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | xp.ndarray):
+        values = xp.from_dlpack(values)
+    return xp.asarray(values, dtype=dtype)
+
+
+def here(values: Any) -> np.ndarray:
+    """Return values as an array of numpy."""
+    return values.get() if hasattr(values, "get") else np.asarray(values)
+
+
+def add_square(scaled: Any, matrix: Any) -> None:
+    """Add scaledᵀ·scaled to a matrix of doubles; rows in float32 are multiplied by tensor cores, to about 3 digits."""
+    from cupy import cublas
+
+    if scaled.dtype == np.float64:
+        cublas.gemm("T", "N", scaled, scaled, out=matrix, beta=1.0)
+        return
+    with _tensor_cores():
+        matrix += cublas.gemm("T", "N", scaled, scaled)
+
+
+@contextmanager
+def _tensor_cores():
+    from cupy.cuda import device
+    from cupy_backends.cuda.libs import cublas
+
+    handle = device.get_cublas_handle()
+    mode = cublas.getMathMode(handle)
+    cublas.setMathMode(handle, TF32)
+    try:
+        yield
+    finally:
+        cublas.setMathMode(handle, mode)

@@ -1,0 +1,170 @@
+"""The GPU engine: rows and per-sample state are on a graphics card; each pass is a product, a kernel and a sum."""
+
+from typing import Any
+
+import numpy as np
+
+from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.gpu_device import cupy, here
+from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu_rows import GpuRows
+from drsvm.engines.rates import Rates
+from drsvm.kernels.passes import Step
+from drsvm.model.multipliers import DualSums
+
+ROUGH = 1e-3
+"""Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
+weights: the next steps correct what a direction lacks."""
+
+
+class GpuSamples:
+    """What is known about every sample: its sign, its weight, and whether and at which cost its label can be flipped.
+
+    `flips` and `kappa` have one entry per sample, or one for all.
+    """
+
+    def __init__(self, signs, weights, flips, kappa):
+        self.signs, self.weights, self.flips, self.kappa = signs, weights, flips, kappa
+
+    @property
+    def flip_arguments(self) -> tuple[Any, Any, np.int32]:
+        """Flips and costs with the step from one sample to the next, as kernels take them."""
+        return self.flips, self.kappa, np.int32(self.flips.size > 1)
+
+
+class GpuEngine(Engine):
+    """All rows of a problem on one card."""
+
+    small = False
+    light = False
+    wide = None
+
+    def __init__(self, rows: GpuRows, samples: GpuSamples, fit_intercept: bool):
+        self.rows, self.samples = rows, samples
+        self.n, self.n_features = rows.shape
+        self.n_linear = self.n_features + fit_intercept
+        self.mass = float(samples.weights.sum())
+        flipped = samples.weights @ samples.flips if samples.flips.size > 1 else self.mass * float(samples.flips[0])
+        self.weight = 2.0 * self.mass + float(flipped)
+        self._state = cupy().empty((6, self.n))
+        self._corrections = [None, None]  # the one in use and a spare
+        self._step: Any = None
+        self._spare_step: Any = None
+        self._changes: Any = None  # x·dw + db of the corrected direction, and of the spare one
+        self._spare_changes: Any = None
+
+    def _call(self, name: str, *arguments) -> None:
+        kernel(name)((blocks_for(self.n),), (THREADS,), (self._state, self.n, *arguments))
+
+    def _partial(self, n_sums: int) -> Any:
+        return cupy().empty((blocks_for(self.n), n_sums))
+
+    def _products(self, direction) -> Any:
+        shift = float(direction[self.n_features :].sum())
+        return self.rows.dot(direction[: self.n_features], shift)
+
+    def _collect(self, coefficients) -> np.ndarray:
+        """Return Σ c_i (x_i, 1) for every row of coefficients."""
+        sums = self.rows.sums(coefficients)
+        if self.n_linear == self.n_features:
+            return sums
+        return np.concatenate([sums, here(coefficients.sum(axis=1))[:, None]], axis=1)
+
+    def _rates(self, smallest, bins, left_behind: float) -> tuple[float, float]:
+        rates = Rates()
+        rates.smallest_change, rates.bins = np.minimum(here(smallest.min(axis=0)), 0.0), here(bins)
+        return rates.tolerating(left_behind)
+
+    def center(self, point, level: float, mu: float) -> None:
+        margins = self._products(point) * self.samples.signs
+        self._call("center", self.samples.weights, margins, *self.samples.flip_arguments, float(level), float(mu))
+
+    def curvature(self) -> Curvature:
+        n = self.n
+        coefficients, partial = cupy().empty((3, n)), self._partial(2)
+        _, kappa, step = self.samples.flip_arguments
+        h = coefficients[2]
+        self._call("curvature", self.samples.weights, self.samples.signs, kappa, step, h, coefficients, partial)
+        square, linear = here(partial.sum(axis=0)).tolist()
+        with_border = self.n_linear > self.n_features
+        added = self._collect(coefficients if with_border else coefficients[:2])
+        border = added[2] if with_border else np.zeros(self.n_linear)
+        return Curvature(self.rows.gram(h, rough=self._far_away), added[0], square, added[1], linear, border)
+
+    @property
+    def _far_away(self) -> bool:
+        """Whether the optimum is so far away that a few digits of the Gram matrix are enough for a good direction."""
+        return self._step is not None and self._step.target > ROUGH
+
+    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+        xp = cupy()
+        self._corrections[0] = xp.empty((3, self.n)) if self._corrections[0] is None else self._corrections[0]
+        coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
+        bins = xp.zeros_like(xp.asarray(Rates().bins))
+        known = self.samples.weights, self.samples.signs, *self.samples.flip_arguments
+        changes, written = self._products(direction), (self._corrections[0], coefficients, partial, smallest, bins)
+        self._call("predict", *known, changes, float(level_change), *written)
+        slack, multiplier, both, corrected, targeted = here(partial.sum(axis=0)).tolist()
+        correcting, target = self._collect(coefficients)
+        rates = self._rates(smallest, bins, left_behind)
+        return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
+
+    def longest_steps(
+        self, direction, level_change: float, target: float, left_behind: float = 0.0
+    ) -> tuple[float, float]:
+        self._step = Step(direction, float(level_change), float(target))
+        self._changes = self._products(direction)
+        smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
+        self._call("longest_steps", *self._along(), smallest, bins)
+        return self._rates(smallest, bins, left_behind)
+
+    def _along(self) -> tuple[Any, ...]:
+        """Return the arguments of kernels that follow the corrected direction."""
+        samples, step = self.samples, self._step
+        known = samples.weights, samples.signs, *samples.flip_arguments
+        return *known, step.target, self._corrections[0], self._changes, step.level_change
+
+    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
+        xp = cupy()
+        self._corrections[1] = xp.empty((3, self.n)) if self._corrections[1] is None else self._corrections[1]
+        coefficients, partial = xp.empty((1, self.n)), self._partial(1)
+        written = self._corrections[1], coefficients, partial
+        self._call("recorrect", *self._along(), float(primal), float(dual), *written)
+        self._spare_step, self._spare_changes = self._step, self._changes
+        self.swap()
+        return self._collect(coefficients)[0], float(partial.sum())
+
+    def swap(self) -> None:
+        self._corrections.reverse()
+        self._step, self._spare_step = self._spare_step, self._step
+        self._changes, self._spare_changes = self._spare_changes, self._changes
+
+    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
+        partial = self._partial(1)
+        self._call("move", *self._along(), float(primal), float(dual), float(left), partial)
+        return float(partial.sum())
+
+    def dual_sums(self) -> DualSums:
+        coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
+        _, kappa, step = self.samples.flip_arguments
+        self._call("sides", self.samples.signs, kappa, step, coefficients, partial)
+        one, other, *costs = here(partial.sum(axis=0)).tolist()
+        return DualSums(self.rows.sums(coefficients).T, np.array([one, other]), np.array(costs))
+
+    def restored_multipliers(self, direction, level_change: float) -> tuple[Any, Any]:
+        changes, smallest = self._products(direction), self._partial(1)
+        known = self.samples.signs, *self.samples.flip_arguments, changes, float(level_change)
+        self._call("restoring_rate", *known, smallest)
+        length = min(1.0, 0.5 / max(-float(smallest.min()), 1e-300))
+        alpha, beta = cupy().empty((2, self.n))
+        self._call("restored", *known, length, alpha, beta)
+        return alpha, beta
+
+    def multipliers(self) -> tuple[Any, Any]:
+        return self._state[0], self._state[1]
+
+    def save(self) -> Any:
+        return self._state.copy()
+
+    def load(self, saved: Any) -> None:
+        self._state[:] = saved
