@@ -15,7 +15,7 @@ from drsvm.model.multipliers import DualSums
 class Curvature(NamedTuple):
     """Contribution of the samples to the Newton matrix in (w, b, λ) and to the predictor's right-hand side."""
 
-    gram: np.ndarray | None  # w × w, in the upper triangle; None in the wide form
+    gram: Any  # w × w, in the upper triangle, for `factorised` or the solver; None in the wide form
     column: np.ndarray  # (w, b) × λ
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
@@ -59,6 +59,18 @@ class WideProducts(ABC):
     @abstractmethod
     def curvature_of_features(self, h) -> np.ndarray:
         """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
+
+
+class Factorised(ABC):
+    """The Newton matrix and a factorisation of it, where the engine is."""
+
+    @abstractmethod
+    def multiply(self, x) -> np.ndarray:
+        """Return the matrix times x = (w, b, λ)."""
+
+    @abstractmethod
+    def apply_inverse(self, right) -> np.ndarray:
+        """Return an approximate solution, from the factorisation."""
 
 
 class Engine(ABC):
@@ -105,6 +117,10 @@ class Engine(ABC):
     @abstractmethod
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
+
+    def factorised(self, samples: Curvature, cone: Any, ridge, damping: float, regularisations) -> Factorised | None:
+        """Factorise the Newton matrix of the samples' curvature, a ridge and a cone's scaling; None: not here."""
+        return None
 
     @abstractmethod
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:

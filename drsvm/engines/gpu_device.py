@@ -12,6 +12,9 @@ REMEDY = "install the extra `gpu` (pip install drsvm[gpu]) and NVIDIA's driver, 
 TF32 = 3
 """cuBLAS: multiply numbers in float32 with a mantissa of 10 bits."""
 
+SYRK_FROM = 512
+"""Number of features from which the routine for symmetric products is faster than the general one."""
+
 SHARE_OF_MEMORY = 0.85
 """Share of the card's free memory that rows and their state may take."""
 
@@ -57,9 +60,15 @@ def here(values: Any) -> np.ndarray:
 
 
 def add_square(scaled: Any, matrix: Any) -> None:
-    """Add scaledᵀ·scaled to a matrix of doubles; rows in float32 are multiplied by tensor cores, to about 3 digits."""
+    """Add scaledᵀ·scaled to the upper triangle of a matrix of doubles.
+
+    Rows in float32 are multiplied by tensor cores, to about three digits.
+    """
     from cupy import cublas
 
+    if scaled.dtype == np.float64 and len(matrix) >= SYRK_FROM:
+        cublas.syrk("T", scaled, out=matrix, beta=1.0)
+        return
     if scaled.dtype == np.float64:
         cublas.gemm("T", "N", scaled, scaled, out=matrix, beta=1.0)
         return

@@ -7,12 +7,13 @@ import numpy as np
 from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.gpu_device import cupy, here
 from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu_newton import GpuFactorised
 from drsvm.engines.gpu_rows import GpuRows
 from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
 from drsvm.model.multipliers import DualSums
 
-ROUGH = 1e-3
+ROUGH = 1e-4
 """Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
 weights: the next steps correct what a direction lacks."""
 
@@ -90,6 +91,9 @@ class GpuEngine(Engine):
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
         return Curvature(self.rows.gram(h, rough=self._far_away), added[0], square, added[1], linear, border)
+
+    def factorised(self, samples, cone, ridge, damping, regularisations) -> GpuFactorised:
+        return GpuFactorised(samples, cone, ridge, damping, regularisations)
 
     @property
     def _far_away(self) -> bool:

@@ -385,50 +385,49 @@ __global__ void sparse_dot(const T* data, const int* indices, const long long* i
     }
 }
 
-// out[k][j] = sum over column j of c_k,i x_i,j, for K rows of coefficients: one block per column, of a CSC matrix.
+// Adds to out[k][j] the sum of c_k,i x_i,j over some entries of column j of a CSC matrix, for K rows of coefficients. A
+// block takes one part: the entries begin … end - 1 of a column.
 template <typename T, int K>
-__global__ void sparse_sums(const T* data, const int* rows, const long long* indptr, int d, const double* c,
-                            long long stride, double* out) {
-    for (long long j = blockIdx.x; j < d; j += gridDim.x) {
-        double sums[K];
-        for (int k = 0; k < K; k++) sums[k] = 0.0;
-        for (long long p = indptr[j] + threadIdx.x; p < indptr[j + 1]; p += blockDim.x) {
-            double x = (double)data[p];
-            for (int k = 0; k < K; k++) sums[k] += c[k * stride + rows[p]] * x;
-        }
-        __shared__ double shared[K][32];
-        int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-        for (int k = 0; k < K; k++) {
-            double value = sums[k];
-            for (int step = 16; step > 0; step >>= 1) value += __shfl_down_sync(0xffffffff, value, step);
-            if (lane == 0) shared[k][warp] = value;
-        }
-        __syncthreads();
-        if (threadIdx.x < K) {
-            double total = 0.0;
-            for (int w = 0; w < (int)(blockDim.x >> 5); w++) total += shared[threadIdx.x][w];
-            out[threadIdx.x * (long long)d + j] = total;
-        }
-        __syncthreads();
+__global__ void sparse_sums(const T* data, const int* rows, const int* column, const long long* begin,
+                            const long long* end, long long d, const double* c, long long stride, double* out) {
+    double sums[K];
+    for (int k = 0; k < K; k++) sums[k] = 0.0;
+    for (long long p = begin[blockIdx.x] + threadIdx.x; p < end[blockIdx.x]; p += blockDim.x) {
+        double x = (double)data[p];
+        for (int k = 0; k < K; k++) sums[k] += c[k * stride + rows[p]] * x;
+    }
+    for (int k = 0; k < K; k++) {
+        double value = sums[k];
+        for (int step = 16; step > 0; step >>= 1) value += __shfl_down_sync(0xffffffff, value, step);
+        if ((threadIdx.x & 31) == 0 && value != 0.0) atomicAdd(&out[k * d + column[blockIdx.x]], value);
     }
 }
 
-// Adds h_i x_i x_i' to the upper triangle of a matrix: one warp per row, whose indices increase.
+// Adds h_i x_i x_i' to some rows of the upper triangle of a matrix, for the entries begin … end - 1 of a CSC matrix,
+// which belong to the columns first … last - 1. These rows of the matrix are in shared memory meanwhile.
 template <typename T>
-__global__ void sparse_gram(const T* data, const int* indices, const long long* indptr, long long n, const double* h,
-                            long long d, double* matrix) {
-    long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
-    long long warps = ((long long)gridDim.x * blockDim.x) >> 5;
-    int lane = threadIdx.x & 31;
-    for (long long i = warp; i < n; i += warps) {
-        double scale = h[i];
-        long long end = indptr[i + 1];
-        for (long long a = indptr[i]; a < end; a++) {
-            double x = scale * (double)data[a];
-            double* row = matrix + indices[a] * d;
-            for (long long b = a + lane; b < end; b += 32) atomicAdd(&row[indices[b]], x * (double)data[b]);
+__global__ void sparse_gram(const T* data, const int* indices, const long long* indptr, const T* by_column,
+                            const int* rows, const long long* starts, const int* first, const int* last,
+                            const long long* begin, const long long* end, const double* h, long long d, double* matrix) {
+    extern __shared__ double tile[];
+    int low = first[blockIdx.x], high = last[blockIdx.x];
+    long long width = d - low, size = (high - low) * width;
+    for (long long k = threadIdx.x; k < size; k += blockDim.x) tile[k] = 0.0;
+    __syncthreads();
+    int lane = threadIdx.x & 31, warps = blockDim.x >> 5, column = low;
+    for (long long e = begin[blockIdx.x] + (threadIdx.x >> 5); e < end[blockIdx.x]; e += warps) {
+        while (column + 1 < high && e >= starts[column + 1]) column++;
+        long long i = rows[e];
+        double x = h[i] * (double)by_column[e];
+        double* row = tile + (column - low) * width - low;
+        for (long long k = indptr[i] + lane; k < indptr[i + 1]; k += 32) {
+            int j = indices[k];
+            if (j >= column) atomicAdd(&row[j], x * (double)data[k]);
         }
     }
+    __syncthreads();
+    for (long long k = threadIdx.x; k < size; k += blockDim.x)
+        if (tile[k] != 0.0) atomicAdd(&matrix[(low + k / width) * d + low + k % width], tile[k]);
 }
 
 // out_i = p-norm of f_j x_i,j over dense rows or, with indices, sparse ones; p is 1, 2 or 0 for the largest entry.

@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.gpu_device import add_square, cupy, here, on_device
+from drsvm.engines.gpu_device import GpuError, add_square, cupy, here, on_device
 from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
 
 GRAM_BYTES = 1 << 29
@@ -15,9 +17,15 @@ GRAM_BYTES = 1 << 29
 SUM_BLOCKS = 1024
 """Number of parts of the rows whose sums are formed separately."""
 
+ENTRIES_OF_SUM = 8192
+"""Number of entries of a column that one block of threads adds up."""
+
+TILE_BYTES, MOST_SHARED, GRAM_PARTS = 96 << 10, 220 << 10, 8
+"""Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
+
 
 class GpuRows(ABC):
-    """Rows on the card; vectors with an entry per row are arrays of CuPy, all others of numpy."""
+    """Rows on the card; vectors with an entry per row, and matrices, are arrays of CuPy, other vectors of numpy."""
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -33,8 +41,8 @@ class GpuRows(ABC):
         """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
 
     @abstractmethod
-    def gram(self, h, *, rough: bool = False) -> np.ndarray:
-        """Return Σ_i h_i x_i x_iᵀ in the upper triangle; a rough one is correct to about three digits."""
+    def gram(self, h, *, rough: bool = False) -> Any:
+        """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
     @abstractmethod
     def norms(self, p: float, factors=None) -> Any:
@@ -112,7 +120,7 @@ class DenseGpuRows(GpuRows):
             arguments = rows, len(rows), np.int32(d), h[part], scaled
             kernel("scale_rows", self.dtype, scaled.dtype)((blocks_for(rows.size),), (THREADS,), arguments)
             add_square(scaled, matrix)
-        return here(matrix)
+        return matrix
 
     def norms(self, p, factors=None):
         out = cupy().empty(self.shape[0])
@@ -151,8 +159,34 @@ def _entries(X) -> tuple[Any, Any, Any]:
     return X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
 
 
+class ColumnParts(NamedTuple):
+    """Parts of a matrix by columns: the entries begin … end − 1 belong to the columns first … last − 1."""
+
+    first: Any
+    last: Any
+    begin: Any
+    end: Any
+
+    @classmethod
+    def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
+        """Cut columns with many entries, and join up to so many of those with few."""
+        parts, first = [], 0
+        while first < len(starts) - 1:
+            last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
+            last = min(max(last, first + 1), first + most_columns, len(starts) - 1)
+            begin, end = int(starts[first]), int(starts[last])
+            cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
+            parts += [(first, last, low, high) for low, high in pairwise(cuts)]
+            first = last
+        found = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+        return cls(*(on_device(values, kind) for values, kind in zip(found, _PART_TYPES, strict=True)))
+
+
+_PART_TYPES = (np.int32, np.int32, np.int64, np.int64)
+
+
 class SparseGpuRows(GpuRows):
-    """A CSR matrix on the card, with a copy of it by columns for sums, in order that these need no atomic additions."""
+    """A CSR matrix on the card, with a copy of it by columns for sums and Gram matrices."""
 
     is_sparse = True
 
@@ -160,12 +194,23 @@ class SparseGpuRows(GpuRows):
         self.X = X
         self.shape, self.dtype, self.stored = X.shape, X.dtype, X.nnz
         self.entries = _entries(X)
-        self.by_column: Any = None
 
-    def _columns(self):
-        if self.by_column is None:
-            self.by_column = _entries(self.X.tocsc())
-        return self.by_column
+    @cached_property
+    def columns(self) -> tuple[Any, Any, Any]:
+        """The entries by columns."""
+        return _entries(self.X.tocsc())
+
+    @cached_property
+    def parts_of_sums(self) -> ColumnParts:
+        """Parts with one column each."""
+        return ColumnParts.of(here(self.columns[2]), ENTRIES_OF_SUM, 1)
+
+    @cached_property
+    def parts_of_gram(self) -> ColumnParts:
+        """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
+        at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
+        columns = max(1, TILE_BYTES // (8 * self.shape[1]))
+        return ColumnParts.of(here(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
@@ -177,18 +222,21 @@ class SparseGpuRows(GpuRows):
 
     def sums(self, c):
         d, k = self.shape[1], len(c)
-        out = cupy().empty((k, d))
-        threads = THREADS if self.stored > 256 * d else 32
-        arguments = *self._columns(), np.int32(d), c, c.strides[0] // 8, out
-        kernel("sparse_sums", self.dtype, k)((min(d, 1 << 16),), (threads,), arguments)
+        out, parts = cupy().zeros((k, d)), self.parts_of_sums
+        arguments = *self.columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
+        kernel("sparse_sums", self.dtype, k)((len(parts.first),), (128,), arguments)
         return here(out)
 
     def gram(self, h, *, rough=False):
-        n, d = self.shape
-        matrix = cupy().zeros((d, d))
-        arguments = *self.entries, n, h, d, matrix
-        kernel("sparse_gram", self.dtype)((blocks_for(32 * n),), (THREADS,), arguments)
-        return here(matrix)
+        d = self.shape[1]
+        matrix, parts = cupy().zeros((d, d)), self.parts_of_gram
+        room = 8 * d * int((parts.last - parts.first).max())
+        if room > MOST_SHARED:
+            raise GpuError(f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'.")
+        form = kernel("sparse_gram", self.dtype)
+        form.max_dynamic_shared_size_bytes = MOST_SHARED
+        form((len(parts.first),), (512,), (*self.entries, *self.columns, *parts, h, d, matrix), shared_mem=room)
+        return matrix
 
     def norms(self, p, factors=None):
         out = cupy().empty(self.shape[0])

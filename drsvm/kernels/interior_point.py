@@ -249,8 +249,8 @@ def move(state, weights, signs, flips, kappa, target, correction, dm, dlevel, pr
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
     A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
-    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference or, if that is
-    too much for it, all three shrink.
+    its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference or, if that
+    is too much for it, all three shrink.
     """
     products = 0.0
     for i in range(weights.size):

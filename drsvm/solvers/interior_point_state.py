@@ -181,7 +181,7 @@ class InteriorPointState(State):
         self._move(*direction, *steps, target)
 
     def _system(self, samples: Curvature) -> NewtonSystem:
-        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine.wide)
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine)
 
     @property
     def _correctors(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from drsvm.engines.engine import Curvature, WideProducts
+from drsvm.engines.engine import Curvature, Engine, Factorised, WideProducts
 from drsvm.engines.threads import blas_threads_for
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
@@ -232,6 +232,24 @@ class WideSystem(NewtonSystem):
         return product
 
 
-def newton_system(samples: Curvature, cone: Scaling, ridge, wide: WideProducts | None) -> NewtonSystem:
+class SystemElsewhere(NewtonSystem):
+    """The matrix itself, factorised where the engine is."""
+
+    most_refinements = TallSystem.most_refinements
+
+    def __init__(self, factorised: Factorised):
+        self.factorised = factorised
+
+    def multiply(self, x):
+        return self.factorised.multiply(x)
+
+    def apply_inverse(self, right):
+        return self.factorised.apply_inverse(right)
+
+
+def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine) -> NewtonSystem:
     """Return the wide system if the engine provides products with the rows, else the tall one."""
-    return TallSystem(samples, cone, ridge) if wide is None else WideSystem(samples, cone, ridge, wide)
+    if engine.wide is not None:
+        return WideSystem(samples, cone, ridge, engine.wide)
+    elsewhere = engine.factorised(samples, cone, ridge, DAMPING, REGULARISATIONS)
+    return TallSystem(samples, cone, ridge) if elsewhere is None else SystemElsewhere(elsewhere)
