@@ -22,6 +22,7 @@ from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import row_blocks
+from drsvm.progress import part, tell
 from drsvm.solvers import solve
 from drsvm.solvers.radius_max import is_useful, radius_max
 
@@ -107,17 +108,27 @@ def automatic(
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     sample = _sample(problem)
-    chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
-    radius = _share_of_chance(problem) * chance
+    with part(0.0, 0.6):
+        chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
+    with part(0.6, 0.8):
+        radius = _far_from_largest(problem, sample, _share_of_chance(problem) * chance, time, n_threads)
+    with part(0.8, 1.0):
+        return _without_giving_up(problem, sample, radius, time, n_threads)
+
+
+def _far_from_largest(
+    problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
+) -> float:
+    """Return the radius, but at most a fraction of `radius_max`."""
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
     if not costly:
-        radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
-    elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
-        largest = radius_max(sample, **limits)
-        radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
-    return _without_giving_up(problem, sample, radius, time, n_threads)
+        return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    if time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits):
+        return radius
+    largest = radius_max(sample, **limits)
+    return radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
 def _without_giving_up(
@@ -183,12 +194,15 @@ def chance_radius(
     if counts is not None and problem.kept is not None:
         counts = np.asarray(counts)[problem.kept]
     time = TimeLimit.of(max_time)
-    of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
+    with part(0.0, 0.25):
+        of_all = chance_pull(problem, np.ones(problem.n_rows, dtype=bool), counts)
     if time.spent:
         return of_all
-    pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
+    with part(0.25, 0.5):
+        pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
     active = problem.margins(pilot.weights, pilot.intercept) < 1.0
-    of_active = chance_pull(problem, active, counts) if active.any() else 0.0
+    with part(0.7, 1.0):
+        of_active = chance_pull(problem, active, counts) if active.any() else 0.0
     return of_active or of_all  # 0 also if only one row is active, or equal ones
 
 
@@ -204,6 +218,7 @@ def chance_pull(problem: Problem, active, counts=None) -> float:
         rows = problem.X[block].astype(np.float64)
         sums += rows.T @ variances_of_labels[block]
         squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances_of_labels[block]
+        tell(block.stop / problem.n_rows)
     variances = squares
     if problem.fit_intercept:
         variances = squares - sums**2 / variances_of_labels.sum()
