@@ -9,10 +9,14 @@ import functools
 import lzma
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import drsvm.clock
+from drsvm.progress import following
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
@@ -69,6 +73,23 @@ def read_optima(path):
             )
             for row in csv.DictReader(file)
         }
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Return a clock whose attribute `now` is the time."""
+    hand = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
+    monkeypatch.setattr(drsvm.clock, "pauses", drsvm.clock.Pauses())
+    return hand
+
+
+@pytest.fixture
+def told():
+    """Return a list that receives the stage and the share whenever work tells how far it is."""
+    heard = []
+    with following(lambda stage: lambda share: heard.append((stage, share))):
+        yield heard
 
 
 @pytest.fixture

@@ -2,21 +2,10 @@
 
 import math
 import pickle
-from types import SimpleNamespace
 
 import pytest
 
-import drsvm.clock
-from drsvm.clock import Pauses, Stopwatch, TimeLimit, paused
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Return a clock whose attribute `now` is the time."""
-    hand = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
-    monkeypatch.setattr(drsvm.clock, "pauses", Pauses())
-    return hand
+from drsvm.clock import Stopwatch, TimeLimit, paused
 
 
 def wait(clock, seconds):

@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "drsvm"
 
 ROOMS = [
     {"clock", "notices", "parallel"},
+    {"progress"},
     {"kernels"},
     {"model"},
     {"engines"},

@@ -104,7 +104,8 @@ def fit(
         estimator = _cross_validation(ball, folds, settings) if cv else _classifier(radius, ball, settings, whole.y)
         training = _training(estimator, ball, cv)
         found = _searched(training, whole, held, screen) if cv else _trained(training, whole, held, screen)
-        payload = fit_payload(found.model, found.tested, file, ball.standardise)
+        with screen.progress("testing"):
+            payload = fit_payload(found.model, found.tested, file, ball.standardise)
         if cv:
             payload["cv"] = found.search
         if model is not None:
@@ -186,12 +187,15 @@ def _training(estimator: Any, ball: BallOptions, cv: bool) -> Any:
 
 def _trained(training, whole, held, screen: Screen) -> Found:
     """Train on all rows first, which may take half of the time, then for the test."""
-    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
+    with screen.following(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
         model = training.fitted(whole, 2)
-        if held is not None and training.time.over:
-            screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
-            held = None
-        return Found(model, None if held is None else training.quietly(held, 2), training)
+    if held is not None and training.time.over:
+        screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
+        held = None
+    if held is None:
+        return Found(model, None, training)
+    with screen.following(f"fitting {len(held.y):,} rows for the test"):
+        return Found(model, training.quietly(held, 2), training)
 
 
 def _searched(training, whole, held, screen: Screen) -> Found:

@@ -74,16 +74,8 @@ def streamed(
     share = _test_share(split, TableBlocks(file).n_rows)
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
-    with screen.progress(f"preparing {file.name}", total=100) as advance:
-        table = stream_table(
-            file,
-            options,
-            standardise=standardise,
-            test_share=share,
-            seed=split.seed,
-            folder=spool,
-            progress=lambda done, of: advance(completed=100.0 * done / of),
-        )
+    with screen.following(file.name):
+        table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
     work.show_notes(table.data, screen)
     try:
         whole = _whole(table, split, options)

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from drsvm.progress import following
+
 
 @dataclass
 class Screen:
@@ -55,27 +57,21 @@ class Screen:
         if not self.on_terminal:
             yield lambda *ignored, **also_ignored: None
             return
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            SpinnerColumn,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from drsvm.cli.bars import Bar
 
-        left = [TextColumn("time left"), TimeRemainingColumn()]
-        counted = [BarColumn(), MofNCompleteColumn(), *left] if total else [SpinnerColumn()]
-        columns = [TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn()]
-        with Progress(*columns, console=self._console(stderr=True), transient=True) as bar:
-            task = bar.add_task(text, total=total)
+        with Bar(self._console(stderr=True), text, total) as bar:
+            yield bar
 
-            def advance(description: str | None = None, *, completed: float | None = None) -> None:
-                step: dict[str, Any] = {"advance": 1} if completed is None else {"completed": completed}
-                bar.update(task, description=description or text, **step)
+    @contextmanager
+    def following(self, text: str) -> Iterator[None]:
+        """Show on a terminal how far the library's work in the block is, one bar for each of its stages."""
+        if not self.on_terminal:
+            yield
+            return
+        from drsvm.cli.bars import PERCENT, Bar
 
-            yield advance
+        with Bar(self._console(stderr=True), text, PERCENT) as bar, following(bar.begin):
+            yield
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:

@@ -4,7 +4,7 @@ What the columns contain, the medians and the categories come from a sample of t
 come from all of them. Test rows are drawn at random and lie behind the training rows.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,9 +23,13 @@ from drsvm.datasets.rows import empty_rows
 from drsvm.datasets.spool import Spool, check_space
 from drsvm.datasets.table_blocks import BLOCK_ROWS, TableBlocks
 from drsvm.datasets.values import Coded, coded, labels_of
+from drsvm.progress import part, stage
 
 SAMPLE_ROWS = 200_000
 """Number of rows from which it is determined what the columns contain."""
+
+SAMPLED, MEASURED = 0.15, 0.5
+"""Shares of the preparation that are done when the sample is known, and means and deviations, too."""
 
 
 class SampledTable(ParquetFile):
@@ -92,18 +96,20 @@ def stream_table(
     test_share: float = 0.0,
     seed: int = 0,
     folder: Path | None = None,
-    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> StreamedTable:
-    """Read, prepare and write a table of any size; `progress` is called with the rows done and their number."""
+    """Read, prepare and write a table of any size."""
     table = TableBlocks(path)
-    data = read_table(SampledTable(table), options)
-    stream = _Stream(table, data, options, progress)
-    steps = stream.prepared(standardise)
-    with new_folder(folder) as where:
-        check_space(where, int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share)))
-        n_test = stream.write(steps, where, test_share, seed)
-        labels = stream.write_labels(where)
-        rows = opened_folder(where)
+    with stage("preparing"):
+        with part(0.0, SAMPLED):
+            data = read_table(SampledTable(table), options)
+        stream = _Stream(table, data, options)
+        with part(SAMPLED, MEASURED):
+            steps = stream.prepared(standardise)
+        with new_folder(folder) as where, part(MEASURED, 1.0):
+            check_space(where, int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share)))
+            n_test = stream.write(steps, where, test_share, seed)
+            labels = stream.write_labels(where)
+            rows = opened_folder(where)
     rows = rows.remove_at_the_end() if folder is None else rows
     described = replace(
         data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy()
@@ -121,12 +127,11 @@ class _Block(NamedTuple):
 class _Stream:
     """The passes over a table: one for means and deviations, one that writes the features."""
 
-    def __init__(self, table: TableBlocks, data: Dataset, options: ReadOptions, progress):
-        self.table, self.data, self.options, self.progress = table, data, options, progress
+    def __init__(self, table: TableBlocks, data: Dataset, options: ReadOptions):
+        self.table, self.data, self.options = table, data, options
         self.label: str = data.schema.label or ""
         self.verified = choose_columns(table.names, options).verified
         self.codes: dict[str, int] = {}
-        self.passes, self.done = 1, 0
 
     def prepared(self, standardise: bool) -> Any:
         """Return the fitted steps from the table to features."""
@@ -137,7 +142,6 @@ class _Stream:
         steps = Pipeline(preparation(self.data.schema, standardise)).fit(self.data.X)
         numbers = steps[-1].named_transformers_.get("numbers") if standardise else None
         if numbers is not None:
-            self.passes = 2
             self._standardise(steps, numbers)
         return steps
 
@@ -192,7 +196,7 @@ class _Stream:
         return y, np.load(folder / "verified.npy") if self.verified else None
 
     def _blocks(self) -> Iterator[_Block]:
-        """Yield the rows that are used, and tell how many are done."""
+        """Yield the rows that are used."""
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
@@ -202,8 +206,6 @@ class _Stream:
             if len(kept):
                 yield self._block(file, cells if len(kept) == len(cells) else cells.take(kept))
             first += len(table)
-            self.done += len(table)
-            self.progress(self.done, self.passes * self.table.n_rows)
 
     def _block(self, file: _BlockFile, cells: Any) -> _Block:
         texts = coded(cells.column(self.label))

@@ -6,6 +6,7 @@ from typing import Any
 
 from drsvm.datasets.arrow_files import pyarrow_or_error
 from drsvm.datasets.files import invalid
+from drsvm.progress import tell
 
 BLOCK_ROWS = 1 << 16
 """Number of rows that are read at a time."""
@@ -41,12 +42,14 @@ class TableBlocks:
             raise invalid(path, "no rows found.")
 
     def blocks(self, columns: list[str]) -> Iterator[Any]:
-        """Yield tables of consecutive rows."""
-        pool = pyarrow_or_error().default_memory_pool()
+        """Yield tables of consecutive rows, and tell how far this is."""
+        pool, done = pyarrow_or_error().default_memory_pool(), 0
         for file in self.files:
             for block in _opened(file).blocks(columns):
                 yield block
                 pool.release_unused()  # pyarrow would keep more and more of it
+                done += len(block)
+                tell(done / self.n_rows)
         self.check_unchanged()
 
     def sample(self, columns: list[str], n_rows: int) -> Any:

@@ -7,9 +7,9 @@ With more than two classes, each class is trained against the rest, with its own
 """
 
 import math
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.validation import check_number
 from drsvm.notices import listening
+from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
@@ -39,6 +40,12 @@ PILOT_PARTS = 4
 
 FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
 """Statuses that need no warning."""
+
+
+def _one_after_another(waiting: list[Future[Result]]) -> Iterator[Result]:
+    for done, future in enumerate(waiting, start=1):
+        yield future.result()
+        tell(done / len(waiting))
 
 
 class WassersteinSVC(
@@ -99,8 +106,8 @@ class WassersteinSVC(
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class, and one when kernels are compiled for the first time, which takes a few
-        seconds; 2: also print a line for every certificate.
+        1: print a line for every class, one when kernels are compiled for the first time, which takes a few seconds,
+        and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
 
@@ -236,7 +243,10 @@ class WassersteinSVC(
             On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
         """
         time = TimeLimit.of(self.max_time)
-        with listening(print) if self.verbose else nullcontext():
+        with ExitStack() as listeners:
+            if self.verbose:
+                listeners.enter_context(listening(print))
+                listeners.enter_context(following(lines(print)))
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
@@ -258,7 +268,8 @@ class WassersteinSVC(
         starts = self._starts(earlier, solutions)
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        results = self._solve_all(problems, at_centre, starts, context, time)
+        with stage("solving"):
+            results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         self._report_outcome(problems, results)
@@ -285,7 +296,8 @@ class WassersteinSVC(
 
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
-        found = one_vs_rest.for_each(problems, measure, pilot, counts=counts)
+        with stage("choosing the radius"):
+            found = one_vs_rest.for_each(problems, measure, pilot, counts=counts)
         self.radius_ = min(one.radius for one in found)
         return [one.solution for one in found] + [None] * (len(problems) - len(found))
 
@@ -317,7 +329,8 @@ class WassersteinSVC(
 
         def solve_one(index: int) -> Result:
             share = time.share((len(problems) - index) / jobs)
-            result = self._solve(index, at_centre(problems[index]), starts[index], context, share)
+            with part(index / len(problems), (index + 1) / len(problems)):
+                result = self._solve(index, at_centre(problems[index]), starts[index], context, share)
             if result.status is Status.INTERRUPTED:
                 time.stop()
             return result
@@ -327,7 +340,7 @@ class WassersteinSVC(
         with ThreadPoolExecutor(jobs) as pool:
             waiting = [pool.submit(solve_one, index) for index in range(len(problems))]
             try:
-                return [future.result() for future in waiting]
+                return list(_one_after_another(waiting))
             except KeyboardInterrupt:
                 time.stop()
                 return [replace(future.result(), status=Status.INTERRUPTED) for future in waiting]

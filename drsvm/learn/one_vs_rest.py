@@ -18,6 +18,7 @@ from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
+from drsvm.progress import part
 from drsvm.solvers.radius_max import radius_max
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -131,7 +132,8 @@ def for_each(problems: list[Problem], measure: Callable[..., Any], time: TimeLim
         share = time.share(len(problems) - index)
         if found and share.spent:
             break
-        found.append(measure(problem, max_time=share, **extra))
+        with part(index / len(problems), (index + 1) / len(problems)):
+            found.append(measure(problem, max_time=share, **extra))
     return found
 
 

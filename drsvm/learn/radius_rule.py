@@ -21,6 +21,7 @@ from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
+from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.radius_max import is_useful, radius_max
 
@@ -106,17 +107,27 @@ def automatic(
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     sample = _sample(problem)
-    chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
-    radius = _share_of_chance(problem) * chance
+    with part(0.0, 0.6):
+        chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
+    with part(0.6, 0.8):
+        radius = _far_from_largest(problem, sample, _share_of_chance(problem) * chance, time, n_threads)
+    with part(0.8, 1.0):
+        return _without_giving_up(problem, sample, radius, time, n_threads)
+
+
+def _far_from_largest(
+    problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
+) -> float:
+    """Return the radius, but at most a fraction of `radius_max`."""
     limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
     costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
     if not costly:
-        radius = min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
-    elif not (time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits)):
-        largest = radius_max(sample, **limits)
-        radius = radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
-    return _without_giving_up(problem, sample, radius, time, n_threads)
+        return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    if time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits):
+        return radius
+    largest = radius_max(sample, **limits)
+    return radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
 def _without_giving_up(
@@ -174,11 +185,14 @@ def chance_radius(
 ) -> float:
     """Return F, computed over the rows that are active in a pilot solution: that of all rows, or of a sample."""
     time = TimeLimit.of(max_time)
-    of_all = chance_pull(problem, problem.pull_variances(counts=counts))
+    with part(0.0, 0.25):
+        of_all = chance_pull(problem, problem.pull_variances(counts=counts))
     if time.spent:
         return of_all
-    pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
-    active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
+    with part(0.25, 0.5):
+        pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
+    with part(0.7, 1.0):
+        active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
     return chance_pull(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
 
 

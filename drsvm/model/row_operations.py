@@ -12,6 +12,7 @@ from scipy import sparse
 from drsvm.model.multipliers import LocalMultipliers, Multipliers
 from drsvm.model.validation import row_blocks, row_norms
 from drsvm.parallel import over_parts, total
+from drsvm.progress import tell
 
 
 class Decisions(NamedTuple):
@@ -136,6 +137,7 @@ class RowOperations:
             rows = self.X[block].astype(np.float64)
             sums += rows.T @ variances[block]
             squares += (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ variances[block]
+            tell(block.stop / self.n_rows)
         return PullVariances(sums, squares, float(variances.sum()))
 
     # --- samples ----------------------------------------------------------------------------------------------------

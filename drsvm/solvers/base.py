@@ -4,6 +4,7 @@ A solver is a frozen dataclass of settings. Its `start` creates a State; the loo
 `state.certificate_due()`, certifies `state.candidate()`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Flag, auto
@@ -13,6 +14,9 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
+
+FINEST_GAP = 1e-12
+"""A smaller tolerance is out of reach."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,12 @@ class Limits:
         return np.random.default_rng(0 if self.random_state is None else self.random_state)
 
 
+def share_of_way(first: float, gap: float, tol: float) -> float:
+    """Return log(first / gap) / log(first / tol), from 0 to 1: iterations divide the gap by about the same factor."""
+    tol = max(tol, FINEST_GAP)
+    return math.log(first / gap) / math.log(first / tol) if tol < gap < first else float(gap <= tol)
+
+
 class State(ABC):
     """One run of a solver."""
 
@@ -76,6 +86,13 @@ class State(ABC):
 
     def judged(self, gap: float) -> None:
         """Process the gap that a certificate has proven."""
+
+    def share_done(self) -> float | None:
+        """Return which share of the way to the tolerance is done, or None if only certificates tell.
+
+        Someone who waits is told after every iteration, so this must cost nothing.
+        """
+        return None
 
     def close(self) -> None:
         """Release the resources of the run."""
@@ -114,6 +131,9 @@ class Relay(State):
 
     def judged(self, gap: float) -> None:
         self.current.judged(gap)
+
+    def share_done(self) -> float | None:
+        return self.current.share_done()
 
     def close(self) -> None:
         self.current.close()

@@ -18,7 +18,8 @@ from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.parallel import threads_limited
-from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.progress import Tell, taken_over
+from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.tidying import without_rounding
 
@@ -30,7 +31,8 @@ def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
     problem = problem if solver.reads_views else problem.on_rows(in_memory(problem.X))
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
-    return _Run(problem, solver, checked, callback).to_completion()
+    with taken_over() as tell:
+        return _Run(problem, solver, checked, callback, tell).to_completion()
 
 
 class _Best:
@@ -104,8 +106,9 @@ class _Pace:
 class _Run:
     """The loop: steps, certificates, callbacks and the reason to stop."""
 
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback):
-        self.problem, self.solver, self.limits, self.callback = problem, solver, limits, callback
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, tell: Tell):
+        self.problem, self.solver, self.limits = problem, solver, limits
+        self.callback, self.tell = callback, tell
         self.watch, self.pace = Stopwatch(), _Pace()
         self.best, self.history = _Best(problem), History()
         self.iteration = 0
@@ -155,7 +158,16 @@ class _Run:
                 status = self._judge(state, late)
                 if status is not None:
                     return status
+            self.tell(self._share_done(state))
         return Status.ITERATION_LIMIT
+
+    def _share_done(self, state: State) -> float:
+        """Return the share of the way to the tolerance or, if that is more, to a limit."""
+        share = state.share_done()
+        if share is None:
+            share = share_of_way(1.0, self.best.gap, self.limits.tol)
+        seconds, left = self.watch.elapsed(), max(self.limits.time_left(), 0.0)
+        return max(share, self.iteration / self.limits.max_iter, seconds / (seconds + left))
 
     def _judge(self, state: State, late: bool) -> Status | None:
         """Compute a certificate, notify state and callback, and return the reason to stop, if any."""

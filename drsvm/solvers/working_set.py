@@ -246,12 +246,14 @@ class WorkingSetRun(Relay):
     def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
         """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
         problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
+        first_gap = self.current.first_gap
         self.current.release()
         if estimate is None or pieces is None:
             self.screens = False
             self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
         else:
             self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
+        self.current.first_gap = first_gap  # the way is that of the whole run
 
     def _wider(self, state: WorkingSetState) -> "tuple[Estimate | None, Pieces | None] | None":
         """Return the working set that must replace the current one, or no set if all rows are needed."""

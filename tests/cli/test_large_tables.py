@@ -1,13 +1,14 @@
 """``drsvm fit`` on tables that do not fit into memory."""
 
 import json
+import re
 import tempfile
 
 import numpy as np
 import pytest
 
 from drsvm.cli import large_tables
-from drsvm.datasets import rows_on_disk, streamed_tables, table_blocks
+from drsvm.datasets import ReadOptions, rows_on_disk, streamed_tables, table_blocks
 from drsvm.persistence import load_model
 
 N = 4000
@@ -182,3 +183,29 @@ def test_cells_that_the_sample_did_not_show(drsvm_command, tmp_path, temporary, 
     err = error_of(drsvm_command, table, "--label", "y", "--spool", tmp_path / "kept")
     assert "column 'width' is infinite at row 3432" in err
     assert not (tmp_path / "kept").exists()
+
+
+def test_someone_at_a_terminal_sees_how_far_the_work_is(drsvm_command, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("drsvm.cli.screen.Screen.on_terminal", True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "kept")
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
+    assert code == 0 and "time left" in shown and "100%" in shown
+    assert "table.parquet: preparing" in shown
+    assert f"fitting {N:,} rows: solving" in shown
+    assert re.search(r"fitting [23],\d{3} rows for the test: solving", shown)
+
+
+def test_a_file_of_messages_has_no_bars(drsvm_command, table, tmp_path):
+    code, _, err = drsvm_command("fit", table, "--label", "y", "--spool", tmp_path / "kept")
+    assert code == 0 and "is read in blocks" in err
+    assert not any(word in err for word in ("time left", "%", "solving", "preparing"))
+
+
+def test_every_row_is_told_of(table, told):
+    streamed_tables.stream_table(table, ReadOptions(label="y"), test_share=0.25)
+    shares = [share for stage, share in told if stage == "preparing"]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert len(shares) >= 3 * N / table_blocks.BLOCK_ROWS, "a sample, means and deviations, and the features"
+    assert len(set(shares)) > 2 * N / table_blocks.BLOCK_ROWS

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsvm import Problem, Status, WassersteinSVC, auto_radius, radius_max, solve, worst_case_risk
+from drsvm import Problem, Status, WassersteinSVC, auto_radius, progress, radius_max, solve, worst_case_risk
 from drsvm.solvers.interior_point import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
@@ -279,6 +279,45 @@ def test_verbose_fits(two_classes, capsys):
     WassersteinSVC(verbose=2).fit(*two_classes)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 5 and "gap" in lines[0] and lines[-1].startswith("[all] optimal")
+
+
+def test_a_fit_tells_how_far_it_is(two_classes, told):
+    fitted = WassersteinSVC(max_iter=7, tol=1e-12)
+    with pytest.warns(ConvergenceWarning):
+        fitted.fit(*two_classes)
+    stages = list(dict.fromkeys(stage for stage, _ in told))
+    assert stages == ["choosing the radius", "solving"]
+    for name in stages:
+        shares = [share for stage, share in told if stage == name]
+        assert len(shares) > 3 and 0.0 < shares[0] < 1.0 and shares[-1] == 1.0 and max(shares) == 1.0
+
+
+def test_listening_changes_nothing(two_classes, told):
+    heard = WassersteinSVC(radius=0.05).fit(*two_classes)
+    n_told = len(told)
+    with progress.taken_over():
+        silent = WassersteinSVC(radius=0.05).fit(*two_classes)
+    assert n_told > 3 and len(told) == n_told
+    assert len(heard.result_.history) == len(silent.result_.history), "no certificate more"
+    assert (heard.coef_ == silent.coef_).all() and heard.n_iter_ == silent.n_iter_
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_classes_are_parts_of_a_fit(three_classes, told, n_jobs):
+    WassersteinSVC(radius=0.05, n_jobs=n_jobs).fit(*three_classes)
+    shares = [share for _, share in told]
+    assert shares == sorted(shares) and all(any(share == pytest.approx(k / 3) for share in shares) for k in (1, 2, 3))
+
+
+def test_long_verbose_fits_say_how_far_they_are(two_classes, capsys, clock, monkeypatch):
+    WassersteinSVC(verbose=1).fit(*two_classes)
+    assert " left" not in capsys.readouterr().out, "no time has passed"
+    monkeypatch.setattr(progress, "FIRST_LINE", 0.0)
+    WassersteinSVC(verbose=1).fit(*two_classes)
+    lines = capsys.readouterr().out.splitlines()
+    for name in ("choosing the radius", "solving"):
+        assert any(re.fullmatch(name + r": \d+% after 0 s, about 0 s left", line) for line in lines)
+    assert lines[-1].startswith("[all] optimal")
 
 
 # Warm starts and blocks

@@ -1,11 +1,14 @@
 """The parts of runs and limits that all solvers share."""
 
+import math
+
 import numpy as np
+import pytest
 from scripted import BAD, BALL, GOOD, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, solve
 from drsvm.clock import TimeLimit
-from drsvm.solvers.base import Limits, Relay, Solver
+from drsvm.solvers.base import Limits, Relay, Solver, share_of_way
 
 
 def limits(**changes):
@@ -51,9 +54,27 @@ def test_a_relay_runs_its_states_in_turn():
 def test_a_relay_passes_calls_on_to_its_state():
     state = ScriptedState(scripted(BAD, every=2), limits())
     relay = Relay(state)
-    state.gives_up, state.step_seconds = True, 3.0
-    assert (relay.gives_up, relay.step_seconds, relay.finished) == (True, 3.0, False)
+    state.gives_up, state.step_seconds, state.share_done = True, 3.0, lambda: 0.4
+    assert (relay.gives_up, relay.step_seconds, relay.finished, relay.share_done()) == (True, 3.0, False, 0.4)
     relay.step()
     assert not relay.certificate_due() and relay.candidate() is BAD
     relay.step()
     assert relay.certificate_due()
+
+
+@pytest.mark.parametrize(
+    ("gap", "tol", "share"),
+    [
+        (0.1, 1e-6, 0.0),
+        (1e-2, 1e-3, 0.5),
+        (1e-4, 1e-7, 0.5),
+        (1e-6, 1e-6, 1.0),
+        (0.0, 0.0, 1.0),
+        (1e-3, 1.0, 1.0),
+        (2.0, 1e-6, 0.0),
+        (math.inf, 1e-6, 0.0),
+        (math.nan, 1e-6, 0.0),
+    ],
+)
+def test_the_way_to_a_tolerance_is_measured_in_decades(gap, tol, share):
+    assert share_of_way(0.1, gap, tol) == pytest.approx(share)

@@ -3,7 +3,6 @@
 import math
 from contextlib import nullcontext
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from drsvm import Problem, Status, solve
 from drsvm.clock import TimeLimit
 from drsvm.engines import threads
 from drsvm.model.certificate import DualPoint
+from drsvm.progress import stage
 from drsvm.solvers.base import Candidate
 
 
@@ -70,15 +70,6 @@ def test_the_time_limit_ends_the_run(problem):
     result = solve(problem, scripted(GOOD), max_time=1e-9)
     assert (result.status, result.n_iter) == (Status.TIME_LIMIT, 1)
     assert result.objective == value(problem, GOOD)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Return a clock whose attribute `now` is the time."""
-    hand = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(drsvm.clock, "time", SimpleNamespace(perf_counter=lambda: hand.now))
-    monkeypatch.setattr(drsvm.clock, "pauses", drsvm.clock.Pauses())
-    return hand
 
 
 def slow(clock, steps, certificate=0.0, compiling=0.0):
@@ -281,6 +272,64 @@ def test_multipliers_are_spread_over_the_given_rows():
     result = solve(problem, scripted(Candidate(GOOD.weights, 0.0, np.full(3, 0.1), np.zeros(3))), max_iter=1)
     assert result.hinge_dual.shape == (4,) and result.hinge_dual[2] == 0 and (result.hinge_dual[[0, 1, 3]] > 0).all()
     assert result.flip_dual.tolist() == [0, 0, 0, 0]
+
+
+# Someone who waits
+
+
+class Shares(ScriptedState):
+    def share_done(self):
+        return self.position / 10
+
+
+@dataclass(frozen=True)
+class Telling(Scripted):
+    def start(self, problem, limits):
+        return Shares(self, limits)
+
+
+def test_every_iteration_is_told_and_needs_no_certificate(problem, told):
+    with stage("solving"):
+        result = solve(problem, Telling((GOOD,), every=5), max_iter=8)
+    assert result.history.iteration.tolist() == [5, 8]
+    # A run to the iteration limit has come as far as its iterations; the stage adds that it is over.
+    assert told == [("solving", k / 8) for k in (1, 2, 3, 4, 5, 6, 7, 8, 8)]
+
+
+def test_shares_of_the_state_are_told(problem, told):
+    with stage("solving"):
+        solve(problem, Telling((GOOD,), every=100), max_iter=1000)
+    assert [share for _, share in told[:9]] == pytest.approx([k / 10 for k in range(1, 10)])
+
+
+def test_without_shares_of_the_state_certificates_tell(problem, told):
+    with stage("solving"):
+        result = solve(problem, scripted(WORSE_DUAL, BETTER_DUAL, GOOD), max_iter=1000, tol=1e-6)
+    first = solve(problem, scripted(WORSE_DUAL), max_iter=1).gap
+    assert result.n_iter == 1000
+    assert told[0][1] == pytest.approx(math.log(first) / math.log(1e-6)) and told[1][1] > told[0][1]
+
+
+def test_the_time_limit_is_a_way_to_go(problem, told, clock):
+    with stage("solving"):
+        solve(problem, slow(clock, [1.0]), max_time=5.0)
+    assert [share for _, share in told] == pytest.approx([0.2, 0.4, 1.0])
+
+
+def test_runs_within_a_run_are_not_told(problem, told):
+    class Nested(ScriptedState):
+        def step(self):
+            super().step()
+            solve(problem, scripted(GOOD), max_iter=20)
+
+    @dataclass(frozen=True)
+    class Outer(Scripted):
+        def start(self, problem, limits):
+            return Nested(self, limits)
+
+    with stage("solving"):
+        solve(problem, Outer((BAD,)), max_iter=4)
+    assert [share for _, share in told] == [0.25, 0.5, 0.75, 1.0, 1.0]
 
 
 # BLAS

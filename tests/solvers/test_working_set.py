@@ -1,6 +1,7 @@
 """Interior-point runs on a working set of rows."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from problems import NORMS
 
 from drsvm import Problem, Status, radius_path, solve
 from drsvm.model.risk import losses
+from drsvm.progress import stage
 from drsvm.solvers import working_set
 from drsvm.solvers.base import EVERY_PRICE, Solver
 from drsvm.solvers.interior_point import InteriorPoint
@@ -110,6 +112,16 @@ def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widen
         assert set(solver.run.reduced.pieces.uncertain.tolist()) > solver.first_set
     assert solver.run.widenings > 0
     assert (solver.run.reduced is None) >= (widenings == 0)
+
+
+def test_the_share_done_is_that_of_the_whole_run(told):
+    problem = well_conditioned_instance(4, 20_000, 5, radius=0.02, fit_intercept=True)
+    with stage("solving"):
+        result = solve(problem, "interior-point", tol=1e-6)
+    assert result.info["row_iterations"] < result.n_iter - 1, "a working set took over"
+    shares = [share for _, share in told]
+    assert len(shares) == result.n_iter, "one for every iteration but the last, and the end"
+    assert all(after >= before for before, after in pairwise(shares)) and shares[0] > 0.0 and shares[-2] > 0.5
 
 
 def test_a_working_set_that_bounds_nothing_is_given_up():

@@ -1,0 +1,149 @@
+"""How far long work is, for someone who waits: the work tells which share is done, and a listener shows it.
+
+.. code-block:: python
+
+    with following(begin):                      # begin("solving") returns the function that is told shares
+        with stage("solving"):                  # work has stages, each from 0 to 1
+            with part(0.0, 0.5):                # a part of a stage knows nothing of the rest
+                tell(0.1)                       # 5 % of the stage
+
+Listeners belong to a thread; where there is none, telling costs next to nothing.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from drsvm.clock import Stopwatch
+
+Tell = Callable[[float], None]
+Begin = Callable[[str], Tell]
+
+FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
+"""Lines are printed at least so many seconds apart, also from the start of a stage, and after such a share of it."""
+
+
+class _Span(NamedTuple):
+    """Work that is told to a listener: from the share `first` to the share `last` of a stage."""
+
+    begin: Begin
+    tell: Tell
+    first: float = 0.0
+    last: float = 1.0
+
+    def place(self, share: float) -> float:
+        """Return the share of the stage."""
+        return self.first + share * (self.last - self.first)
+
+
+_span: ContextVar[_Span | None] = ContextVar("span", default=None)
+
+
+@contextmanager
+def _within(span: _Span | None) -> Iterator[None]:
+    token = _span.set(span)
+    try:
+        yield
+    finally:
+        _span.reset(token)
+
+
+def following(begin: Begin) -> AbstractContextManager[None]:
+    """Tell a listener of all stages of the work in a block: `begin` is called with their names."""
+    return _within(_Span(begin, lambda share: None))
+
+
+@contextmanager
+def stage(text: str) -> Iterator[None]:
+    """Name the work in a block, of which shares are told."""
+    span = _span.get()
+    with _within(span and _Span(span.begin, span.begin(text))):
+        yield
+        tell(1.0)
+
+
+@contextmanager
+def part(first: float, last: float) -> Iterator[None]:
+    """Let the work in a block be a part of the current one."""
+    span = _span.get()
+    with _within(span and span._replace(first=span.place(first), last=span.place(last))):
+        yield
+        tell(1.0)
+
+
+def tell(share: float) -> None:
+    """Tell the share of the current work that is done."""
+    _told(_span.get(), share)
+
+
+def _told(span: _Span | None, share: float) -> None:
+    if span is not None:
+        span.tell(span.place(share))
+
+
+@contextmanager
+def taken_over() -> Iterator[Tell]:
+    """Yield a function in place of `tell`; nobody hears of any other work in the block."""
+    span = _span.get()
+    with _within(None):
+        yield lambda share: _told(span, share)
+
+
+class Pace:
+    """The time left for some work, from the pace in the latter half of the time so far."""
+
+    def __init__(self):
+        self._watch = Stopwatch()
+        self._records = deque([(0.0, 0.0)])
+
+    @property
+    def share(self) -> float:
+        """The share that is done; it never falls."""
+        return self._records[-1][1]
+
+    @property
+    def seconds(self) -> float:
+        """The seconds so far."""
+        return self._watch.elapsed()
+
+    def record(self, share: float) -> None:
+        """Record a share that is done now."""
+        now = self.seconds
+        self._records.append((now, max(share, self.share)))
+        while len(self._records) > 2 and self._records[1][0] <= 0.5 * now:
+            self._records.popleft()
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds that the rest is expected to take, or None if nothing is known yet."""
+        (begun, before), (last, share) = self._records[0], self._records[-1]
+        if share <= before:
+            return None
+        at_last = (1.0 - share) * (last - begun) / (share - before)
+        return max(0.0, at_last - (self.seconds - last))
+
+
+def lines(write: Callable[[str], Any]) -> Begin:
+    """Return a listener that writes a line now and then for stages that take more than a few seconds."""
+
+    def begin(text: str) -> Tell:
+        pace, last = Pace(), (0.0, 0.0)
+
+        def tell(share: float) -> None:
+            nonlocal last
+            pace.record(share)
+            seconds, left = pace.seconds, pace.seconds_left()
+            if seconds >= last[0] + FIRST_LINE and last[1] + SHARE_OF_LINE <= pace.share < 1.0 and left is not None:
+                last = seconds, pace.share
+                write(f"{text}: {pace.share:.0%} after {duration(seconds)}, about {duration(left)} left")
+
+        return tell
+
+    return begin
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, such as 40 s or 3 min."""
+    size, unit = next((pair for pair in ((3600.0, "h"), (60.0, "min")) if seconds >= 2 * pair[0]), (1.0, "s"))
+    return f"{seconds / size:.0f} {unit}"

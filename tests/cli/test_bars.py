@@ -1,0 +1,66 @@
+"""Progress bars: what they show, and the time left by a simulated clock."""
+
+import io
+
+import pytest
+
+
+@pytest.fixture
+def drawn():
+    """Return a console, and a function that returns what it has drawn last."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=120, color_system=None)
+    return console, lambda: stream.getvalue().splitlines()[-1]
+
+
+@pytest.fixture
+def bar_of(drawn):
+    """Return a function that makes a bar, and one that draws it."""
+    from drsvm.cli.bars import Bar
+
+    console, last = drawn
+
+    def draw(bar):
+        console.print(bar._shown.get_renderable())
+        return last()
+
+    return lambda *arguments: Bar(console, *arguments), draw
+
+
+def test_steps_are_counted_and_the_time_left_follows(bar_of, clock):
+    make, draw = bar_of
+    bar = make("solving", 4)
+    assert "solving" in draw(bar) and "0/4" in draw(bar) and "time left -:--:--" in draw(bar)
+    clock.now += 100.0  # longer than a bar usually remembers
+    bar()
+    assert "1/4" in draw(bar) and "time left 0:05:00" in draw(bar)
+    clock.now += 40.0
+    assert "time left 0:04:20" in draw(bar)
+    bar("another", completed=4)
+    assert "another" in draw(bar) and "4/4" in draw(bar) and "time left 0:00:00" in draw(bar)
+
+
+def test_stages_begin_at_zero(bar_of, clock):
+    from drsvm.cli.bars import PERCENT
+
+    make, draw = bar_of
+    bar = make("fitting [b]", PERCENT)
+    tell = bar.begin("choosing the radius")
+    clock.now += 10.0
+    tell(0.25)
+    assert "fitting [b]: choosing the radius" in draw(bar)
+    assert "25%" in draw(bar) and "time left 0:00:30" in draw(bar)
+    tell(0.1)
+    assert "25%" in draw(bar), "a bar does not shrink"
+    tell(1.0)
+    bar.begin("solving")
+    assert "fitting [b]: solving" in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+
+
+def test_without_a_number_of_steps_there_is_no_bar(bar_of):
+    make, draw = bar_of
+    bar = make("reading")
+    bar()
+    assert "reading" in draw(bar) and "time left" not in draw(bar) and "/" not in draw(bar)

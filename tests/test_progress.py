@@ -1,0 +1,109 @@
+"""How far work is: stages, parts, and the time left by a simulated clock."""
+
+import threading
+
+import pytest
+
+from drsvm.progress import Pace, duration, lines, part, stage, taken_over, tell
+
+
+def test_shares_of_a_stage_reach_the_listener(told):
+    tell(0.1)  # outside of a stage
+    with stage("reading"):
+        tell(0.25)
+    with stage("solving"):
+        tell(0.5)
+    assert told == [("reading", 0.25), ("reading", 1.0), ("solving", 0.5), ("solving", 1.0)]
+
+
+def test_parts_know_nothing_of_the_rest(told):
+    with stage("solving"):
+        with part(0.0, 0.5):
+            tell(0.5)
+        with part(0.5, 1.0), part(0.5, 1.0):
+            tell(0.0)
+    assert told == [("solving", share) for share in (0.25, 0.5, 0.75, 1.0, 1.0, 1.0)]
+
+
+def test_work_that_fails_is_not_done(told):
+    with pytest.raises(ValueError, match="broken"), stage("solving"), part(0.0, 0.5):
+        raise ValueError("broken")
+    tell(0.7)
+    assert told == []
+
+
+def test_work_within_work_that_tells_for_itself_is_silent(told):
+    with stage("solving"), part(0.0, 0.5):
+        with taken_over() as tell_outer:
+            with stage("inner"):
+                tell(0.9)
+            tell_outer(0.2)
+        tell(0.4)
+    assert told[:2] == [("solving", 0.1), ("solving", 0.2)]
+
+
+def test_nobody_need_listen():
+    with stage("solving"), part(0.0, 0.5), taken_over() as tell_outer:
+        tell_outer(0.5)
+        tell(0.5)
+
+
+def test_listeners_belong_to_a_thread(told):
+    with stage("solving"):
+        other = threading.Thread(target=tell, args=(0.3,))
+        other.start()
+        other.join()
+        tell(0.6)
+    assert told == [("solving", 0.6), ("solving", 1.0)]
+
+
+# The time left
+
+
+def paced(clock, *steps):
+    """Return the pace after steps of so many seconds to so large a share."""
+    pace = Pace()
+    for seconds, share in steps:
+        clock.now += seconds
+        pace.record(share)
+    return pace
+
+
+def test_the_time_left_follows_from_the_pace(clock):
+    pace = paced(clock, (10.0, 0.2), (10.0, 0.4))
+    assert pace.seconds_left() == pytest.approx(30.0)
+    clock.now += 5.0
+    assert pace.seconds_left() == pytest.approx(25.0), "it runs between two steps"
+    clock.now += 100.0
+    assert pace.seconds_left() == 0.0
+
+
+def test_the_last_steps_count(clock):
+    slower = [(1.0, 0.1), (1.0, 0.2), *((10.0, 0.2 + 0.1 * k) for k in range(1, 5))]
+    assert paced(clock, *slower).seconds_left() == pytest.approx(40.0)
+
+
+def test_nothing_is_known_before_the_first_advance(clock):
+    assert paced(clock).seconds_left() is None
+    assert paced(clock, (5.0, 0.0)).seconds_left() is None
+
+
+def test_a_share_never_falls(clock):
+    pace = paced(clock, (1.0, 0.5), (1.0, 0.1))
+    assert pace.share == 0.5
+
+
+def test_lines_appear_in_long_stages_only(clock):
+    written = []
+    begin = lines(written.append)
+    for text, seconds, shares in (("reading", 1.0, (0.5, 1.0)), ("solving", 60.0, (0.25, 0.26, 0.5, 1.0))):
+        tell_listener = begin(text)
+        for share in shares:
+            clock.now += seconds
+            tell_listener(share)
+    assert written == ["solving: 25% after 60 s, about 3 min left", "solving: 50% after 3 min, about 4 min left"]
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (119.0, "119 s"), (150.0, "2 min"), (9000.0, "2 h")])
+def test_durations_in_words(seconds, words):
+    assert duration(seconds) == words
