@@ -310,6 +310,12 @@ def gpu_rows(X: Any) -> GpuRows:
     return DenseGpuRows(X)
 
 
+def moved_to_card(X: Any) -> Any:
+    """Return rows in main memory as an array or matrix of CuPy."""
+    rows: Any = gpu_rows(X if sparse.issparse(X) else np.asarray(X))
+    return rows.X
+
+
 def _sparse_rows(X: Any, gpu_sparse) -> SparseGpuRows:
     dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
     if sparse.issparse(X):

@@ -19,13 +19,15 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.documentation import DocumentedMixin
+from drsvm.learn.fit_data import decisions_elsewhere, fit_data
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
+from drsvm.model.elsewhere import array_functions, is_elsewhere
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.validation import check_number
@@ -110,6 +112,10 @@ class WassersteinSVC(
         and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
+    engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
+        Where the rows are and the work is done. With "auto" this follows the type of X: Dask collections stay on their
+        cluster, arrays on a graphics card (of CuPy, torch and others) stay there, and everything else is for this
+        machine's cores. "gpu" moves other arrays to the card. The other values only check where X is.
 
     Attributes
     ----------
@@ -168,6 +174,7 @@ class WassersteinSVC(
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
     ):
         self.radius = radius
         self.flip_cost = flip_cost
@@ -186,6 +193,7 @@ class WassersteinSVC(
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def __sklearn_tags__(self):
         """Return the estimator's tags: sparse data are accepted."""
@@ -215,10 +223,30 @@ class WassersteinSVC(
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
+        if is_elsewhere(X):
+            check_is_fitted(self)
+            return decisions_elsewhere(self, X)
         if not one_vs_rest.is_on_disk(X):
             return super().decision_function(X)
         check_is_fitted(self)
         return one_vs_rest.decisions_on_disk(self, X)
+
+    def predict(self, X):
+        """Return the label of every row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features. For a Dask collection the labels are a Dask array, which is computed when it is asked for; for
+            an array on a graphics card, numeric labels are on the card too.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        if not is_elsewhere(X):
+            return super().predict(X)
+        return array_functions(X).labels(self.decision_function(X), self.classes_)
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
@@ -251,18 +279,13 @@ class WassersteinSVC(
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
         earlier = self._earlier_classifier() if self.warm_start else None
-        X, y = one_vs_rest.checked_rows(self, X, y)
-        self.classes_ = one_vs_rest.classes_of(y, self)
+        data = fit_data(self, X, y, sample_weight)
+        self.classes_ = data.classes
         self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
-        one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-        ball = prices.with_intercept_cost(self._ball(y, flip_cost), X, weights)
-        self.intercept_cost_ = ball["intercept_cost"]
-        problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
+        problems = data.problems(self._ball(data.costs_by_class, flip_cost))
+        self.intercept_cost_ = problems[0].intercept_cost
         at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
-        solutions = self._choose_radius(problems, at_centre, sample_weight, time)
+        solutions = self._choose_radius(problems, at_centre, data.counts, time)
         problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
         starts = self._starts(earlier, solutions)
@@ -275,10 +298,12 @@ class WassersteinSVC(
         self._report_outcome(problems, results)
         return self
 
-    def _ball(self, y, flip_cost) -> dict[str, Any]:
-        """Return the parameters of the problems except the radius."""
+    def _ball(self, costs_by_class: Callable[[np.ndarray], Any], flip_cost) -> dict[str, Any]:
+        """Return the parameters of the problems except the radius; the function turns costs of classes into rows'."""
         self._flip_cost_by_row = flip_cost is not None
-        costs = prices.flip_costs_of_rows(self.flip_cost if flip_cost is None else flip_cost, y, self.classes_)
+        costs = self.flip_cost if flip_cost is None else flip_cost
+        if isinstance(costs, Mapping):
+            costs = costs_by_class(prices.flip_costs_of_classes(costs, self.classes_))
         ball = {"flip_cost": costs, "norm": self.norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
         ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)

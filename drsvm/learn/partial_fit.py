@@ -49,7 +49,7 @@ class PartialFitMixin:
         weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
         check_weights(weights, len(y))
         by_row = flip_cost is not None or (not first and self._flip_cost_by_row)
-        ball = self._ball(y, flip_cost)
+        ball = self._ball(lambda costs: costs[np.searchsorted(self.classes_, y)], flip_cost)
         if first:
             self._start_blocks(X, y, weights, sample_weight, ball, earlier)
         self._flip_cost_by_row = by_row

@@ -30,18 +30,22 @@ NEGLIGIBLE = 1e-6
 """Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""
 
 
-def flip_costs_of_rows(flip_cost, y, classes) -> Any:
-    """Return one flip cost per row from a dict with a price for every class; return anything else unchanged."""
-    if not isinstance(flip_cost, Mapping):
-        return flip_cost
+def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:
+    """Return the flip costs of the classes, in their order, from a dict."""
     missing = [label for label in classes.tolist() if label not in flip_cost]
     if missing:
         raise ValueError(
             f"flip_cost={dict(flip_cost)!r} has no price for the classes {missing!r}: add them, with inf where all "
             "labels are verified."
         )
-    costs = np.array([check_flip_cost(flip_cost[label]) for label in classes.tolist()])
-    return costs[np.searchsorted(classes, y)]
+    return np.array([check_flip_cost(flip_cost[label]) for label in classes.tolist()])
+
+
+def flip_costs_of_rows(flip_cost, y, classes) -> Any:
+    """Return one flip cost per row from a dict with a price for every class; return anything else unchanged."""
+    if not isinstance(flip_cost, Mapping):
+        return flip_cost
+    return flip_costs_of_classes(flip_cost, classes)[np.searchsorted(classes, y)]
 
 
 def feature_prices(estimator) -> dict[str, Any]:
@@ -111,6 +115,14 @@ def with_intercept_cost(ball: Mapping[str, Any], X, weights) -> dict[str, Any]:
     return {**ball, "intercept_cost": cost}
 
 
+def typical_size(problem: Problem, ball: Mapping[str, Any]) -> float:
+    """Return the automatic price of the intercept for a problem whose rows are elsewhere."""
+    if not problem.is_sparse:
+        return _typical_deviation(problem.moments()[1], ball)
+    costs = ball["feature_cost"]
+    return problem.typical_row_norm(np.ones(problem.n_features) if costs is None else _finite(costs)) or 1.0
+
+
 def centre_of(X, weights) -> np.ndarray | None:
     """Return the weighted means of the columns; None for the origin.
 
@@ -118,11 +130,19 @@ def centre_of(X, weights) -> np.ndarray | None:
     """
     if sparse.issparse(X):
         return None
-    means, deviations = moments(X, np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum())
+    weights = np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum()
+    return _unless_negligible(*moments(X, weights), X.dtype)
+
+
+def _centre(problem: Problem) -> np.ndarray | None:
+    return _unless_negligible(*problem.moments(), problem.X.dtype)
+
+
+def _unless_negligible(means, deviations, dtype) -> np.ndarray | None:
     if (np.abs(means) <= NEGLIGIBLE * deviations).all():
         return None
     # Rounded to the type of the rows, so that subtracting them leaves that type and is nearly exact.
-    return means.astype(X.dtype).astype(np.float64)
+    return means.astype(dtype).astype(np.float64)
 
 
 def at_centre(problem: Problem) -> Centred:
@@ -130,7 +150,7 @@ def at_centre(problem: Problem) -> Centred:
 
     Large rows in a file are not copied but shifted on the way.
     """
-    centre = centre_of(problem.X, problem.sample_weight) if problem.prices_intercept else None
+    centre = _centre(problem) if problem.prices_intercept and not problem.is_sparse else None
     if centre is None:
         return Centred(problem)
     offset = centre.astype(problem.X.dtype)
@@ -145,7 +165,11 @@ def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
 
 def _typical_column(X, weights, ball: Mapping[str, Any]) -> float:
     """Return the root mean square of the deviations, √d times that for norm=1, whose weights are all of equal size."""
-    costs, deviations = ball["feature_cost"], moments(X, weights)[1]
+    return _typical_deviation(moments(X, weights)[1], ball)
+
+
+def _typical_deviation(deviations, ball: Mapping[str, Any]) -> float:
+    costs = ball["feature_cost"]
     sizes = deviations if costs is None else deviations[np.isfinite(costs)] * costs[np.isfinite(costs)]
     sizes = sizes[sizes > 0]
     if len(sizes) == 0:
@@ -159,9 +183,14 @@ def _typical_row(X, weights, ball: Mapping[str, Any]) -> float:
     costs, order = ball["feature_cost"], norm_for(ball["norm"]).p
     total = 0.0
     for block in row_blocks(X):
-        rows = X[block] if costs is None else X[block] * np.where(np.isinf(costs), 0.0, costs)[None, :]
+        rows = X[block] if costs is None else X[block] * _finite(costs)[None, :]
         total += float(weights[block] @ row_norms(rows, order))
     return total or 1.0
+
+
+def _finite(costs) -> np.ndarray:
+    """Return prices with 0 for features that cannot shift."""
+    return np.where(np.isinf(costs), 0.0, costs)
 
 
 # --- rows in blocks -----------------------------------------------------------------------------------------------

@@ -9,7 +9,15 @@ KEEPERS = {
     "cupy": ("drsvm.engines.gpu", "GpuProblem"),
     "cupyx": ("drsvm.engines.gpu", "GpuProblem"),
 }
-"""Where rows stay where they are, by the library that their type comes from."""
+"""Problems that keep rows where they are, by the library that the type of X comes from."""
+
+ARRAYS = {
+    "dask": "drsvm.engines.dask_arrays",
+    "distributed": "drsvm.engines.dask_arrays",
+    "cupy": "drsvm.engines.gpu_arrays",
+    "cupyx": "drsvm.engines.gpu_arrays",
+}
+"""What an estimator does with labels and predictions there: modules with the same functions."""
 
 
 def library_of(X: Any) -> str:
@@ -41,6 +49,11 @@ def is_on_cuda(X: Any) -> bool:
 def is_elsewhere(X: Any) -> bool:
     """Return whether rows are kept on a cluster or on a graphics card."""
     return library_of(X) in KEEPERS
+
+
+def array_functions(X: Any) -> Any:
+    """Return the module with the functions for labels and predictions that are where X is."""
+    return import_module(ARRAYS[library_of(X)])
 
 
 def problem_class(X: Any, otherwise: type) -> type:

@@ -1,0 +1,134 @@
+"""The data of a fit, checked: its classes, weights and binary problems; the rows are in arrays here, or elsewhere."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import compute_class_weight
+from sklearn.utils.validation import _check_feature_names, _check_sample_weight
+
+from drsvm.learn import one_vs_rest, prices
+from drsvm.model.elsewhere import array_functions, is_elsewhere, library_of
+from drsvm.model.problem import Problem
+
+ENGINES = ("auto", "cpu", "gpu", "dask")
+
+
+class FitData(ABC):
+    """What an estimator needs to know of X, y and the weights of the rows."""
+
+    classes: np.ndarray
+    counts: Any
+    """The given weights of the rows, or None."""
+
+    @abstractmethod
+    def costs_by_class(self, costs: np.ndarray) -> Any:
+        """Return a cost for every row, from one for every class."""
+
+    @abstractmethod
+    def problems(self, ball: dict[str, Any]) -> list[Problem]:
+        """Return one problem per class, or one for two classes; the price of the intercept may be "auto"."""
+
+
+class FitHere(FitData):
+    """Rows in arrays of numpy or scipy."""
+
+    def __init__(self, estimator, X, y, sample_weight):
+        self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)
+        self.classes = one_vs_rest.classes_of(self.y, estimator)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
+        self.counts = sample_weight
+        factors = estimator.class_weight
+        self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, factors, sample_weight)
+        one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
+
+    def costs_by_class(self, costs):
+        return costs[np.searchsorted(self.classes, self.y)]
+
+    def problems(self, ball):
+        ball = prices.with_intercept_cost(ball, self.X, self.weights)
+        return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
+
+
+class FitElsewhere(FitData):
+    """Rows on a cluster or on a graphics card; what has one entry per row stays with them."""
+
+    def __init__(self, estimator, X, y, sample_weight):
+        self.arrays = array_functions(X)
+        self.X, self.y = self.arrays.with_labels(X, y)
+        _check_feature_names(estimator, X, reset=True)
+        estimator.n_features_in_ = int(self.X.shape[1])
+        self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
+        self.counts = sample_weight
+        self.weights = self._weights(estimator.class_weight, sample_weight)
+
+    def _weights(self, class_weight, sample_weight) -> Any:
+        if class_weight is None:
+            return sample_weight
+        masses = self.arrays.masses_of_classes(self.y, self.classes, sample_weight)
+        factors = compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
+        return self.arrays.by_class(self.y, self.classes, factors, sample_weight)
+
+    def costs_by_class(self, costs):
+        return self.arrays.by_class(self.y, self.classes, costs)
+
+    def problems(self, ball):
+        automatic = ball["fit_intercept"] and ball["intercept_cost"] == "auto"
+        ball = {**ball, "intercept_cost": math.inf if automatic else ball["intercept_cost"]}
+        labels = one_vs_rest.positive_labels(self.classes)
+        neutral: Any = Problem(self.X, self._is(labels[0]), sample_weight=self.weights, **ball)
+        cost = prices.typical_size(neutral, ball) if automatic else ball["intercept_cost"]
+        neutral = neutral.replace(intercept_cost=cost)
+        if len(self.classes) == 2:
+            return [neutral]
+        return [neutral.relabelled(self._is(label), self._side(label)) for label in labels]
+
+    def _is(self, label) -> Any:
+        return self.arrays.by_class(self.y, self.classes, self.classes == label)
+
+    def _side(self, label) -> Any:
+        n_classes = len(self.classes)
+        factors = np.where(self.classes == label, n_classes / 2, n_classes / (2 * (n_classes - 1)))
+        return self.arrays.by_class(self.y, self.classes, factors, self.weights)
+
+
+def fit_data(estimator, X, y, sample_weight) -> FitData:
+    """Return the data of a fit where the estimator's engine wants them."""
+    X = on_engine(X, estimator.engine)
+    return (FitElsewhere if is_elsewhere(X) else FitHere)(estimator, X, y, sample_weight)
+
+
+def decisions_elsewhere(estimator, X) -> Any:
+    """Return the decision values of rows that are elsewhere, where they are."""
+    _check_feature_names(estimator, X, reset=False)
+    if X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            "features as input."
+        )
+    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
+    return array_functions(X).decision_values(X, coef, estimator.intercept_)
+
+
+def on_engine(X, engine: str) -> Any:
+    """Return X where an engine works: by default where it is."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got engine={engine!r}.")
+    at = {"cupy": "gpu", "cupyx": "gpu", "dask": "dask", "distributed": "dask"}.get(library_of(X), "cpu")
+    if engine in ("auto", at):
+        return X
+    if engine == "gpu" and at == "cpu":
+        from drsvm.engines.gpu import moved_to_card
+
+        return moved_to_card(X)
+    remedies = {
+        ("cpu", "gpu"): "bring X here first, for instance with X.get(), or use engine='auto'",
+        ("cpu", "dask"): "compute X first (X.compute()), or use engine='auto'",
+        ("dask", "cpu"): "pass a Dask collection, for instance dask.array.from_array(X, chunks=(100_000, -1))",
+        ("dask", "gpu"): "pass a Dask collection of rows in main memory, or use engine='auto'",
+        ("gpu", "dask"): "compute X first (X.compute()) if it fits into memory, or use engine='dask'",
+    }
+    raise ValueError(f"engine={engine!r} does not take X of type {type(X).__name__}: {remedies[engine, at]}.")
