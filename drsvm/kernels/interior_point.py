@@ -75,7 +75,7 @@ def center(state, weights, margins, flips, kappa, level, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
     The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
-    between μ and 3μ above the largest piece, eight steps are enough.
+    between μ and 3μ above the largest piece, the error after six steps is at most (2/3)⁶⁴ of that.
     """
     for i in range(weights.size):
         flip = at(flips, i)
@@ -84,7 +84,7 @@ def center(state, weights, margins, flips, kappa, level, mu):
         flipped = flip * flipped + (1.0 - flip) * top
         top = max(top, flipped)
         above = mu  # s − top; all slacks are sums of numbers ≥ 0, without cancellation
-        for _ in range(8):
+        for _ in range(6):
             r1, r2, r3 = mu / (above + (top - hinge)), flip * mu / (above + (top - flipped)), mu / (above + top)
             above += (r1 + r2 + r3 - 1.0) * mu / (r1 * r1 + r2 * r2 + r3 * r3)
         g1, g2, g3 = above + (top - hinge), above + (top - flipped), above + top
