@@ -125,7 +125,7 @@ def _sums(parts: list[tuple[float, ...]]) -> list[float]:
     return [sum(values) for values in zip(*parts, strict=True)]
 
 
-_NO_CORRECTION = np.empty((0, 3, TILE))
+_NO_CORRECTION = np.empty((0, 4, TILE))
 
 
 class CpuEngine(Engine):
@@ -338,7 +338,7 @@ class CpuEngine(Engine):
 
     def _keep_corrections(self, which: int) -> None:
         if len(self._corrections[which]) == 0:
-            self._corrections[which] = room_for((len(self._state), 3, TILE), self._state_folder)
+            self._corrections[which] = room_for((len(self._state), 4, TILE), self._state_folder)
 
     def _room_for_multipliers(self) -> np.ndarray:
         """Return arrays for α and β, in place of the corrections: between two iterations these are not needed."""

@@ -119,7 +119,7 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         state, weights, signs, _, kappa = _of_tile(share, first, last)
-        moved += _move_tile(share, buffers, correction, step, first, last)
+        moved += _move_tile(share, correction, step, first, last)
         h = buffers.coefficients[2]
         one, other = samples.curvature(state, weights, signs, kappa, h, buffers.coefficients)
         square += one
@@ -148,16 +148,15 @@ def _keep(h, first, last, curvatures):
 
 
 @kernel(inner=True)
-def _move_tile(share, buffers, correction, step, first, last):
+def _move_tile(share, correction, step, first, last):
     if step is None:
         return 0.0
-    return _moved(share, buffers, correction, step, first, last)
+    return _moved(share, correction, step, first, last)
 
 
 @kernel(inner=True)
-def _moved(share, buffers, correction, step, first, last):
+def _moved(share, correction, step, first, last):
     state, weights, signs, flips, kappa = _of_tile(share, first, last)
-    _changes(share, step.direction, first, last, buffers.changes)
     return samples.move(
         state,
         weights,
@@ -166,7 +165,6 @@ def _moved(share, buffers, correction, step, first, last):
         kappa,
         step.target,
         correction[first // TILE],
-        buffers.changes,
         step.level_change,
         step.primal,
         step.dual,
@@ -216,7 +214,7 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         state, weights, signs, flips, kappa = _of_tile(share, first, last)
-        _changes(share, step.direction, first, last, buffers.changes)
+        _changes(share, step.direction, first, last, correction[first // TILE, 3])
         samples.longest_steps(
             state,
             weights,
@@ -225,7 +223,6 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
             kappa,
             step.target,
             correction[first // TILE],
-            buffers.changes,
             step.level_change,
             buffers.rates,
         )
@@ -240,7 +237,6 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         state, weights, signs, flips, kappa = _of_tile(share, first, last)
-        _changes(share, step.direction, first, last, buffers.changes)
         level += samples.recorrect(
             state,
             weights,
@@ -249,7 +245,6 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
             kappa,
             step.target,
             correction[first // TILE],
-            buffers.changes,
             step.level_change,
             step.primal,
             step.dual,
@@ -270,7 +265,7 @@ def move(share, buffers, correction, step):
     n = share.weights.size
     products = 0.0
     for first in range(0, n, TILE):
-        products += _moved(share, buffers, correction, step, first, min(first + TILE, n))
+        products += _moved(share, correction, step, first, min(first + TILE, n))
     return products
 
 
@@ -285,7 +280,7 @@ def dual_sums(share, buffers, correction, step, totals):
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         state, _, signs, _, kappa = _of_tile(share, first, last)
-        moved += _move_tile(share, buffers, correction, step, first, last)
+        moved += _move_tile(share, correction, step, first, last)
         t0, t1, t2, t3 = samples.sides(state, signs, kappa, buffers.coefficients)
         one, other, cost_one, cost_other = one + t0, other + t1, cost_one + t2, cost_other + t3
         add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)

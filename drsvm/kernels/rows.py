@@ -80,9 +80,9 @@ def _add_sparse_sums(data, indices, indptr, first, last, c, out):
     for i in range(first, last):
         c0, c1 = c[0, i - first], c[1, i - first]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            j = np.uint64(indices[k])
-            out[0, j] += data[k] * c0
-            out[1, j] += data[k] * c1
+            j, x = np.uint64(indices[k]), data[k]
+            out[0, j] += x * c0
+            out[1, j] += x * c1
 
 
 def add_sums(data, indices, indptr, first, last, c, out):
@@ -232,13 +232,23 @@ def _add_two_rows(tile, scaled, n, a, out):
 
 @kernel(fastmath=FAST, inner=True)
 def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
-    """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`."""
-    while a < end and np.uint64(indices[a]) < after:
-        x = scale * data[a]
-        start = np.uint64(indices[a]) * width
+    """Add one row's entries from `a` on to the Gram matrix, as long as their columns are before `after`.
+
+    Two entries at a time need fewer loads, and half as many loops whose end the processor has to guess.
+    """
+    while a + np.uint64(1) < end and np.uint64(indices[a + np.uint64(1)]) < after:
+        x, y = scale * data[a], scale * data[a + np.uint64(1)]
+        one, other = np.uint64(indices[a]) * width, np.uint64(indices[a + np.uint64(1)]) * width
+        flat[one + np.uint64(indices[a])] += x * data[a]
+        for b in range(a + np.uint64(1), end):
+            j, z = np.uint64(indices[b]), data[b]
+            flat[one + j] += x * z
+            flat[other + j] += y * z
+        a += np.uint64(2)
+    if a < end and np.uint64(indices[a]) < after:
+        x, one = scale * data[a], np.uint64(indices[a]) * width
         for b in range(a, end):
-            flat[start + np.uint64(indices[b])] += x * data[b]
-        a += np.uint64(1)
+            flat[one + np.uint64(indices[b])] += x * data[b]
 
 
 @kernel(inner=True)
@@ -255,17 +265,10 @@ def gram_of_features(data, indices, indptr, h, first, last, begin, after, out):
     These are the rows of the features begin … after − 1.
     """
     flat, width = out.reshape(-1), np.uint64(out.shape[1])
-    begin, after = np.uint64(begin), np.uint64(after)
     for i in range(first, last):
-        low, end = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        high = end
-        while low < high:
-            middle = (low + high) // np.uint64(2)
-            if np.uint64(indices[middle]) < begin:
-                low = middle + np.uint64(1)
-            else:
-                high = middle
-        _add_sparse_row(data, indices, low, end, after, h[i], flat, width)
+        end = np.uint64(indptr[i + 1])
+        low = _position(indices, np.uint64(indptr[i]), end, begin)
+        _add_sparse_row(data, indices, low, end, np.uint64(after), h[i], flat, width)
 
 
 @kernel()

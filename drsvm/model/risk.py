@@ -15,7 +15,7 @@ from drsvm.parallel import over_parts, total
 TIE = 1e-13
 """Relative slack in comparing a sum of weights with the budget ε/κ, so that rounding does not shift a quantile."""
 
-SAMPLE = 4000
+SAMPLE = 1000
 """Least number of breakpoints from which the position of a quantile is estimated."""
 
 

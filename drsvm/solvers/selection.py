@@ -30,7 +30,7 @@ QUICK, QUICK_WIDE = 0.075, 0.04
 MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
 """Seconds per multiplication in a dense Gram matrix or factorisation, and in a sparse Gram matrix."""
 
-DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 1e-8, 3e-8, 1e-7, 1e-8, 2e-3
+DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 3e-9, 1e-8, 1e-7, 1e-8, 1.5e-3
 """Seconds of the rest of an iteration per stored entry, per row and per entry of the matrix, and its fixed cost."""
 
 GAIN_OF_THREADS = 0.6

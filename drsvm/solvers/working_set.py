@@ -37,8 +37,9 @@ CAUTION, LEAST_ERROR = 1.5, 0.02
 SAMPLE = 4000
 """Number of rows on which errors of margins are measured."""
 
-SCREENED = 0.3
-"""A run on all rows turns to a working set once this is no larger a share of the rows."""
+SCREENED, LATE = 0.4, 0.01
+"""A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
+times the smallest one that a working set starts from: the few iterations that are left cost less."""
 
 AHEAD = 2.0
 """Ratio of the assumed to the measured speed at which margins change with μ."""
@@ -271,7 +272,9 @@ class WorkingSetRun(Relay):
     def _screened(self, state: InteriorPointState) -> tuple[Estimate, Pieces] | None:
         """Return a working set, if the last step of a run on all rows tells that it is small."""
         last = self.last
-        if last is None or not self.screens or not state.mu < last.mu or state.finished or state.near_the_end:
+        if last is None or not self.screens or state.finished or state.near_the_end:
+            return None
+        if not LATE * START * LEAST_ERROR < state.mu < last.mu:
             return None
         ahead = AHEAD * state.mu / (last.mu - state.mu)
         errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
