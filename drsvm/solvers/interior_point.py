@@ -31,7 +31,7 @@ class InteriorPoint(Solver):
         but neither a Gram matrix nor a factorisation.
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
-        left out, but not of the certificate. The rows of the working set, usually a few per cent, are copied.
+        left out, but not of the certificate. The rows of the working set, a few per cent to 40 %, are copied.
     state_folder : str, optional
         Folder for temporary files with the state of the rows, 80 to 112 bytes per row; by default it is in memory.
     """
