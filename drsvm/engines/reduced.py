@@ -6,6 +6,7 @@ from drsvm.engines.cpu import CpuEngine
 from drsvm.model import products
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
+from drsvm.parallel import elementwise, total
 
 
 class ReducedEngine(CpuEngine):
@@ -44,8 +45,11 @@ class ReducedEngine(CpuEngine):
 
 
 def _dual_sums(problem: Problem, hinge_dual, flip_dual) -> DualSums:
-    positive = problem.signs > 0
-    sides = np.where(positive, hinge_dual, flip_dual), np.where(positive, flip_dual, hinge_dual)
-    rows = np.stack([products.transposed_dot(problem.X, side) for side in sides], axis=1)
-    cost_of = [problem.cost_of_flips(np.where(here, flip_dual, 0.0)) for here in (~positive, positive)]
-    return DualSums(rows, np.array([side.sum() for side in sides]), np.array(cost_of))
+    """Return the sums of fixed multipliers on the two sides; most of the work is in parallel parts."""
+    n, signs = problem.n_rows, problem.signs
+    one = elementwise(n, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
+    other = elementwise(n, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
+    rows = np.stack([products.transposed_dot(problem.X, side) for side in (one, other)], axis=1)
+    mass = np.array([total(n, lambda part, side=side: side[part].sum()) for side in (one, other)])
+    flipped = [elementwise(n, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)]
+    return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.parallel import over_parts
+
 LARGE = 1 << 20
 """Number of stored entries from which a matrix is processed in parts; a smaller one may be copied."""
 
@@ -65,6 +67,15 @@ def changed(X, change: Callable[[Any], Any]) -> Any:
 def selected(X, rows) -> Any:
     """Return some rows (sorted indices): a copy, or a view if a dense matrix must not be copied."""
     return RowView(X, rows=rows) if must_stay(X) and not sparse.issparse(X) else X[rows]
+
+
+def copied(X, rows) -> Any:
+    """Return a copy of some rows (indices), made in parallel parts if they are many and dense."""
+    if not isinstance(X, np.ndarray) or len(rows) * X.shape[1] < LARGE:
+        return X[rows]
+    out = np.empty((len(rows), X.shape[1]), dtype=X.dtype)
+    over_parts(len(rows), lambda part: np.take(X, rows[part], axis=0, out=out[part], mode="clip"))
+    return out
 
 
 def in_memory(X) -> Any:

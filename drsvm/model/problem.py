@@ -18,7 +18,7 @@ from scipy import sparse
 
 from drsvm.model import products
 from drsvm.model.elsewhere import problem_class
-from drsvm.model.large_rows import changed, selected, shifted_rows
+from drsvm.model.large_rows import changed, copied, selected, shifted_rows
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
@@ -155,7 +155,7 @@ class Problem(RowOperations):
             weights = weights / weights.sum()
         other = object.__new__(type(self))
         other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
-        other._set(X=self.X[rows], signs=self.signs[rows], sample_weight=weights, kept=None, n_given=len(rows))
+        other._set(X=copied(self.X, rows), signs=self.signs[rows], sample_weight=weights, kept=None, n_given=len(rows))
         if isinstance(self.flip_cost, np.ndarray):
             other._set_parameters(flip_cost=self.flip_cost[rows])
         return other
