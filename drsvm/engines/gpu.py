@@ -10,7 +10,9 @@ from scipy import sparse
 from drsvm.engines.gpu_device import GpuError, cupy, free_memory, here, on_device
 from drsvm.engines.gpu_engine import GpuEngine, GpuSamples
 from drsvm.engines.gpu_rows import DenseGpuRows, GpuRows, SparseGpuRows
+from drsvm.engines.gpu_streaming import StreamedGpuRows
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
+from drsvm.model.elsewhere import ForCard
 from drsvm.model.multipliers import Multipliers, Totals
 from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances
@@ -18,6 +20,9 @@ from drsvm.model.validation import check_labels, check_weights
 
 STATE_BYTES = 160
 """Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
+
+BLOCK_BYTES = 1 << 30
+"""Size of the blocks in which rows cross that do not fit onto the card."""
 
 QUANTILES = 1001
 """Number of flip costs that are known here if every row has its own."""
@@ -292,8 +297,9 @@ def _vector(values, n: int) -> Any:
 
 
 def gpu_rows(X: Any) -> GpuRows:
-    """Return rows on the card: those that are there stay as they are, others are copied if there is room."""
+    """Return rows for the card: those that are there stay as they are, others are copied, or cross in every pass."""
     xp = cupy()
+    X = X.X if isinstance(X, ForCard) else X
     from cupyx.scipy import sparse as gpu_sparse  # pyright: ignore[reportMissingImports]
 
     if gpu_sparse.issparse(X) or sparse.issparse(X):
@@ -303,17 +309,20 @@ def gpu_rows(X: Any) -> GpuRows:
     if X.ndim != 2 or 0 in X.shape:
         raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    if isinstance(X, np.ndarray):
-        _check_room(X.shape[0] * (X.shape[1] * dtype.itemsize + STATE_BYTES), X.shape)
+    if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
+        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
     X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
     _check_finite(X)
     return DenseGpuRows(X)
 
 
-def moved_to_card(X: Any) -> Any:
-    """Return rows in main memory as an array or matrix of CuPy."""
-    rows: Any = gpu_rows(X if sparse.issparse(X) else np.asarray(X))
-    return rows.X
+def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
+    """Return rows that stay in main memory; their state must fit onto the card."""
+    block = min(BLOCK_BYTES, free_memory() // 8)
+    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
+    for first in range(0, len(X), max(1, block // X[0].nbytes)):
+        _check_finite(on_device(X[first : first + max(1, block // X[0].nbytes)], X.dtype), first)
+    return StreamedGpuRows(X, block)
 
 
 def _sparse_rows(X: Any, gpu_sparse) -> SparseGpuRows:
@@ -335,10 +344,12 @@ def _check_room(needed: int, shape) -> None:
         )
 
 
-def _check_finite(values) -> None:
+def _check_finite(values, first_row: int = 0) -> None:
+    """Raise an error if there is a value that is not finite; values[0] belongs to the given row."""
     if not bool(cupy().isfinite(values).all()):
-        where = np.unravel_index(int(cupy().argmin(cupy().isfinite(values).ravel())), values.shape)
-        raise ValueError(f"X has NaN or an infinite value at {tuple(int(k) for k in where)}: remove or impute it.")
+        where = [int(k) for k in np.unravel_index(int(cupy().isfinite(values).argmin()), values.shape)]
+        at = f" at row {first_row + where[0]}, column {where[1]}" if values.ndim == 2 else ""
+        raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")
 
 
 def _check_labels(y, n: int) -> tuple[np.ndarray, Any]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from drsvm.engines.gpu import gpu_rows
 from drsvm.engines.gpu_device import cupy, here, on_device
+from drsvm.model.elsewhere import ForCard
 
 
 def with_labels(X, y) -> tuple[Any, Any]:
@@ -67,6 +68,8 @@ def labels(values, classes) -> Any:
 
 def like(X, values) -> Any:
     """Return values as an array of the library that X comes from; a CSR matrix counts as one of CuPy."""
+    if isinstance(X, ForCard):
+        return here(values)
     values = on_device(values, values.dtype)
     if isinstance(X, cupy().ndarray) or not hasattr(X, "__dlpack__"):
         return values

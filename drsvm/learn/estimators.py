@@ -226,10 +226,10 @@ class WassersteinSVC(
         if is_elsewhere(X):
             check_is_fitted(self)
             return decisions_elsewhere(self, X)
-        if not one_vs_rest.is_on_disk(X):
+        if not (one_vs_rest.is_on_disk(X) or is_elsewhere(getattr(self, "coef_", None))):
             return super().decision_function(X)
         check_is_fitted(self)
-        return one_vs_rest.decisions_on_disk(self, X)
+        return one_vs_rest.decisions_by_blocks(self, X)
 
     def predict(self, X):
         """Return the label of every row.
@@ -294,6 +294,7 @@ class WassersteinSVC(
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
+        self.coef_, self.intercept_ = data.like_rows(self.coef_), data.like_rows(self.intercept_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         self._report_outcome(problems, results)
         return self

@@ -10,7 +10,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
-from drsvm.model.elsewhere import array_functions, is_elsewhere, library_of
+from drsvm.model.elsewhere import ForCard, array_functions, is_elsewhere, library_of
 from drsvm.model.problem import Problem
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
@@ -26,6 +26,10 @@ class FitData(ABC):
     @abstractmethod
     def costs_by_class(self, costs: np.ndarray) -> Any:
         """Return a cost for every row, from one for every class."""
+
+    def like_rows(self, values: np.ndarray) -> Any:
+        """Return fitted weights as an array of the library that X comes from."""
+        return values
 
     @abstractmethod
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
@@ -59,7 +63,7 @@ class FitElsewhere(FitData):
     def __init__(self, estimator, X, y, sample_weight):
         self.arrays = array_functions(X)
         self.X, self.y = self.arrays.with_labels(X, y)
-        _check_feature_names(estimator, X, reset=True)
+        _check_feature_names(estimator, X.given if isinstance(X, ForCard) else X, reset=True)
         estimator.n_features_in_ = int(self.X.shape[1])
         self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
         self.counts = sample_weight
@@ -85,6 +89,9 @@ class FitElsewhere(FitData):
         if len(self.classes) == 2:
             return [neutral]
         return [neutral.relabelled(self._is(label), self._side(label)) for label in labels]
+
+    def like_rows(self, values):
+        return self.arrays.like(self.X, values)
 
     def _is(self, label) -> Any:
         return self.arrays.by_class(self.y, self.classes, self.classes == label)
@@ -121,9 +128,7 @@ def on_engine(X, engine: str) -> Any:
     if engine in ("auto", at):
         return X
     if engine == "gpu" and at == "cpu":
-        from drsvm.engines.gpu import moved_to_card
-
-        return moved_to_card(X)
+        return ForCard(X)
     remedies = {
         ("cpu", "gpu"): "bring X here first, for instance with X.get(), or use engine='auto'",
         ("cpu", "dask"): "compute X first (X.compute()), or use engine='auto'",

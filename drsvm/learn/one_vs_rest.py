@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from drsvm.clock import TimeLimit
 from drsvm.learn.prices import at_centre
 from drsvm.model import products
+from drsvm.model.elsewhere import fetched
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -46,12 +47,12 @@ def is_on_disk(X) -> bool:
     return (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
 
 
-def decisions_on_disk(estimator, X) -> np.ndarray:
-    """Return the decision values of rows on disk, block by block: a product with float32 rows would copy them all."""
+def decisions_by_blocks(estimator, X) -> np.ndarray:
+    """Return decision values, block by block: a product with float32 rows would copy them all."""
     rows = as_rows(validate_data(estimator, X, reset=False, **ROWS))
-    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
+    coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else fetched(estimator.coef_)
     values = np.empty((rows.shape[0], len(coef)))
-    for k, (weights, intercept) in enumerate(zip(coef, estimator.intercept_, strict=True)):
+    for k, (weights, intercept) in enumerate(zip(coef, fetched(estimator.intercept_), strict=True)):
         values[:, k] = products.dot(rows, weights)
         values[:, k] += intercept
     return values.ravel() if len(coef) == 1 else values

@@ -3,6 +3,9 @@
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+from scipy import sparse
+
 KEEPERS = {
     "dask": ("drsvm.engines.dask", "DaskProblem"),
     "distributed": ("drsvm.engines.dask", "DaskProblem"),
@@ -20,6 +23,15 @@ ARRAYS = {
 """What an estimator does with labels and predictions there: modules with the same functions."""
 
 
+class ForCard:
+    """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
+
+    def __init__(self, X):
+        self.given = X
+        self.X = X if sparse.issparse(X) else np.asarray(X)
+        self.shape = self.X.shape
+
+
 def library_of(X: Any) -> str:
     """Return the name of the library that the type of X, or of the first of a list of futures, comes from.
 
@@ -27,7 +39,7 @@ def library_of(X: Any) -> str:
     """
     if isinstance(X, list | tuple) and len(X) > 0 and _root(X[0]) in ("dask", "distributed"):
         return "distributed"
-    return "cupy" if is_on_cuda(X) else _root(X)
+    return "cupy" if isinstance(X, ForCard) or is_on_cuda(X) else _root(X)
 
 
 def _root(X: Any) -> str:
@@ -49,6 +61,13 @@ def is_on_cuda(X: Any) -> bool:
 def is_elsewhere(X: Any) -> bool:
     """Return whether rows are kept on a cluster or on a graphics card."""
     return library_of(X) in KEEPERS
+
+
+def fetched(values: Any) -> np.ndarray:
+    """Return an array of any library as one of numpy."""
+    if hasattr(values, "get"):
+        return values.get()
+    return np.asarray(values.cpu() if hasattr(values, "cpu") else values)
 
 
 def array_functions(X: Any) -> Any:

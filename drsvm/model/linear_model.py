@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.model import products
+from drsvm.model.elsewhere import fetched
 from drsvm.model.result import Result
 from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights
 
@@ -85,7 +86,7 @@ def _coef_and_intercept(model):
             f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept); "
             f"{type(model).__name__} has no coef_ (is it fitted?)."
         )
-    return coef, getattr(model, "intercept_", 0.0)
+    return coef, fetched(getattr(model, "intercept_", 0.0))
 
 
 def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
@@ -122,7 +123,7 @@ def _index_of(positive, classes) -> int:
 
 
 def _as_array(coef) -> np.ndarray:
-    return coef.toarray() if hasattr(coef, "toarray") else np.asarray(coef)
+    return coef.toarray() if hasattr(coef, "toarray") else fetched(coef)
 
 
 def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
