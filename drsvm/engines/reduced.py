@@ -3,8 +3,7 @@
 import numpy as np
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.model import products
-from drsvm.model.multipliers import DualSums
+from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 
 
@@ -18,7 +17,7 @@ class ReducedEngine(CpuEngine):
         super().__init__(problem.subset(working, problem.sample_weight[working]), n_threads)
         self.small = False  # certificates need all rows
         self.working, self.fixed = working, (hinge_dual, flip_dual)
-        self.fixed_sums = _dual_sums(problem, hinge_dual, flip_dual)
+        self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
         balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
         self.pull = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
 
@@ -41,11 +40,3 @@ class ReducedEngine(CpuEngine):
         hinge, flip = (fixed.copy() for fixed in self.fixed)
         hinge[self.working], flip[self.working] = own
         return hinge, flip
-
-
-def _dual_sums(problem: Problem, hinge_dual, flip_dual) -> DualSums:
-    positive = problem.signs > 0
-    sides = np.where(positive, hinge_dual, flip_dual), np.where(positive, flip_dual, hinge_dual)
-    rows = np.stack([products.transposed_dot(problem.X, side) for side in sides], axis=1)
-    cost_of = [problem.cost_of_flips(np.where(here, flip_dual, 0.0)) for here in (~positive, positive)]
-    return DualSums(rows, np.array([side.sum() for side in sides]), np.array(cost_of))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.model import products
 from drsvm.parallel import elementwise, over_parts, total
 
 
@@ -14,6 +15,15 @@ class DualSums(NamedTuple):
     rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
     mass: np.ndarray  # Σ multiplier
     flip_cost: np.ndarray  # Σ κ β
+
+
+def dual_sums(problem, hinge_dual, flip_dual) -> DualSums:
+    """Return the sums of multipliers that are in arrays."""
+    positive = problem.signs > 0
+    sides = np.where(positive, hinge_dual, flip_dual), np.where(positive, flip_dual, hinge_dual)
+    rows = np.stack([products.transposed_dot(problem.X, side) for side in sides], axis=1)
+    cost_of = [problem.cost_of_flips(np.where(here, flip_dual, 0.0)) for here in (~positive, positive)]
+    return DualSums(rows, np.array([side.sum() for side in sides]), np.array(cost_of))
 
 
 class Totals(NamedTuple):
