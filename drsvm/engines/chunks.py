@@ -8,6 +8,7 @@ from scipy import sparse
 
 from drsvm.engines.parts import Part
 from drsvm.model.validation import (
+    CheckedRows,
     check_classes,
     check_flip_costs,
     check_label_vector,
@@ -37,7 +38,7 @@ class Chunk(NamedTuple):
     def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
         """Check the data of a chunk."""
         try:
-            rows = check_rows(X) if X.shape[0] > 0 else np.zeros(X.shape)
+            rows = check_rows(X) if isinstance(X, CheckedRows) or X.shape[0] > 0 else np.zeros(X.shape)
             n = rows.shape[0]
             labels = check_label_vector(y, n)
             weights = None if weights is None else check_unscaled_weights(weights, n)
@@ -53,14 +54,25 @@ class Chunk(NamedTuple):
             return slice(None)
         return np.flatnonzero(self.weights)
 
-    def part(self, survey: "Survey") -> Part:
+    def part(self, units: "Units") -> Part:
         """Return the part of the rows that do not have weight 0."""
         used, n = self.used, len(self.labels)
-        labels = self.labels[used]
-        weights = np.full(n, 1.0 / survey.n_given) if self.weights is None else survey.normalised(self.weights)
+        signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
+        weights = np.full(n, 1.0) if self.weights is None else self.weights[used] / units.largest_weight
         X = self.X if isinstance(used, slice) else self.X[used]
         costs = None if self.costs is None else self.costs[used]
-        return Part(self.number, X, np.where(labels == survey.classes[1], 1.0, -1.0), weights[used], costs)
+        return Part(self.number, X, signs, weights / units.total, costs)
+
+
+class Units(NamedTuple):
+    """What a part must know of all rows: the label of the positive class, and the largest weight and the total.
+
+    The total is in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish.
+    """
+
+    positive: Any
+    largest_weight: float
+    total: float
 
 
 @dataclass(frozen=True)
@@ -144,15 +156,11 @@ class Survey:
         scale = self.largest_weight / largest
         return replace(self, classes=classes, counts=places @ self.counts, masses=places @ self.masses * scale)
 
-    def completed(self) -> "Survey":
-        """Check what only all chunks together show."""
+    def units(self) -> Units:
+        """Check what only all chunks together show, and return what parts must know of it."""
         check_total(self.largest_weight)
         check_classes(self.classes)
-        return self
-
-    def normalised(self, weights) -> np.ndarray:
-        """Return weights in units in which those of all rows sum to 1."""
-        return weights / self.largest_weight / float(self.masses.sum())
+        return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
 
     @property
     def shares(self) -> tuple[float, float]:

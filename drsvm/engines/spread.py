@@ -16,7 +16,7 @@ from drsvm.engines.answers import Distinct
 BINS = 4096
 """Number of bins of a histogram."""
 
-FEW = 1 << 14
+FEW = 1 << 12
 """At most this many distinct numbers are fetched."""
 
 MASS, MOMENT = 0, 1

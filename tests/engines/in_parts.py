@@ -17,8 +17,9 @@ def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
         Chunk.checked(number, *(None if column is None else column[first:last] for column in columns))
         for number, (first, last) in enumerate(ends)
     ]
-    survey = reduce(add, map(Survey.of, chunks)).completed()
-    parts = [chunk.part(survey) for chunk in chunks if survey.used[chunk.number] > 0]
+    survey = reduce(add, map(Survey.of, chunks))
+    units = survey.units()
+    parts = [chunk.part(units) for chunk in chunks if survey.used[chunk.number] > 0]
     return PartedProblem(PartsHere(parts), survey, **{"flip_cost": None, **ball})
 
 
