@@ -13,7 +13,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from distributed import Client, KilledWorker
+from distributed import Client, KilledWorker, wait
 from distributed.comm import CommClosedError
 
 from drsvm.engines import dask_worker
@@ -25,6 +25,9 @@ from drsvm.engines.remote import RowsLost
 
 FAN_IN = 8
 """Number of answers that a worker adds."""
+
+FEW_FEATURES = 128
+"""With at most so many, replies are small."""
 
 PATIENCE = 30.0
 """Seconds to wait for a worker if there is none: one that was killed may be started again."""
@@ -62,7 +65,7 @@ class DaskKeeper(Keeper):
 
     def round(self, message: Message) -> Any:
         for _ in range(ATTEMPTS):
-            reply = self._result(self._added(self._submit(message)))
+            reply = self._reply(self._submit(message))
             if not reply.missing:
                 break
             self.restored.extend(reply.missing)
@@ -98,12 +101,16 @@ class DaskKeeper(Keeper):
             for first in range(min(self._threads.get(address, 1), len(numbers)))
         ]
 
-    def _added(self, futures: list[Any]) -> Any:
-        """Add replies on the workers, a few at a time."""
-        while len(futures) > 1:
+    def _reply(self, futures: list[Any]) -> dask_worker.Reply:
+        """Return the sum of replies, which are added on the workers, a few at a time.
+
+        The last few are added here if they are small: this saves a step.
+        """
+        most = FAN_IN if self.survey.n_features <= FEW_FEATURES else 1
+        while len(futures) > most:
             few = [futures[first : first + FAN_IN] for first in range(0, len(futures), FAN_IN)]
             futures = [self._task("add", dask_worker.combine, replies) for replies in few]
-        return futures[0]
+        return dask_worker.combine(self._results(futures))
 
     def _task(self, name: str, function, *arguments, **options) -> Any:
         key = f"drsvm-{name}-{uuid.uuid4().hex}"
@@ -131,7 +138,7 @@ class DaskKeeper(Keeper):
             for number in numbers
             for chunk in [self.columns.chunk(number)]
         ]
-        return [self._result(future) for future in futures]
+        return self._results(futures)
 
     def _check_versions(self) -> None:
         try:
@@ -145,19 +152,19 @@ class DaskKeeper(Keeper):
 
     # --- answers ----------------------------------------------------------------------------------------------------
 
-    def _result(self, future) -> Any:
-        """Wait for the result of a task."""
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """Wait for the results of tasks."""
         since = time.monotonic()
         while True:
             try:
-                return future.result(timeout=GLANCE)
+                wait(futures, timeout=GLANCE)
+                return self.client.gather(futures)  # pyright: ignore[reportReturnType]
             except TimeoutError as error:
-                if future.status == "error":
-                    raise
                 since = time.monotonic() if self._has_workers() else since
                 if time.monotonic() - since > PATIENCE:
                     raise RowsLost(
-                        f"The Dask cluster has had no worker for {PATIENCE:g} s: start workers, and fit again."
+                        f"The Dask cluster has had no worker at work for {PATIENCE:g} s: there is none, or all are "
+                        "paused because their memory is full. Start more workers, and fit again."
                     ) from error
             except KilledWorker as error:
                 raise RowsLost(
@@ -167,8 +174,10 @@ class DaskKeeper(Keeper):
                 raise RowsLost(_gone(error)) from error
 
     def _has_workers(self) -> bool:
+        """Return whether there are workers, and not all of them paused."""
         try:
-            return bool(self.client.nthreads())
+            workers: Any = self.client.scheduler_info()["workers"]
+            return any(worker.get("status") != "paused" for worker in workers.values())
         except (*GONE, RuntimeError, TimeoutError):
             return False
 

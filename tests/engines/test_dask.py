@@ -175,17 +175,18 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000
     X, y = samples(n)
     sizes, tasks = [], []
-    result_of, task = dask_keeper.DaskKeeper._result, dask_keeper.DaskKeeper._task
+    results_of, task = dask_keeper.DaskKeeper._results, dask_keeper.DaskKeeper._task
 
-    def measured(keeper, future):
-        sizes.append(len(distributed.protocol.pickle.dumps(answer := result_of(keeper, future))))
-        return answer
+    def measured(keeper, futures):
+        found = results_of(keeper, futures)
+        sizes.extend(len(distributed.protocol.pickle.dumps(answer)) for answer in found)
+        return found
 
     def measured_task(keeper, name, function, *arguments, **options):
         tasks.append(len(distributed.protocol.pickle.dumps([a for a in arguments if not isinstance(a, list)])))
         return task(keeper, name, function, *arguments, **options)
 
-    monkeypatch.setattr(dask_keeper.DaskKeeper, "_result", measured)
+    monkeypatch.setattr(dask_keeper.DaskKeeper, "_results", measured)
     monkeypatch.setattr(dask_keeper.DaskKeeper, "_task", measured_task)
     problem = Problem(da.from_array(X, chunks=(5000, D)), da.from_array(y, chunks=5000), radius=0.3)
     solve(problem, callback=lambda progress: None)
@@ -335,7 +336,7 @@ def test_a_cluster_that_is_gone(own_client, monkeypatch):
                 time.sleep(0.05)
 
     result = solve(problem, tol=1e-9, callback=callback)
-    assert result.status is Status.LOST and "no worker for 1 s" in result.info["lost"]
+    assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
     assert result.n_iter == 5 and 0 < result.gap < 1
     with pytest.raises(RowsLost):
         problem.price_and_objective(np.ones(D))
