@@ -66,15 +66,15 @@ class DaskProblem(PartedProblem):
 
     def to_given_rows(self, values: Vector) -> Any:
         """Return a Dask array whose blocks are fetched from the workers when it is computed."""
-        import dask
         import dask.array as da
+        from dask.delayed import delayed
 
         keeper: Any = self.keeper
         runs = [keeper.runs[name] for name in dict.fromkeys(kept.run for kept in values.kept())]
-        message = dask.delayed(
+        message = delayed(
             Message(tuple(run.whole_log() for run in runs), self.ball, values_of, (values,)), traverse=False
         )
-        block_of, nothing = (dask.delayed(function, pure=False) for function in _block_functions())
+        block_of, nothing = (delayed(function, pure=False) for function in _block_functions())
         blocks = []
         for number, length in sorted(keeper.survey.lengths.items()):
             chunk = self.columns.chunk(number)
@@ -134,13 +134,13 @@ def decision_values(X, coef, intercept):
     -------
     dask.array.Array of shape (n,) or (n, K)
     """
-    import dask
     import dask.array as da
+    from dask.delayed import delayed
 
     coef = np.asarray(coef, dtype=np.float64)
     blocks = delayed_blocks(X, "X")
     lengths = lengths_of(X) or [math.nan] * len(blocks)
-    values = dask.delayed(_decision_values, pure=True)
+    values = delayed(_decision_values, pure=True)
     arrays = [
         da.from_delayed(values(block, coef, intercept), shape=(length, *coef.shape[:-1]), dtype=np.float64)
         for block, length in zip(blocks, lengths, strict=True)

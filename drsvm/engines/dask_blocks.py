@@ -73,7 +73,7 @@ def _aligned(values, name: str, lengths: list[int] | None, n_chunks: int) -> lis
         values = np.asarray(values)
         if values.ndim != 1 or len(values) != sum(lengths):
             raise ValueError(f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}.")
-        values = da.from_array(values, chunks=(tuple(lengths),))
+        values = da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]
     own = lengths_of(values)
     if lengths is not None and own is not None and own != lengths:
         if sum(own) != sum(lengths):

@@ -9,17 +9,15 @@ import uuid
 import weakref
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from functools import reduce
-from operator import add
 from typing import Any
 
 from distributed import Client, KilledWorker, wait
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from drsvm.engines import dask_worker
 from drsvm.engines.chunks import Survey
 from drsvm.engines.dask_blocks import Columns
-from drsvm.engines.keeper import Keeper
+from drsvm.engines.keeper import Keeper, total
 from drsvm.engines.parts import Message, StateLost
 from drsvm.engines.remote import RowsLost
 
@@ -56,7 +54,7 @@ class DaskKeeper(Keeper):
         self._posted: list[Any] = []
         weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
         self._check_versions()
-        self.survey: Survey = reduce(add, self._of_chunks("survey", dask_worker.survey, range(columns.n_chunks)))
+        self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(columns.n_chunks)))
         self.units = self.survey.units()
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])
@@ -143,9 +141,10 @@ class DaskKeeper(Keeper):
     def _check_versions(self) -> None:
         try:
             found: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
-            self._threads = dict(self.client.nthreads())
+            threads: Any = self.client.nthreads()
         except (*GONE, RuntimeError) as error:
             raise RowsLost(_gone(error)) from error
+        self._threads = dict(threads)
         for address, versions in found["workers"].items():
             _check_agreement(address, versions["packages"], found["client"]["packages"])
         self._checked |= set(found["workers"])
@@ -171,6 +170,8 @@ class DaskKeeper(Keeper):
                     f"{error} The workers may lack memory: besides the rows, they need about 130 bytes per row."
                 ) from error
             except GONE as error:
+                if any(future.status == "error" for future in futures):
+                    raise  # by the task itself, such as a file that is not there
                 raise RowsLost(_gone(error)) from error
 
     def _has_workers(self) -> bool:
@@ -180,6 +181,13 @@ class DaskKeeper(Keeper):
             return any(worker.get("status") != "paused" for worker in workers.values())
         except (*GONE, RuntimeError, TimeoutError):
             return False
+
+
+def sum_of(surveys: list[Survey]) -> Survey:
+    """Return the sum of many surveys, which grow: a few are added at a time."""
+    while len(surveys) > 1:
+        surveys = [total(surveys[first : first + FAN_IN]) for first in range(0, len(surveys), FAN_IN)]
+    return surveys[0]
 
 
 def _gone(error: BaseException) -> str:
@@ -202,12 +210,12 @@ def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str
             )
 
 
-def _tell_workers(client: Client, function, *arguments) -> None:
+def _tell_workers(client: Any, function, *arguments) -> None:
     """Call a function on all workers, without waiting; from any thread, and whether there are workers or not."""
     with suppress(Exception):
         client.loop.add_callback(_call, client, function, *arguments)
 
 
-async def _call(client: Client, function, *arguments) -> None:
+async def _call(client: Any, function, *arguments) -> None:
     with suppress(Exception):
         await client._run(function, *arguments, on_error="ignore")

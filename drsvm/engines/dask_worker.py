@@ -18,11 +18,13 @@ from drsvm.model.validation import CheckedRows
 
 _parts: dict[str, dict[int, Part]] = {}
 _chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a part
+_keys: dict[str, set[str]] = {}  # of the data that parts are made of
 _rows: WeakValueDictionary[str, Any] = WeakValueDictionary()  # checked rows, by the key of the data
 
 
 def survey(keeper: str, number: int, rows_key: str, X, *columns) -> Survey:
     """Check a chunk, and say what it contains."""
+    _forget_orphans()
     chunk = _checked(number, rows_key, X, columns)
     _chunks.setdefault(keeper, {})[number] = chunk
     return Survey.of(chunk, get_worker().address)
@@ -39,6 +41,7 @@ def _part(keeper: str, number: int, units: Units, rows_key: str, X, columns) -> 
     if number not in parts:
         chunk = _chunks.get(keeper, {}).pop(number, None) or _checked(number, rows_key, X, columns)
         parts[number] = chunk.part(units)
+        _keys.setdefault(keeper, set()).add(rows_key)
     return parts[number]
 
 
@@ -104,6 +107,15 @@ def forget_parts(keeper: str) -> None:
     """Free the parts."""
     _parts.pop(keeper, None)
     _chunks.pop(keeper, None)
+    _keys.pop(keeper, None)
+
+
+def _forget_orphans() -> None:
+    """Free the parts of clients that are gone without a word: the cluster has freed their data."""
+    data = get_worker().data
+    for keeper, keys in list(_keys.items()):
+        if not any(key in data for key in list(keys)):
+            forget_parts(keeper)
 
 
 def kept() -> Iterable[str]:

@@ -91,7 +91,7 @@ class Run:
         self.log: list[tuple[str, tuple]] = []
         self._slots, self._used, self._free = itertools.count(), set(), deque()
         keeper.runs[self.name] = self
-        weakref.finalize(self, keeper.forget, self.name)
+        weakref.finalize(self, keeper.forget, self.name).atexit = False
 
     def tell(self, change: str, *arguments) -> None:
         """Make a change without an answer."""

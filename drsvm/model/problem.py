@@ -46,6 +46,7 @@ class Problem(RowOperations):
         used without a copy; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
         duplicate sparse indices, 64-bit indices that fit into 32 bits, rows with weight 0). A large dense array in a
         file, which is a memory map, is not copied for weights of 0 or by shifting its columns. X is never modified.
+        Rows on a Dask cluster stay there: a Dask array or data frame, or a list of futures.
     y : array of shape (n,)
         Labels with exactly two distinct values; the larger one is the positive class.
     radius : float

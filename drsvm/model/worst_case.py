@@ -7,6 +7,7 @@ the correct side.
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -98,18 +99,11 @@ def worst_case_risk(
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    if is_elsewhere(X):
-        data, problem, ball = _elsewhere(model, X, y, sample_weight, positive, given)
-    else:
-        data, problem = audit_data(model, X, y, sample_weight, positive), None
-        ball = _ball(model, data, **given)
-    size = ball.size_of(data.coef, data.intercept, check_intercept_cost(intercept_cost))
+    audited = _elsewhere if is_elsewhere(X) else _here
+    classifier, ball, risks = audited(model, X, y, sample_weight, positive, loss, given)
+    size = ball.size_of(classifier.coef, classifier.intercept, check_intercept_cost(intercept_cost))
     radii = np.array([check_number(value, "radius") for value in np.ravel(ball.radius).tolist()])
-    if problem is None:
-        values = _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
-    else:
-        ask = {"hinge": problem.worst_case_hinge, "zero-one": problem.worst_case_error}[loss]
-        values = ask(data.coef, data.intercept, size, radii)
+    values = risks(size, radii)
     return float(values[0]) if np.ndim(ball.radius) == 0 else values.reshape(np.shape(ball.radius))
 
 
@@ -149,16 +143,27 @@ class _Ball:
         return vector if self.feature_cost is None else vector / self.feature_cost
 
 
-def _elsewhere(model, X, y, sample_weight, positive, given: dict[str, Any]) -> "tuple[LinearClassifier, Any, _Ball]":
-    """Return a classifier, a problem that answers for rows that are elsewhere, and the ball."""
+_Audited = tuple[AuditData | LinearClassifier, "_Ball", Callable[[float, np.ndarray], np.ndarray]]
+"""A classifier, a ball, and the risks by the size of the classifier and by radius."""
+
+
+def _here(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+    data = audit_data(model, X, y, sample_weight, positive)
+    ball = _ball(model, data, **given)
+    return data, ball, lambda size, radii: _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
+
+
+def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
     classifier, X = linear_classifier_for(model, X, positive)
     parameters = _parameters(model, classifier.own_ball, **given)
     costs = {name: parameters[name] for name in ("flip_cost", "norm", "feature_cost")}
     labels = y if classifier.mask_label is None else y == classifier.mask_label
     problem: Any = Problem(X, labels, radius=0.0, sample_weight=sample_weight, **costs)
     check_known(problem.classes, classifier)
-    check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
-    return classifier, problem, _Ball(parameters["radius"], problem.flip_cost, problem.norm, problem.feature_cost)
+    coef = check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
+    ball = _Ball(parameters["radius"], problem.flip_cost, problem.norm, problem.feature_cost)
+    ask = problem.worst_case_hinge if loss == "hinge" else problem.worst_case_error
+    return classifier, ball, lambda size, radii: ask(coef, classifier.intercept, size, radii)
 
 
 def _parameters(model, own_ball: dict[str, Any], **given) -> dict[str, Any]:

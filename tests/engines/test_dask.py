@@ -195,11 +195,14 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     assert np.median(sizes) < 20_000 and max(tasks) < 20_000
 
 
-def test_an_iteration_takes_three_rounds(client):
+@pytest.mark.parametrize("few_features", [0, 128])
+def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
+    """Answers are added on a worker, or here if they are small."""
+    monkeypatch.setattr(dask_keeper, "FEW_FEATURES", few_features)
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
     before = problem.keeper.n_rounds
-    result = solve(problem, tol=1e-8)
+    result = check(problem, X, y, **BALL)
     assert problem.keeper.n_rounds - before <= 3 * result.n_iter + 12
 
 
@@ -228,6 +231,18 @@ def test_workers_forget_what_nobody_needs(client):
     while any(name in kept for kept in client.run(dask_worker.kept).values()):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
+    rows = on_cluster(*samples())
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
+        problem = Problem(*rows, **BALL)
+    name = problem.keeper.name
+    assert all(name in kept for kept in client.run(dask_worker.kept).values())
+    until = time.monotonic() + 10.0
+    while any(name in kept for kept in client.run(dask_worker.kept).values()):
+        Problem(*on_cluster(*samples(seed=1)), **BALL)
+        assert time.monotonic() < until
 
 
 # --- predictions ----------------------------------------------------------------------------------------------------
@@ -269,6 +284,14 @@ def test_errors_name_the_chunk(client):
         Problem(rows_of_kind("frame", client, X, y)[0], y)
     with pytest.raises(ValueError, match="solver 'ippa' reads the rows one by one, and these are on a Dask cluster"):
         solve(Problem(*on_cluster(X, y)), "ippa")
+
+
+def test_an_error_while_rows_are_computed_is_not_a_loss(client):
+    def read():
+        raise FileNotFoundError("no rows.parquet")
+
+    with pytest.raises(FileNotFoundError, match="no rows"):
+        Problem([dask.delayed(read)()], [dask.delayed([1, -1])])
 
 
 def test_without_a_cluster(monkeypatch):
@@ -366,9 +389,10 @@ def test_rows_that_cannot_be_computed_again(own_client):
 def test_a_scheduler_that_is_gone(monkeypatch):
     monkeypatch.setattr(dask_keeper, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_keeper, "GLANCE", 0.5)
-    cluster = new_cluster(processes=False, host=None)
+    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
     with distributed.Client(cluster, set_as_default=False) as client, client.as_current():
         problem = Problem(*on_cluster(*samples()), **BALL)
+        assert [numbers for _, numbers in problem.keeper._groups()] == [[0, 2], [1]]  # one task for each thread
 
         def callback(progress):
             if progress.iteration == 3:

@@ -408,6 +408,27 @@ def test_a_start_at_a_result():
     assert elsewhere.n_iter > 0 and elsewhere.objective == pytest.approx(result.objective, abs=2e-8)
 
 
+@pytest.mark.parametrize("rounds", [10, 20])
+def test_an_interrupted_round(rounds):
+    """Some parts may have made a change whose answer never came; what they have still proves a bound."""
+    X, y = samples()
+    problem = in_parts(X, y, [100], **BALL)
+    original, passed = problem.keeper.round, []
+
+    def interrupted(message):
+        passed.append(message)
+        if len(passed) == rounds:
+            problem.keeper.parts[0].answer(message)
+            raise KeyboardInterrupt
+        return original(message)
+
+    problem.keeper.round = interrupted
+    result, optimum = solve(problem, tol=1e-8), solve(Problem(X, y), tol=1e-8)
+    assert result.status is Status.INTERRUPTED and len(passed) > rounds
+    assert result.lower_bound <= optimum.objective <= result.objective
+    assert result.lower_bound > 0 and result.objective < 1
+
+
 def test_lost_rows_end_a_run_with_what_was_proven():
     X, y = samples()
     problem = in_parts(X, y, [100], **BALL)
