@@ -167,7 +167,7 @@ class DaskKeeper(Keeper):
                     ) from error
             except KilledWorker as error:
                 raise RowsLost(
-                    f"{error} The workers may lack memory: besides the rows, they need about 130 bytes per row."
+                    f"{error} The workers may lack memory: besides the rows, they need up to 130 bytes per row."
                 ) from error
             except GONE as error:
                 if any(future.status == "error" for future in futures):

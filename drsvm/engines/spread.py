@@ -35,7 +35,7 @@ class Level(NamedTuple):
         """Return the bins of numbers; a number beyond a limit is in the first or in the last one."""
         distance = numbers - self.low
         share = distance / (distance + self.unit) if math.isinf(self.high) else distance / (self.high - self.low)
-        bins = np.minimum(np.maximum(share, 0.0) * BINS, BINS - 1).astype(np.int64)
+        bins = np.fmin(np.maximum(share, 0.0) * BINS, BINS - 1).astype(np.int64)  # the share of infinity is NaN
         return BINS - 1 - bins if self.descending else bins
 
     def inside(self, number: int) -> "Level":

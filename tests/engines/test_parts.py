@@ -171,6 +171,20 @@ def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kin
     assert max(len(path) for path, _ in asked) >= 2
 
 
+def test_numbers_beyond_the_limits():
+    numbers = np.array([-1.0, 0.0, 1e300, math.inf])
+    with np.errstate(all="ignore"):
+        assert Level(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [0, 0, spread.BINS - 1, spread.BINS - 1]
+    assert Level(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist() == [spread.BINS - 1] * 2 + [0] * 2
+
+
+def test_an_extreme_classifier_has_an_infinite_objective_at_best():
+    X, y = samples()
+    problem = in_parts(1e10 * X, y, [100], **BALL)
+    with np.errstate(all="ignore"):
+        assert not problem.price_and_objective(np.full(5, 1e300))[1] < math.inf
+
+
 def test_many_equal_numbers_are_few():
     numbers = np.full(10 * spread.FEW, 2.5)
     look, asked = looks(numbers, np.ones(len(numbers)))
