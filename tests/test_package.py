@@ -15,6 +15,7 @@ import drsvm
 from drsvm.solvers import make_solver, solver_names
 
 OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
+OPTIONAL += ["dask", "distributed"]
 
 
 def in_a_fresh_process(code):

@@ -125,16 +125,28 @@ def _sums(parts: list[tuple[float, ...]]) -> list[float]:
     return [sum(values) for values in zip(*parts, strict=True)]
 
 
+def restoring_step(rate: float) -> float:
+    """Return the longest safe step that preserves all products."""
+    return min(1.0, 0.5 / max(rate, 1e-300))
+
+
 _NO_CORRECTION = np.empty((0, 4, TILE))
 
 
 class CpuEngine(Engine):
     """Threads over shares of the rows; the cut depends on their number only, so that results can be repeated."""
 
-    def __init__(self, problem: Problem, n_threads: int | None = None, state_folder: str | None = None):
+    def __init__(
+        self,
+        problem: Problem,
+        n_threads: int | None = None,
+        state_folder: str | None = None,
+        *,
+        may_be_wide: bool = True,
+    ):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
-        wide = is_wide(problem)
+        wide = may_be_wide and is_wide(problem)
         self.rows = rows_of(in_memory(problem.X) if wide else problem.X)
         n, d = problem.X.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
@@ -236,8 +248,8 @@ class CpuEngine(Engine):
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
         return _added([thread.totals[:n_sums] for thread in self._threads]).copy()
 
-    def _tolerated_rates(self, left_behind: float) -> tuple[float, float]:
-        return _added([thread.rates for thread in self._threads]).tolerating(left_behind)
+    def _sum_of_rates(self) -> Rates:
+        return _added([thread.rates for thread in self._threads])
 
     def center(self, point, level: float, mu: float) -> None:
         self._over_rows(passes.center, point, level, mu)
@@ -271,21 +283,28 @@ class CpuEngine(Engine):
         return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+        rates, sums = self.prediction(direction, level_change)
+        return Prediction(*rates.tolerating(left_behind), *sums)
+
+    def prediction(self, direction, level_change: float) -> tuple[Rates, tuple]:
+        """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
         self._keep_corrections(0)
         correction = self._of_rows(self._corrections[0])
         found = self._over_rows(passes.predict, correction, direction, level_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(found)
         correcting, target = self._sum_of_totals(2)
-        return Prediction(
-            *self._tolerated_rates(left_behind), slack, multiplier, both, correcting, corrected, target, targeted
-        )
+        return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
 
     def longest_steps(
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
+        return self.rates(direction, level_change, target).tolerating(left_behind)
+
+    def rates(self, direction, level_change: float, target: float) -> Rates:
+        """Do `longest_steps`, and return what can be added to the answers of other rows."""
         self._step = Step(direction, level_change, target)
         self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
-        return self._tolerated_rates(left_behind)
+        return self._sum_of_rates()
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         self._keep_corrections(1)
@@ -318,8 +337,14 @@ class CpuEngine(Engine):
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        rates = self._over_rows(passes.restoring_rate, direction, level_change)
-        step = min(1.0, 0.5 / max(*rates, 1e-300))
+        return self.restored(direction, level_change, restoring_step(self.restoring_rate(direction, level_change)))
+
+    def restoring_rate(self, direction, level_change: float) -> float:
+        """Return 1 / the longest step that keeps all multipliers positive and preserves all products."""
+        return max(self._over_rows(passes.restoring_rate, direction, level_change))
+
+    def restored(self, direction, level_change: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β after a step that preserves all products."""
         alpha, beta = self._room_for_multipliers()
         out = (lambda _, rows: alpha[rows]), (lambda _, rows: beta[rows])
         self._over_rows(passes.restored, direction, level_change, step, *out)

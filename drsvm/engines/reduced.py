@@ -3,10 +3,8 @@
 import numpy as np
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.model import products
-from drsvm.model.multipliers import DualSums
+from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
-from drsvm.parallel import elementwise, total
 
 
 class ReducedEngine(CpuEngine):
@@ -19,7 +17,7 @@ class ReducedEngine(CpuEngine):
         super().__init__(problem.subset(working, problem.sample_weight[working]), n_threads)
         self.small = False  # certificates need all rows
         self.working, self.fixed = working, (hinge_dual, flip_dual)
-        self.fixed_sums = _dual_sums(problem, hinge_dual, flip_dual)
+        self.fixed_sums = dual_sums(problem, hinge_dual, flip_dual)
         balance = [float(self.fixed_sums.mass @ (1.0, -1.0))] * problem.fit_intercept
         self.pull = np.append(self.fixed_sums.rows @ (1.0, -1.0), balance)
 
@@ -42,14 +40,3 @@ class ReducedEngine(CpuEngine):
         hinge, flip = (fixed.copy() for fixed in self.fixed)
         hinge[self.working], flip[self.working] = own
         return hinge, flip
-
-
-def _dual_sums(problem: Problem, hinge_dual, flip_dual) -> DualSums:
-    """Return the sums of fixed multipliers on the two sides; most of the work is in parallel parts."""
-    n, signs = problem.n_rows, problem.signs
-    one = elementwise(n, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
-    other = elementwise(n, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
-    rows = np.stack([products.transposed_dot(problem.X, side) for side in (one, other)], axis=1)
-    mass = np.array([total(n, lambda part, side=side: side[part].sum()) for side in (one, other)])
-    flipped = [elementwise(n, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)]
-    return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))

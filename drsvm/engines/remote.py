@@ -15,6 +15,10 @@ from drsvm.model.problem import Problem
 from drsvm.model.row_operations import Decisions, PullVariances
 
 
+class RowsLost(RuntimeError):
+    """The rows are gone: the machines that had them do not answer, or have lost what cannot be computed again."""
+
+
 class RowsElsewhere(NamedTuple):
     """Stands for X: what is known about it here."""
 
@@ -59,6 +63,14 @@ class RemoteProblem(Problem):
     def price_and_objective(self, w, b: float = 0.0) -> tuple[float, float]: ...
 
     @abstractmethod
+    def worst_case_hinge(self, w, b: float, size: float, radii) -> np.ndarray:
+        """Return the worst-case hinge risk for every radius, where a unit of shift changes a decision by `size`."""
+
+    @abstractmethod
+    def worst_case_error(self, w, b: float, size: float, radii) -> np.ndarray:
+        """Return the worst-case error rate for every radius."""
+
+    @abstractmethod
     def feasible(self, hinge_dual, flip_dual) -> Multipliers: ...
 
     @abstractmethod
@@ -69,6 +81,9 @@ class RemoteProblem(Problem):
 
     @abstractmethod
     def flip_costs_of_classes(self) -> tuple[float, float]: ...
+
+    @abstractmethod
+    def masses_by_flip_cost(self, sign: float) -> tuple[np.ndarray, np.ndarray]: ...
 
     @abstractmethod
     def multiples_of_weights(self, positive: float, negative: float) -> Any: ...
@@ -106,6 +121,9 @@ class RemoteProblem(Problem):
 
     @abstractmethod
     def relabelled(self, positive, sample_weight=None) -> "RemoteProblem": ...
+
+    @abstractmethod
+    def multipliers_from(self, values) -> Any: ...
 
     def margins(self, w, b: float = 0.0) -> np.ndarray:
         raise TypeError("The rows of this problem are elsewhere: use `decisions`, or predict with the estimator.")

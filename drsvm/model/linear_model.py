@@ -4,7 +4,7 @@ A model with more than two classes has one row of weights per class; one class i
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,19 +32,42 @@ class AuditData:
     own_ball: dict[str, Any] = field(default_factory=dict)
 
 
-def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
-    """Check that model and data match, and compute the margins."""
+class LinearClassifier(NamedTuple):
+    """One linear decision function of a model."""
+
+    coef: np.ndarray
+    intercept: float
+    classes: np.ndarray | None  # the labels that the model knows
+    mask_label: Any  # the label for positive decision values against all others; None: the larger one of two
+    own_ball: dict[str, Any]
+
+
+def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, Any]:
+    """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
     linear, X = behind_pipeline(model, X)
     _check_feature_names(linear, X)
     coef, intercept, classes = linear_classifier(linear, positive)
+    mask_label = positive if classes is None or len(classes) > 2 else None
+    return LinearClassifier(coef, intercept, classes, mask_label, own_ball(linear)), X
+
+
+def check_known(labels, classifier: LinearClassifier) -> None:
+    """Raise an error if the model does not know a label; labels are not compared if they are one against the rest."""
+    if classifier.classes is not None and classifier.mask_label is None:
+        _check_labels_known(labels, classifier.classes)
+
+
+def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
+    """Check that model and data match, and compute the margins."""
+    classifier, X = linear_classifier_for(model, X, positive)
     X = check_rows(X)
     n, d = X.shape
-    coef = check_weight_vector(coef, d, "the model's coef")
-    classes, signs = _signs(y, n, classes, positive)
+    coef, intercept = check_weight_vector(classifier.coef, d, "the model's coef"), classifier.intercept
+    classes, signs = _signs(y, n, classifier.classes, positive)
     weights = check_weights(sample_weight, n)
     weights = np.full(n, 1.0 / n) if weights is None else weights
     values = products.dot(X, coef) + intercept
-    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own_ball(linear))
+    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, classifier.own_ball)
 
 
 def own_ball(linear) -> dict[str, Any]:
@@ -161,16 +184,20 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     if classes is None:
         return _signs_of_unknown_classes(labels, n, positive)
-    unknown = ~np.isin(labels, classes)
-    if unknown.any():
-        raise ValueError(
-            f"y has the label {labels[unknown].tolist()[0]!r}, but the model only knows {classes.tolist()}."
-        )
+    _check_labels_known(labels, classes)
     if len(classes) > 2:
         return np.array([False, True]), np.where(labels == positive, 1.0, -1.0)
     if positive is not None:
         _index_of(positive, classes)  # with two classes, either choice gives the same decisions
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
+
+
+def _check_labels_known(labels, classes) -> None:
+    unknown = ~np.isin(labels, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y has the label {labels[unknown].tolist()[0]!r}, but the model only knows {classes.tolist()}."
+        )
 
 
 def _signs_of_unknown_classes(labels: np.ndarray, n: int, positive) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.model import products
 from drsvm.parallel import elementwise, over_parts, total
 
 
@@ -14,6 +15,17 @@ class DualSums(NamedTuple):
     rows: np.ndarray  # Σ multiplier · x, of shape (d, 2)
     mass: np.ndarray  # Σ multiplier
     flip_cost: np.ndarray  # Σ κ β
+
+
+def dual_sums(problem, hinge_dual, flip_dual) -> DualSums:
+    """Return the sums of multipliers that are in arrays."""
+    n, signs = problem.n_rows, problem.signs
+    one = elementwise(n, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
+    other = elementwise(n, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
+    rows = np.stack([products.transposed_dot(problem.X, side) for side in (one, other)], axis=1)
+    mass = np.array([total(n, lambda part, side=side: side[part].sum()) for side in (one, other)])
+    flipped = [elementwise(n, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)]
+    return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))
 
 
 class Totals(NamedTuple):

@@ -46,6 +46,7 @@ class Problem(RowOperations):
         used without a copy; anything else is copied once (Fortran order, integers, other sparse formats, unsorted or
         duplicate sparse indices, 64-bit indices that fit into 32 bits, rows with weight 0). A large dense array in a
         file, which is a memory map, is not copied for weights of 0 or by shifting its columns. X is never modified.
+        Rows on a Dask cluster stay there: a Dask array or data frame, or a list of futures.
     y : array of shape (n,)
         Labels with exactly two distinct values; the larger one is the positive class.
     radius : float
@@ -134,6 +135,13 @@ class Problem(RowOperations):
             feature_cost=feature_cost,
             monotonic_cst=monotonic_cst,
         )
+
+    @classmethod
+    def of_checked(cls, X, signs, weights, **others) -> "Problem":
+        """Return a problem from rows, signs, weights and everything else in the form in which a problem has them."""
+        problem = object.__new__(cls)
+        problem._set(X=X, signs=signs, sample_weight=weights, kept=None, n_given=len(signs), **others)
+        return problem
 
     def _set(self, **values) -> None:
         for name, value in values.items():
@@ -310,6 +318,10 @@ class Problem(RowOperations):
         """Select the values of the kept rows from values for all given rows."""
         return values if self.kept is None else values[self.kept]
 
+    def multipliers_from(self, values) -> Any:
+        """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""
+        return self.to_kept_rows(values) if len(values) == self.n_given else None
+
     def to_given_rows(self, values) -> np.ndarray:
         """Expand values of the kept rows to all given rows, with 0 for rows with weight 0."""
         if self.kept is None:
@@ -319,7 +331,7 @@ class Problem(RowOperations):
         return spread
 
     def __repr__(self) -> str:
-        kind = "sparse" if sparse.issparse(self.X) else "dense"
+        kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in _CHECKS if name not in _PRICES}
         if isinstance(self.flip_cost, np.ndarray):
             shown["flip_cost"] = f"{self.flip_cost.min():g}…{self.flip_cost.max():g}"

@@ -18,6 +18,7 @@ class Status(Enum):
     TIME_LIMIT = "the time limit was reached"
     STOPPED = "the callback stopped the run"
     INTERRUPTED = "the run was interrupted"
+    LOST = "the rows were lost during the run"
 
     @property
     def message(self) -> str:

@@ -55,7 +55,7 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
     """Return the smallest minimiser λ ≥ ‖w‖_q, for one radius or an array of radii."""
     radius = np.asarray(radius, dtype=np.float64)
     prices = np.full(radius.shape, float(norm_of_weights))
-    breakpoints, weights, unit = _flips(margins, weights, flip_cost)
+    breakpoints, weights, unit = flips_with_price(margins, weights, flip_cost)
     if len(breakpoints) == 0:
         return prices
     affordable = radius / unit * (1.0 + TIE)
@@ -71,7 +71,7 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
     return prices
 
 
-def _flips(margins, weights, flip_cost):
+def flips_with_price(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a price, their shares of the slope Σ π_i κ_i, and this sum."""
     if isinstance(flip_cost, np.ndarray):
         priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
@@ -133,7 +133,7 @@ def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
     """
     free = np.asarray(flip_cost) == 0
     gains_of_free = float(np.sum(weights * np.maximum(flip_gains(margins), 0.0), where=free)) if free.any() else 0.0
-    breakpoints, shares, unit = _flips(margins, weights, flip_cost)
+    breakpoints, shares, unit = flips_with_price(margins, weights, flip_cost)
 
     def gain(price: float) -> float:
         return total(len(breakpoints), lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
@@ -144,13 +144,19 @@ def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
 
 def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
     """Return the worst-case error rate for every radius: a fractional knapsack over the costs of misclassification."""
-    costs = np.array(np.broadcast_to(flip_cost, margins.shape), dtype=np.float64)
-    if norm_of_weights > 0:
-        np.minimum(costs, margins / norm_of_weights, out=costs)
-    costs[margins <= 0] = 0.0
+    costs = costs_of_misclassification(margins, norm_of_weights, flip_cost)
     sure = float(weights[costs == 0].sum())
     order = np.argsort(costs)
     order = order[(costs[order] > 0) & (weights[order] > 0) & np.isfinite(costs[order])]
     spent = np.concatenate([[0.0], np.cumsum(weights[order] * costs[order])])
     wrong = np.concatenate([[0.0], np.cumsum(weights[order])])
     return np.minimum(sure + np.interp(radii, spent, wrong), 1.0)
+
+
+def costs_of_misclassification(margins, norm_of_weights: float, flip_cost) -> np.ndarray:
+    """Return what it costs to turn each sample wrong, by a shift or a flip; 0 if it is wrong."""
+    costs = np.array(np.broadcast_to(flip_cost, margins.shape), dtype=np.float64)
+    if norm_of_weights > 0:
+        np.minimum(costs, margins / norm_of_weights, out=costs)
+    costs[margins <= 0] = 0.0
+    return costs

@@ -77,6 +77,12 @@ class RowOperations:
         one, other = (float(self.sample_weight[mask] @ self.flip_cost[mask]) for mask in masks)
         return one, other
 
+    def masses_by_flip_cost(self: Any, sign: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct flip costs of the rows with the given sign, in ascending order, and their weights."""
+        inside = self.signs == sign
+        costs, places = np.unique(self.flip_costs[inside], return_inverse=True)
+        return costs, np.bincount(places, self.sample_weight[inside], minlength=len(costs))
+
     def multiples_of_weights(self: Any, positive: float, negative: float) -> Any:
         """Return the vector of the weights, times one factor for each class."""
         return np.where(self.signs > 0, positive, negative) * self.sample_weight
@@ -104,12 +110,17 @@ class RowOperations:
 
         With factors `of_features`, it is the mean over all rows.
         """
+        norms = self.row_norms(of_features)
         if of_features is not None:
-            norms = [row_norms(self.X[part] * of_features[None, :], self.norm.p) for part in row_blocks(self.X)]
-            return float(self.sample_weight @ np.concatenate(norms))
-        norms = np.concatenate([row_norms(self.X[part], self.norm.p) for part in row_blocks(self.X)])
+            return float(self.sample_weight @ norms)
         positive = norms > 0
         return float(np.average(norms[positive], weights=self.sample_weight[positive])) if positive.any() else 1.0
+
+    def row_norms(self: Any, of_features=None) -> np.ndarray:
+        """Return the p-norm of every row, whose entries are multiplied by factors `of_features`."""
+        blocks = (self.X[part] for part in row_blocks(self.X))
+        scaled = blocks if of_features is None else (block * of_features[None, :] for block in blocks)
+        return np.concatenate([row_norms(block, self.norm.p) for block in scaled])
 
     def typical_flip_cost(self: Any) -> float:
         """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""

@@ -207,8 +207,8 @@ def _coordinates(rows, position: int) -> tuple[int, int]:
     return i, int(rows.indices[position])
 
 
-def check_labels(y, n: int):
-    """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
+def check_label_vector(y, n: int) -> np.ndarray:
+    """Return the labels as an array with one entry per row; there may be any number of classes."""
     labels = np.asarray(y)
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.ravel()
@@ -218,15 +218,32 @@ def check_labels(y, n: int):
         raise TypeError("y must not be complex.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y has {labels[~np.isfinite(labels)][0]} among its labels: drop those rows.")
+    return labels
+
+
+def check_labels(y, n: int):
+    """Return the two classes in sorted order and the signs ±1 of the rows (+1 for the second class)."""
+    labels = check_label_vector(y, n)
     two = _two_numbers(labels)
     if two is not None:
         return two
+    classes, codes = distinct_labels(labels, return_inverse=True)
+    check_classes(classes)
+    return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
+
+
+def distinct_labels(labels, **options) -> Any:
+    """Return the distinct labels in sorted order, as `numpy.unique` does."""
     try:
-        classes, codes = np.unique(labels, return_inverse=True)
+        return np.unique(labels, **options)
     except TypeError:
         raise TypeError(
             "y mixes labels that cannot be compared with each other: use two strings or two numbers."
         ) from None
+
+
+def check_classes(classes) -> None:
+    """Raise an error unless there are two classes."""
     if len(classes) != 2:
         shown = ", ".join(str(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
         remedy = (
@@ -235,7 +252,6 @@ def check_labels(y, n: int):
             else "with more classes, solve one problem per class against the rest"
         )
         raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
-    return classes, np.where(codes.reshape(-1) == 1, 1.0, -1.0)
 
 
 def _two_numbers(labels):
@@ -253,6 +269,20 @@ def check_weights(sample_weight, n: int):
     """Return the weights, scaled to sum to 1, or None if none are given."""
     if sample_weight is None:
         return None
+    weights = check_unscaled_weights(sample_weight, n)
+    check_total(weights.max())
+    weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
+    return weights / weights.sum()
+
+
+def check_total(largest: float) -> None:
+    """Raise an error unless some weight is positive."""
+    if not largest > 0:
+        raise ValueError("sample_weight is 0 for every row: at least one row of each class needs a positive weight.")
+
+
+def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
+    """Return the weights as a new array with one entry per row, all of them finite and at least 0."""
     given = np.asarray(sample_weight)
     if given.dtype.kind not in "fiub":
         raise TypeError(f"sample_weight must contain real numbers, got dtype {given.dtype}.")
@@ -268,10 +298,7 @@ def check_weights(sample_weight, n: int):
         raise ValueError(
             f"sample_weight has {weights[bad][0]} at row {int(np.argmax(bad))}: weights must be finite and at least 0."
         )
-    if not (weights > 0).any():
-        raise ValueError("sample_weight is 0 for every row: at least one row of each class needs a positive weight.")
-    weights /= weights.max()  # before the sum, so that huge weights cannot overflow and tiny ones cannot vanish
-    return weights / weights.sum()
+    return weights
 
 
 def check_weight_vector(weights, d: int, name: str = "weights"):

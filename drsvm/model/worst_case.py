@@ -7,6 +7,7 @@ the correct side.
 
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +15,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.linear_model import AuditData, audit_data
+from drsvm.model.elsewhere import is_elsewhere
+from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
 from drsvm.model.norms import Norm, norm_for
+from drsvm.model.problem import Problem
 from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.model.validation import check_feature_costs, check_flip_costs, check_intercept_cost, check_number
+from drsvm.model.validation import (
+    check_feature_costs,
+    check_flip_costs,
+    check_intercept_cost,
+    check_number,
+    check_weight_vector,
+)
 
 ROUNDING = 1e-13
 """If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
@@ -48,7 +57,8 @@ def worst_case_risk(
         transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
         `norm` are in standard deviations, not in the units of X.
     X, y : array, data frame or sparse matrix, array
-        The sample at the centre of the ball.
+        The sample at the centre of the ball. The rows may be on a Dask cluster or on a graphics card, as those of a
+        `drsvm.Problem`; y must then have two labels.
     radius : float or array of floats, optional
         Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
@@ -88,11 +98,12 @@ def worst_case_risk(
     """
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
-    data = audit_data(model, X, y, sample_weight, positive)
-    ball = _ball(model, data, radius, flip_cost, norm, feature_cost)
-    size = ball.size_of(data.coef, data.intercept, check_intercept_cost(intercept_cost))
+    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    audited = _elsewhere if is_elsewhere(X) else _here
+    classifier, ball, risks = audited(model, X, y, sample_weight, positive, loss, given)
+    size = ball.size_of(classifier.coef, classifier.intercept, check_intercept_cost(intercept_cost))
     radii = np.array([check_number(value, "radius") for value in np.ravel(ball.radius).tolist()])
-    values = _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
+    values = risks(size, radii)
     return float(values[0]) if np.ndim(ball.radius) == 0 else values.reshape(np.shape(ball.radius))
 
 
@@ -132,21 +143,48 @@ class _Ball:
         return vector if self.feature_cost is None else vector / self.feature_cost
 
 
-def _ball(model, data: AuditData, radius, flip_cost, norm, feature_cost) -> _Ball:
-    """Return the ball with the given parameters, the model's own, or the defaults for other models."""
-    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **data.own_ball}
-    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+_Audited = tuple[AuditData | LinearClassifier, "_Ball", Callable[[float, np.ndarray], np.ndarray]]
+"""A classifier, a ball, and the risks by the size of the classifier and by radius."""
+
+
+def _here(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+    data = audit_data(model, X, y, sample_weight, positive)
+    ball = _ball(model, data, **given)
+    return data, ball, lambda size, radii: _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
+
+
+def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+    classifier, X = linear_classifier_for(model, X, positive)
+    parameters = _parameters(model, classifier.own_ball, **given)
+    costs = {name: parameters[name] for name in ("flip_cost", "norm", "feature_cost")}
+    labels = y if classifier.mask_label is None else y == classifier.mask_label
+    problem: Any = Problem(X, labels, radius=0.0, sample_weight=sample_weight, **costs)
+    check_known(problem.classes, classifier)
+    coef = check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
+    ball = _Ball(parameters["radius"], problem.flip_cost, problem.norm, problem.feature_cost)
+    ask = problem.worst_case_hinge if loss == "hinge" else problem.worst_case_error
+    return classifier, ball, lambda size, radii: ask(coef, classifier.intercept, size, radii)
+
+
+def _parameters(model, own_ball: dict[str, Any], **given) -> dict[str, Any]:
+    """Return the given parameters of the ball, the model's own, or the defaults for other models."""
+    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **own_ball}
     ball |= {name: value for name, value in given.items() if value is not None}
     if "radius" not in ball:
         raise ValueError(
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
             "WassersteinSVC or WassersteinSVCCV has a radius of its own."
         )
-    if flip_cost is None and not isinstance(ball["flip_cost"], numbers.Real):
+    if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
         raise ValueError(
             f"flip_cost is required for this {type(model).__name__}: it was trained with several flip costs, and which "
             "of them apply to these rows is not known. Pass a number or one per row of X."
         )
+    return ball
+
+
+def _ball(model, data: AuditData, **given) -> _Ball:
+    ball = _parameters(model, data.own_ball, **given)
     n, d = data.X.shape
     costs = check_flip_costs(ball["flip_cost"], n), norm_for(ball["norm"]), check_feature_costs(ball["feature_cost"], d)
     return _Ball(ball["radius"], *costs)
@@ -247,7 +285,7 @@ def worst_case_distribution(
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss given up if no maximum exists.")
     data = audit_data(model, X, y, sample_weight, positive)
-    ball = _ball(model, data, radius, flip_cost, norm, feature_cost)
+    ball = _ball(model, data, radius=radius, flip_cost=flip_cost, norm=norm, feature_cost=feature_cost)
     radius, size = check_number(ball.radius, "radius"), ball.size_of(data.coef)
     share = _flipped_share(data, size, radius, ball.flip_cost)
     rows, mass, flipped = _split(data.weights, share)

@@ -58,7 +58,7 @@ def solve(
     -------
     Result
         Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run with the best point so far and the
-        status INTERRUPTED.
+        status INTERRUPTED. So does the loss of rows on a cluster, with the status LOST and the cause in info["lost"].
     """
     if not isinstance(problem, Problem):
         given = type(problem).__name__

@@ -66,10 +66,7 @@ def _check_start(problem: Problem, start) -> Candidate | None:
         alpha = beta = None
     else:
         weights, intercept, alpha, beta = start.weights, start.intercept, start.hinge_dual, start.flip_dual
-        if len(alpha) != problem.n_given:
-            alpha = beta = None
-        else:
-            alpha, beta = problem.to_kept_rows(alpha), problem.to_kept_rows(beta)
+        alpha, beta = problem.multipliers_from(alpha), problem.multipliers_from(beta)
     weights = check_weight_vector(weights, problem.n_features, "start")
     if not isinstance(intercept, numbers.Real) or not math.isfinite(intercept):
         raise ValueError(f"start must have a finite intercept, got {intercept!r}.")

@@ -6,12 +6,13 @@ The loop calls `state.step()` and, when `state.certificate_due()`, evaluates `st
 
 import math
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from drsvm.clock import Stopwatch
+from drsvm.engines.remote import RowsLost
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.large_rows import in_memory
@@ -130,6 +131,9 @@ class _Run:
             return self._solve()
         except KeyboardInterrupt:
             return Status.INTERRUPTED
+        except RowsLost as error:
+            self.info = {"lost": str(error)}
+            return Status.LOST
 
     def _solve(self) -> Status:
         state = self.solver.start(self.problem, self.limits)
@@ -187,7 +191,8 @@ class _Run:
 
     def _result(self, status: Status) -> Result:
         if status is Status.OPTIMAL:
-            self.best.tidy(self.limits.tol)
+            with suppress(RowsLost):  # what has been proven stays so
+                self.best.tidy(self.limits.tol)
         primal, dual = self.best.primal, self.best.dual
         return Result(
             weights=primal.weights,

@@ -124,8 +124,8 @@ def radius_path(
         certificate and the status TIME_LIMIT.
     callback : callable, optional
         Called with the index and the Result after every radius; a true return value ends the path. Ctrl-C ends it
-        too, and the last result then has the status INTERRUPTED. While the default grid is being computed, Ctrl-C
-        raises KeyboardInterrupt.
+        too, and the last result then has the status INTERRUPTED; the loss of rows on a cluster likewise, with LOST.
+        While the default grid is being computed, Ctrl-C raises KeyboardInterrupt.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def radius_path(
             result = walk.solve(problems[index], time.share(len(order) - done))
             result = results[int(index)] = centred.back(result)
             stopped = callback is not None and callback(int(index), result)
-            if stopped or result.status is Status.INTERRUPTED:
+            if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
                 break
     solved = sorted(results)
     return RadiusPath(radii[solved], [results[index] for index in solved])

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from drsvm.clock import TimeLimit
+from drsvm.engines.remote import RowsLost
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.centring import Centred
-from drsvm.solvers.priced_columns import PricedColumns
 from drsvm.solvers.registry import choose
+from drsvm.solvers.starts import typical_row_price
 
 MOST_SOLVES = 60
 
@@ -61,20 +62,20 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     size = _pull_if_decisive(problem)
     if size is not None:
         return size
-    problem = PricedColumns.of(problem).problem
     trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
     if len(trusted) == problem.n_features:
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
-    size = problem.norm.dual.value(problem.with_signs(problem.pull_of_classes()[0]))
-    solved, unit = _Solves(time, n_threads), problem.typical_row_norm()
+    _, pull = _priced_pull(problem)
+    solved, unit = _Solves(time, n_threads), typical_row_price(problem)
     try:
         if len(trusted):
-            return _enclose(problem, problem.on_features(trusted), unit, solved)
+            free = problem.on_features(trusted).replace(fit_intercept=_has_free_intercept(problem))
+            return _enclose(problem, free, unit, solved)
         lines = _constant_classifiers(problem)
         # With one line the first tangent should be a good one; with two, the lower line must not be missed.
         single = len(lines.slopes) == 1
-        radius = 0.5 * min(size, problem.typical_flip_cost()) if single else 1e-3 * unit
+        radius = 0.5 * min(problem.norm.dual.value(pull), problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
@@ -86,24 +87,36 @@ def is_useful(
     """Return whether one solution to low accuracy proves that w = 0 is not optimal at this radius."""
     problem = problem.replace(radius=radius)
     result = solve(problem, tol=ROUGH, max_time=max_time, n_threads=n_threads)
-    if result.status is Status.INTERRUPTED:
-        raise KeyboardInterrupt
+    _raise_if_ended(result)
     return _constant_classifiers(problem).distance(radius, result) is not None
 
 
 def _pull_if_decisive(problem: Problem) -> float | None:
     """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
-    if problem.trusted_features.any() or (problem.fit_intercept and not problem.prices_intercept):
+    if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
-    total, turn = problem.pull_of_classes()
-    total = problem.with_signs(total)
-    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
-    if problem.prices_intercept:
-        prices, total = np.append(prices, problem.intercept_cost), np.append(total, turn)
-    total = prices * total
+    prices, total = _priced_pull(problem)
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
     weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
     return None if problem.flips_pay(weights, intercept) else float(problem.norm.dual.value(total))
+
+
+def _priced_pull(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the prices of the weights, of the intercept too if it has one, and the pull of all rows at these prices.
+
+    Features that cannot shift have the price 0.
+    """
+    pull, turn = problem.pull_of_classes()
+    pull = problem.with_signs(pull)
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    prices = np.where(np.isinf(prices), 0.0, prices)
+    if problem.prices_intercept:
+        prices, pull = np.append(prices, problem.intercept_cost), np.append(pull, turn)
+    return prices, prices * pull
+
+
+def _has_free_intercept(problem: Problem) -> bool:
+    return problem.fit_intercept and not problem.prices_intercept
 
 
 def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:
@@ -148,6 +161,14 @@ class _TimeIsUp(Exception):
         self.radius = radius
 
 
+def _raise_if_ended(result: Result) -> None:
+    """Raise what has ended a run before its time: Ctrl-C, or the loss of the rows."""
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if result.status is Status.LOST:
+        raise RowsLost(result.info["lost"])
+
+
 @dataclass(frozen=True)
 class _Solves:
     """Solves a problem at a radius, to the accuracy that the solver allows."""
@@ -160,8 +181,7 @@ class _Solves:
         solver = choose(problem)
         tol = 1e-9 if solver == "interior-point" else 1e-6
         result = solve(problem, solver, tol=tol, max_time=self.time, n_threads=self.n_threads)
-        if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
+        _raise_if_ended(result)
         if result.status is Status.TIME_LIMIT:
             raise _TimeIsUp(radius)
         return result
@@ -191,7 +211,7 @@ def _constant_classifiers(problem: Problem) -> _Lines:
     pay (2/κ_i), or λ = 0.
     """
     lines = [(1.0, 0.0)]
-    if problem.fit_intercept:
+    if _has_free_intercept(problem):
         lines += [line for sign in (1.0, -1.0) for line in _lines_of_class(problem, sign)]
     heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
     useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
@@ -200,13 +220,10 @@ def _constant_classifiers(problem: Problem) -> _Lines:
 
 def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
     """Return the objectives of the constant classifier b = sign for every useful λ."""
-    inside = problem.signs == sign
-    weights, costs = problem.sample_weight[inside], problem.flip_costs[inside]
-    wrong = 2.0 * float(problem.sample_weight[~inside].sum())
+    wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
+    costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
     with np.errstate(divide="ignore"):
         levels = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
-    order = np.argsort(levels)
-    levels, weights, costs = levels[order], weights[order], costs[order]
     paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
     weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
     candidates = np.unique(np.append(levels[np.isfinite(levels)], 0.0))

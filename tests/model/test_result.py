@@ -137,6 +137,7 @@ def test_every_status_has_a_name_and_a_sentence():
         "time limit",
         "stopped",
         "interrupted",
+        "lost",
     ]
     assert all(len(status.message.split()) >= 4 for status in Status)
 

@@ -1,0 +1,63 @@
+"""Answers of parts of the rows, which can be added: the answer for all rows is the sum of those of the parts."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+
+class Sums(tuple):
+    """Numbers, arrays and other answers that are added entry by entry; None stays None."""
+
+    def __add__(self, other):
+        return Sums(None if one is None else one + two for one, two in zip(self, other, strict=True))
+
+
+class Largest(float):
+    """The largest of some numbers."""
+
+    def __add__(self, other):
+        return Largest(max(self, other))
+
+
+class Joined(tuple):
+    """Arrays with an entry or row for each of a few samples, which are put one below the other; None stays None."""
+
+    def __add__(self, other):
+        return Joined(None if one is None else _stacked(one, two) for one, two in zip(self, other, strict=True))
+
+
+def _stacked(one, two):
+    return sparse.vstack([one, two], format="csr") if sparse.issparse(one) else np.concatenate([one, two])
+
+
+class Distinct(NamedTuple):
+    """Distinct numbers in ascending order, and the mass of each."""
+
+    numbers: np.ndarray
+    masses: np.ndarray
+
+    @classmethod
+    def of(cls, numbers, masses) -> "Distinct":
+        """Return the distinct ones of some numbers."""
+        distinct, places = np.unique(numbers, return_inverse=True)
+        return cls(distinct, np.bincount(places, masses, minlength=len(distinct)))
+
+    def __add__(self, other) -> "Distinct":  # pyright: ignore[reportIncompatibleMethodOverride]
+        numbers, masses = (np.concatenate(pair) for pair in zip(self, other, strict=True))
+        return Distinct.of(numbers, masses)
+
+
+class Moments(NamedTuple):
+    """Mass, weighted means and weighted variances of columns."""
+
+    mass: float
+    means: np.ndarray
+    variances: np.ndarray
+
+    def __add__(self, other) -> "Moments":  # pyright: ignore[reportIncompatibleMethodOverride]
+        mass = self.mass + other.mass
+        share = other.mass / mass
+        apart = other.means - self.means
+        variances = (1.0 - share) * self.variances + share * other.variances + share * (1.0 - share) * apart**2
+        return Moments(mass, self.means + share * apart, variances)

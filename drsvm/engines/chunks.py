@@ -1,0 +1,198 @@
+"""Chunks of given data: each is checked where it is, what is found is put together, and parts are made of them."""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.engines.parts import Part
+from drsvm.model.validation import (
+    CheckedRows,
+    check_classes,
+    check_flip_costs,
+    check_label_vector,
+    check_rows,
+    check_total,
+    check_unscaled_weights,
+    distinct_labels,
+)
+
+SHOWN_LABELS = 6
+"""At most so many labels are collected: more than two are an error that names a few."""
+
+COSTS_OF_CHUNK, COSTS_OF_ALL = 64, 1024
+"""Number of quantiles of the flip costs that a chunk reports, and of those that are kept."""
+
+
+class Chunk(NamedTuple):
+    """Given rows with labels, weights and flip costs, in a form that has been checked; None: all the same."""
+
+    number: int
+    X: Any
+    labels: np.ndarray
+    weights: np.ndarray | None = None
+    costs: np.ndarray | None = None
+
+    @classmethod
+    def checked(cls, number: int, X, y, weights=None, costs=None) -> "Chunk":
+        """Check the data of a chunk."""
+        try:
+            rows = check_rows(X) if isinstance(X, CheckedRows) or X.shape[0] > 0 else np.zeros(X.shape)
+            n = rows.shape[0]
+            labels = check_label_vector(y, n)
+            weights = None if weights is None else check_unscaled_weights(weights, n)
+            costs = None if costs is None else np.broadcast_to(check_flip_costs(costs, n), n).astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"In chunk {number}: {error}") from None
+        return cls(number, rows, labels, weights, costs)
+
+    @property
+    def used(self) -> slice | np.ndarray:
+        """The rows that do not have weight 0."""
+        if self.weights is None or (self.weights > 0).all():
+            return slice(None)
+        return np.flatnonzero(self.weights)
+
+    def part(self, units: "Units") -> Part:
+        """Return the part of the rows that do not have weight 0."""
+        used, n = self.used, len(self.labels)
+        signs = np.where(self.labels[used] == units.positive, 1.0, -1.0)
+        weights = np.full(n, 1.0) if self.weights is None else self.weights[used] / units.largest_weight
+        X = self.X if isinstance(used, slice) else self.X[used]
+        costs = None if self.costs is None else self.costs[used]
+        return Part(self.number, X, signs, weights / units.total, costs)
+
+
+class Units(NamedTuple):
+    """What a part must know of all rows: the label of the positive class, and the largest weight and the total.
+
+    The total is in units of the largest weight, so that huge weights cannot overflow and tiny ones cannot vanish.
+    """
+
+    positive: Any
+    largest_weight: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known about the rows of one chunk, or of several."""
+
+    lengths: dict[int, int]  # rows of each chunk, those of weight 0 included
+    used: dict[int, int]  # rows of each chunk that have a weight
+    places: dict[int, str]  # where the chunks are
+    n_features: int
+    dtype: Any
+    stored: int
+    is_sparse: bool
+    classes: np.ndarray
+    counts: np.ndarray  # of the rows with a weight, by class
+    masses: np.ndarray  # by class, divided by the largest weight
+    largest_weight: float
+    costs: np.ndarray | None  # some of the flip costs in ascending order, the smallest and the largest among them
+
+    @classmethod
+    def of(cls, chunk: Chunk, place: str = "") -> "Survey":
+        """Look at one chunk."""
+        X, used = chunk.X, chunk.used
+        labels = chunk.labels[used]
+        weights = np.ones(len(labels)) if chunk.weights is None else chunk.weights[used]
+        largest = float(weights.max(initial=0.0))
+        classes, codes = distinct_labels(labels, return_inverse=True)
+        shown, codes = slice(SHOWN_LABELS), codes.reshape(-1)
+        return cls(
+            lengths={chunk.number: len(chunk.labels)},
+            used={chunk.number: len(labels)},
+            places={chunk.number: place},
+            n_features=X.shape[1],
+            dtype=X.dtype,
+            stored=X.nnz if sparse.issparse(X) else X.size,
+            is_sparse=sparse.issparse(X),
+            classes=classes[shown],
+            counts=np.bincount(codes, minlength=len(classes))[shown],
+            masses=np.bincount(codes, weights / (largest or 1.0), minlength=len(classes))[shown],
+            largest_weight=largest,
+            costs=None if chunk.costs is None else _some(chunk.costs[used], COSTS_OF_CHUNK),
+        )
+
+    @property
+    def n_given(self) -> int:
+        """Number of rows."""
+        return sum(self.lengths.values())
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that have a weight."""
+        return sum(self.used.values())
+
+    def __add__(self, other: "Survey") -> "Survey":
+        _check_agreement(self, other)
+        places = {
+            "lengths": self.lengths | other.lengths,
+            "used": self.used | other.used,
+            "places": self.places | other.places,
+        }
+        if self.n_rows == 0 or other.n_rows == 0:
+            return replace(other if self.n_rows == 0 else self, **places)
+        largest = max(self.largest_weight, other.largest_weight)
+        one, two = (each._of_classes(_classes_of(self, other), largest) for each in (self, other))
+        return Survey(
+            **places,
+            n_features=self.n_features,
+            dtype=np.promote_types(self.dtype, other.dtype),
+            stored=self.stored + other.stored,
+            is_sparse=self.is_sparse,
+            classes=one.classes,
+            counts=one.counts + two.counts,
+            masses=one.masses + two.masses,
+            largest_weight=largest,
+            costs=_costs_of(self, other),
+        )
+
+    def _of_classes(self, classes, largest: float) -> "Survey":
+        """Return the same with entries for all of the given classes, and with weights in units of the largest."""
+        places = self.classes == classes[:, None]
+        scale = self.largest_weight / largest
+        return replace(self, classes=classes, counts=places @ self.counts, masses=places @ self.masses * scale)
+
+    def units(self) -> Units:
+        """Check what only all chunks together show, and return what parts must know of it."""
+        check_total(self.largest_weight)
+        check_classes(self.classes)
+        return Units(self.classes[1], self.largest_weight, float(self.masses.sum()))
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The normalised masses of the two classes."""
+        negative, positive = self.masses / self.masses.sum()
+        return float(negative), float(positive)
+
+
+def _check_agreement(one: Survey, two: Survey) -> None:
+    if one.n_features != two.n_features:
+        raise ValueError(
+            f"Chunk {min(two.lengths)} of X has {two.n_features} columns, but chunk {min(one.lengths)} has "
+            f"{one.n_features}: all chunks must have the same features."
+        )
+    if one.is_sparse != two.is_sparse and min(one.n_rows, two.n_rows) > 0:
+        dense = min((two if one.is_sparse else one).lengths)
+        raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
+
+
+def _classes_of(one: Survey, two: Survey) -> np.ndarray:
+    return distinct_labels(np.concatenate([one.classes, two.classes]))[:SHOWN_LABELS]
+
+
+def _costs_of(one: Survey, two: Survey) -> np.ndarray | None:
+    if one.costs is None or two.costs is None:
+        return None
+    return _some(np.concatenate([one.costs, two.costs]), COSTS_OF_ALL)
+
+
+def _some(costs, count: int) -> np.ndarray:
+    """Return some of the costs in ascending order, the smallest and the largest among them."""
+    ordered = np.sort(costs)
+    if len(ordered) <= count:
+        return ordered
+    return ordered[np.linspace(0, len(ordered) - 1, count).astype(int)]

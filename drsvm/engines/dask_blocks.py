@@ -1,0 +1,102 @@
+"""Data on a Dask cluster as lists of blocks: arrays, data frames, series, and lists of futures or delayed values."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Columns(NamedTuple):
+    """The blocks of the rows, and of the labels, weights and flip costs that go with them (None: all the same)."""
+
+    X: list[Any]
+    y: list[Any]
+    weights: list[Any] | None = None
+    costs: list[Any] | None = None
+
+    def chunk(self, number: int) -> tuple:
+        """Return the futures of a chunk."""
+        return tuple(None if blocks is None else blocks[number] for blocks in self)
+
+    @property
+    def n_chunks(self) -> int:
+        """Number of chunks."""
+        return len(self.X)
+
+
+def columns_of(client, X, y, weights=None, costs=None, lengths: list[int] | None = None) -> Columns:
+    """Return futures of the blocks; what is not computed yet is computed, and stays in the memory of the workers.
+
+    Labels, weights and costs are cut like X. The lengths of its chunks may be given, if they are known.
+    """
+    rows = delayed_blocks(X, "X")
+    lengths = lengths or lengths_of(X)
+    given = {"y": y, "sample_weight": weights, "flip_cost": costs}
+    blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in given.items()]
+    together = [rows, *(some for some in blocks if some is not None)]
+    futures = iter(_futures(client, [block for some in together for block in some]))
+    return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore
+
+
+def lengths_of(X) -> list[int] | None:
+    """Return the number of rows of every block, or None if that is not known yet."""
+    chunks = getattr(X, "chunks", None)
+    if chunks is None or any(math.isnan(length) for length in chunks[0]):
+        return None
+    return list(chunks[0])
+
+
+def delayed_blocks(values, name: str) -> list[Any]:
+    """Return the blocks of rows as delayed values or futures; blocks of columns are put together."""
+    if isinstance(values, list | tuple):
+        return list(values)
+    if not hasattr(values, "to_delayed"):
+        raise TypeError(
+            f"{name} must be a Dask array, data frame or series, or a list of futures, as X is on a Dask cluster; got "
+            f"{type(values).__name__}."
+        )
+    if getattr(values, "ndim", 1) == 2 and len(getattr(values, "chunks", ())) == 2 and values.numblocks[1] > 1:
+        values = values.rechunk({1: -1})
+    return np.ravel(values.to_delayed()).tolist()
+
+
+def _aligned(values, name: str, lengths: list[int] | None, n_chunks: int) -> list[Any]:
+    """Return the blocks of values, cut like the rows."""
+    import dask.array as da
+
+    if not _is_on_cluster(values):
+        if lengths is None:
+            raise TypeError(
+                f"{name} is in this process's memory, and the lengths of the chunks of X are unknown, so it cannot be "
+                "cut like X: pass a Dask collection, or call X.compute_chunk_sizes() first."
+            )
+        values = np.asarray(values)
+        if values.ndim != 1 or len(values) != sum(lengths):
+            raise ValueError(f"{name} must have one entry per row of X ({sum(lengths)}), got shape {values.shape}.")
+        values = da.from_array(values, chunks=(tuple(lengths),))  # pyright: ignore[reportArgumentType]
+    own = lengths_of(values)
+    if lengths is not None and own is not None and own != lengths:
+        if sum(own) != sum(lengths):
+            raise ValueError(f"{name} has {sum(own)} entries, but X has {sum(lengths)} rows.")
+        values = values.rechunk({0: tuple(lengths)})
+    blocks = delayed_blocks(values, name)
+    if len(blocks) != n_chunks:
+        raise ValueError(
+            f"{name} has {len(blocks)} chunks, but X has {n_chunks}, and their lengths are not known: cut both alike, "
+            "for instance by repartition, or call compute_chunk_sizes() first."
+        )
+    return blocks
+
+
+def _is_on_cluster(values) -> bool:
+    if isinstance(values, list | tuple):
+        return len(values) > 0 and type(values[0]).__module__.partition(".")[0] in ("dask", "distributed")
+    return hasattr(values, "to_delayed")
+
+
+def _futures(client, blocks: list[Any]) -> list[Any]:
+    from distributed import Future
+
+    delayed = [block for block in blocks if not isinstance(block, Future)]
+    computed = iter(client.compute(delayed) if delayed else [])
+    return [block if isinstance(block, Future) else next(computed) for block in blocks]

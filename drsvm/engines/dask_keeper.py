@@ -1,0 +1,221 @@
+"""The keeper of rows on a Dask cluster: a round is one task for every thread of the workers that have parts.
+
+The tasks are sent to where the parts are. A worker that does not have a part (it is new, or Dask has moved the rows)
+says so; the part is then built from the rows again, and makes all changes again.
+"""
+
+import time
+import uuid
+import weakref
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from typing import Any
+
+from distributed import Client, KilledWorker, wait
+from distributed.comm.core import CommClosedError
+
+from drsvm.engines import dask_worker
+from drsvm.engines.chunks import Survey
+from drsvm.engines.dask_blocks import Columns
+from drsvm.engines.keeper import Keeper, total
+from drsvm.engines.parts import Message, StateLost
+from drsvm.engines.remote import RowsLost
+
+FAN_IN = 8
+"""Number of answers that a worker adds."""
+
+FEW_FEATURES = 128
+"""With at most so many, replies are small."""
+
+PATIENCE = 30.0
+"""Seconds to wait for a worker if there is none: one that was killed may be started again."""
+
+GLANCE = 2.0
+"""Seconds between two looks at whether there are workers."""
+
+ATTEMPTS = 10
+"""A round is repeated at most so often, as workers may be lost again and again."""
+
+SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")
+"""Packages whose versions must agree between workers and client."""
+
+GONE = (CancelledError, CommClosedError, ConnectionError, OSError)
+
+
+class DaskKeeper(Keeper):
+    """Parts in the memory of workers."""
+
+    def __init__(self, client: Client, columns: Columns):
+        super().__init__()
+        self.client, self.columns, self.name = client, columns, uuid.uuid4().hex
+        self.restored: list[int] = []  # numbers of the chunks whose parts were lost
+        self._checked: set[str] = set()  # workers whose versions are known to be right
+        self._threads: dict[str, int] = {}
+        self._posted: list[Any] = []
+        weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
+        self._check_versions()
+        self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(columns.n_chunks)))
+        self.units = self.survey.units()
+        self.places: dict[int, str] = {}
+        self._build([number for number, used in self.survey.used.items() if used > 0])
+
+    # --- rounds -----------------------------------------------------------------------------------------------------
+
+    def round(self, message: Message) -> Any:
+        for _ in range(ATTEMPTS):
+            reply = self._reply(self._submit(message))
+            if not reply.missing:
+                break
+            self.restored.extend(reply.missing)
+            self._build(reply.missing)
+        else:
+            raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
+        if reply.state_lost:
+            raise StateLost
+        return reply.answer
+
+    def post(self, message: Message) -> None:
+        with suppress(RowsLost):
+            self._posted = self._submit(message)  # a task that nobody refers to would be cancelled
+
+    def forget(self, run: str) -> None:
+        _tell_workers(self.client, dask_worker.forget_runs, self.name, run)
+
+    def _submit(self, message: Message) -> list[Any]:
+        """Submit a task for every group of parts."""
+        return [
+            self._task("answer", dask_worker.answer, self.name, numbers, message, workers=[address])
+            for address, numbers in self._groups()
+        ]
+
+    def _groups(self) -> list[tuple[str, list[int]]]:
+        """Return groups of parts on the same worker, one for each of its threads."""
+        by_worker: dict[str, list[int]] = {}
+        for number, address in sorted(self.places.items()):
+            by_worker.setdefault(address, []).append(number)
+        return [
+            (address, numbers[first :: self._threads.get(address, 1)])
+            for address, numbers in by_worker.items()
+            for first in range(min(self._threads.get(address, 1), len(numbers)))
+        ]
+
+    def _reply(self, futures: list[Any]) -> dask_worker.Reply:
+        """Return the sum of replies, which are added on the workers, a few at a time.
+
+        The last few are added here if they are small: this saves a step.
+        """
+        most = FAN_IN if self.survey.n_features <= FEW_FEATURES else 1
+        while len(futures) > most:
+            few = [futures[first : first + FAN_IN] for first in range(0, len(futures), FAN_IN)]
+            futures = [self._task("add", dask_worker.combine, replies) for replies in few]
+        return dask_worker.combine(self._results(futures))
+
+    def _task(self, name: str, function, *arguments, **options) -> Any:
+        key = f"drsvm-{name}-{uuid.uuid4().hex}"
+        try:
+            return self.client.submit(
+                function, *arguments, key=key, pure=False, allow_other_workers="workers" in options, **options
+            )
+        except Exception as error:
+            if self.client.status == "running":
+                raise
+            raise RowsLost(_gone(error)) from error
+
+    # --- chunks -----------------------------------------------------------------------------------------------------
+
+    def _build(self, numbers) -> None:
+        """Make parts of chunks, wherever their rows are."""
+        self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
+        if not set(self.places.values()) <= self._checked:
+            self._check_versions()
+
+    def _of_chunks(self, name: str, function, numbers, *arguments) -> list[Any]:
+        """Return what a function answers for chunks, on the workers that have them."""
+        futures = [
+            self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk)
+            for number in numbers
+            for chunk in [self.columns.chunk(number)]
+        ]
+        return self._results(futures)
+
+    def _check_versions(self) -> None:
+        try:
+            found: Any = self.client.get_versions(packages=[SAME_VERSION, *SAME_MAJOR_VERSION])
+            threads: Any = self.client.nthreads()
+        except (*GONE, RuntimeError) as error:
+            raise RowsLost(_gone(error)) from error
+        self._threads = dict(threads)
+        for address, versions in found["workers"].items():
+            _check_agreement(address, versions["packages"], found["client"]["packages"])
+        self._checked |= set(found["workers"])
+
+    # --- answers ----------------------------------------------------------------------------------------------------
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        """Wait for the results of tasks."""
+        since = time.monotonic()
+        while True:
+            try:
+                wait(futures, timeout=GLANCE)
+                return self.client.gather(futures)  # pyright: ignore[reportReturnType]
+            except TimeoutError as error:
+                since = time.monotonic() if self._has_workers() else since
+                if time.monotonic() - since > PATIENCE:
+                    raise RowsLost(
+                        f"The Dask cluster has had no worker at work for {PATIENCE:g} s: there is none, or all are "
+                        "paused because their memory is full. Start more workers, and fit again."
+                    ) from error
+            except KilledWorker as error:
+                raise RowsLost(
+                    f"{error} The workers may lack memory: besides the rows, they need up to 130 bytes per row."
+                ) from error
+            except GONE as error:
+                if any(future.status == "error" for future in futures):
+                    raise  # by the task itself, such as a file that is not there
+                raise RowsLost(_gone(error)) from error
+
+    def _has_workers(self) -> bool:
+        """Return whether there are workers, and not all of them paused."""
+        try:
+            workers: Any = self.client.scheduler_info()["workers"]
+            return any(worker.get("status") != "paused" for worker in workers.values())
+        except (*GONE, RuntimeError, TimeoutError):
+            return False
+
+
+def sum_of(surveys: list[Survey]) -> Survey:
+    """Return the sum of many surveys, which grow: a few are added at a time."""
+    while len(surveys) > 1:
+        surveys = [total(surveys[first : first + FAN_IN]) for first in range(0, len(surveys), FAN_IN)]
+    return surveys[0]
+
+
+def _gone(error: BaseException) -> str:
+    return (
+        f"The rows on the Dask cluster are lost ({type(error).__name__}: {error}). Either the scheduler is gone: start "
+        "another cluster, load the rows and fit again; or rows that were scattered or only existed on a worker went "
+        "with it: pass rows that Dask can compute again."
+    )
+
+
+def _check_agreement(address: str, theirs: dict[str, str | None], ours: dict[str, str | None]) -> None:
+    """Raise an error if a worker has other versions of the packages that matter."""
+    for name in (SAME_VERSION, *SAME_MAJOR_VERSION):
+        there, here = theirs.get(name) or "(none)", ours.get(name) or "(none)"
+        exact = name == SAME_VERSION
+        if there != here and (exact or there.partition(".")[0] != here.partition(".")[0]):
+            raise RuntimeError(
+                f"The worker {address} has {name} {there}, but this process has {name} {here}: install the same "
+                f"{'' if exact else 'major '}version on all machines."
+            )
+
+
+def _tell_workers(client: Any, function, *arguments) -> None:
+    """Call a function on all workers, without waiting; from any thread, and whether there are workers or not."""
+    with suppress(Exception):
+        client.loop.add_callback(_call, client, function, *arguments)
+
+
+async def _call(client: Any, function, *arguments) -> None:
+    with suppress(Exception):
+        await client._run(function, *arguments, on_error="ignore")

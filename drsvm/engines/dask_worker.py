@@ -1,0 +1,123 @@
+"""What the workers of a Dask cluster do: they keep parts of the rows in their memory, and answer for them.
+
+Everything here is called on a worker. Parts live outside of Dask's own store, which may move, copy or spill what is in
+it, and are found by the name of their keeper and the number of their chunk.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+import numpy as np
+from distributed import get_worker
+
+from drsvm.engines.chunks import Chunk, Survey, Units
+from drsvm.engines.keeper import total
+from drsvm.engines.parts import Message, Part, StateLost
+from drsvm.model.validation import CheckedRows
+
+_parts: dict[str, dict[int, Part]] = {}
+_chunks: dict[str, dict[int, Chunk]] = {}  # checked, and not yet a part
+_keys: dict[str, set[str]] = {}  # of the data that parts are made of
+_rows: WeakValueDictionary[str, Any] = WeakValueDictionary()  # checked rows, by the key of the data
+
+
+def survey(keeper: str, number: int, rows_key: str, X, *columns) -> Survey:
+    """Check a chunk, and say what it contains."""
+    _forget_orphans()
+    chunk = _checked(number, rows_key, X, columns)
+    _chunks.setdefault(keeper, {})[number] = chunk
+    return Survey.of(chunk, get_worker().address)
+
+
+def build(keeper: str, number: int, units: Units, rows_key: str, X, *columns) -> tuple[int, str]:
+    """Make a part of a chunk, if it is not here; return where it is."""
+    _part(keeper, number, units, rows_key, X, columns)
+    return number, get_worker().address
+
+
+def _part(keeper: str, number: int, units: Units, rows_key: str, X, columns) -> Part:
+    parts = _parts.setdefault(keeper, {})
+    if number not in parts:
+        chunk = _chunks.get(keeper, {}).pop(number, None) or _checked(number, rows_key, X, columns)
+        parts[number] = chunk.part(units)
+        _keys.setdefault(keeper, set()).add(rows_key)
+    return parts[number]
+
+
+def _checked(number: int, rows_key: str, X, columns) -> Chunk:
+    known = _rows.get(rows_key)
+    chunk = Chunk.checked(number, X if known is None else CheckedRows(known), *columns)
+    _rows[rows_key] = chunk.X
+    return chunk
+
+
+class Reply(NamedTuple):
+    """The sum of the answers of some parts, or which of them are not here or have lost their state."""
+
+    answer: Any
+    missing: tuple[int, ...] = ()
+    state_lost: bool = False
+
+
+def answer(keeper: str, numbers: list[int], message: Message) -> Reply:
+    """Return the sum of the answers of some parts."""
+    parts = _parts.get(keeper, {})
+    missing = tuple(number for number in numbers if number not in parts)
+    if missing:
+        return Reply(None, missing)
+    try:
+        return Reply(total(parts[number].answer(message) for number in numbers))
+    except StateLost:
+        return Reply(None, state_lost=True)
+
+
+def combine(replies: list[Reply]) -> Reply:
+    """Return the reply of several groups of parts."""
+    missing = tuple(number for reply in replies for number in reply.missing)
+    state_lost = any(reply.state_lost for reply in replies)
+    if missing or state_lost:
+        return Reply(None, missing, state_lost)
+    return Reply(total(reply.answer for reply in replies))
+
+
+def block_of(message: Message, keeper: str, number: int, units: Units, length: int, rows_key: str, X, *columns):
+    """Return the entries of a vector for the rows of a chunk; those of weight 0 have the entry 0."""
+    part = _part(keeper, number, units, rows_key, X, columns)
+    [values] = part.answer(message)
+    if len(values) == length:
+        return np.array(values)
+    block = np.zeros(length)
+    block[np.flatnonzero(columns[1])] = values
+    return block
+
+
+def nothing(length: int) -> np.ndarray:
+    """Return the entries of a vector for a chunk whose rows all have weight 0."""
+    return np.zeros(length)
+
+
+def forget_runs(keeper: str, run: str) -> None:
+    """Free what the parts keep for a run."""
+    for part in _parts.get(keeper, {}).values():
+        part.runs.pop(run, None)
+
+
+def forget_parts(keeper: str) -> None:
+    """Free the parts."""
+    _parts.pop(keeper, None)
+    _chunks.pop(keeper, None)
+    _keys.pop(keeper, None)
+
+
+def _forget_orphans() -> None:
+    """Free the parts of clients that are gone without a word: the cluster has freed their data."""
+    data = get_worker().data
+    for keeper, keys in list(_keys.items()):
+        if not any(key in data for key in list(keys)):
+            forget_parts(keeper)
+
+
+def kept() -> Iterable[str]:
+    """Return the names of the keepers that have parts here."""
+    return list(_parts)

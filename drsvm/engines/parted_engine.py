@@ -1,0 +1,85 @@
+"""The interior point's engine for rows in parts: every method is at most one round."""
+
+import numpy as np
+
+from drsvm.engines import questions
+from drsvm.engines.cpu import restoring_step
+from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.keeper import Keeper, Run, Slot
+from drsvm.engines.parts import Ball
+from drsvm.engines.vectors import FLIP, HINGE, Kept
+from drsvm.model.multipliers import DualSums
+
+
+class PartedEngine(Engine):
+    """Sums of the answers of all parts, which have an engine of their own for their rows."""
+
+    small = False  # a round may cost more than a pass
+    light = True  # for the same reason correctors do not pay
+    wide = None
+
+    def __init__(self, keeper: Keeper, ball: Ball, n_linear: int):
+        self.run, self.n_linear = Run(keeper, ball), n_linear
+        self.mass, flippable = keeper.ask(ball, questions.targets)
+        self.weight = 2.0 * self.mass + flippable
+
+    def close(self) -> None:
+        self.run.end()
+
+    def center(self, point, level: float, mu: float) -> None:
+        self.run.tell("center", point, level, mu)
+
+    def curvature(self) -> Curvature:
+        return Curvature(*self._query("curvature"))
+
+    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+        rates, *sums = self.run.ask("predict", direction, level_change)
+        return Prediction(*rates.tolerating(left_behind), *sums)
+
+    def longest_steps(
+        self, direction, level_change: float, target: float, left_behind: float = 0.0
+    ) -> tuple[float, float]:
+        [rates] = self.run.ask("longest_steps", direction, level_change, target)
+        return rates.tolerating(left_behind)
+
+    def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
+        correction, level = self.run.ask("recorrect", primal, dual)
+        return correction, level
+
+    def swap(self) -> None:
+        self.run.tell("swap")
+
+    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
+        [products] = self.run.ask("move", primal, dual, left)
+        return products
+
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        products, *samples = self.run.ask("advance", primal, dual, left)
+        return products, Curvature(*samples)
+
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        products, *sums = self.run.ask("arrive", primal, dual, left)
+        return products, DualSums(*sums)
+
+    def dual_sums(self) -> DualSums:
+        return DualSums(*self._query("dual_sums"))
+
+    def restored_multipliers(self, direction, level_change: float) -> tuple[Kept, Kept]:  # pyright: ignore
+        step = restoring_step(self._query("restoring_rate", direction, level_change))
+        return _pair(self.run.keep("keep_restored_multipliers", direction, level_change, step))
+
+    def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
+        return _pair(self.run.keep("keep_multipliers"))
+
+    def save(self) -> Slot:
+        return self.run.keep("save")
+
+    def load(self, saved: Slot) -> None:
+        self.run.tell("load", saved.number)
+
+    def _query(self, name: str, *arguments):
+        return self.run.query(questions.of_engine, name, *arguments)
+
+
+def _pair(slot: Slot) -> tuple[Kept, Kept]:
+    return Kept(slot.run.name, slot.number, HINGE, slot), Kept(slot.run.name, slot.number, FLIP, slot)

@@ -1,0 +1,215 @@
+"""A part of the rows with its state, wherever it is: it answers messages with sums that can be added.
+
+A message first brings the state of runs up to date, and then asks a question. Engines of the rows' state, saved states
+and multipliers stay in the part. The number of changes made so far tells whether a part has the state that the asker
+expects; a part that has lost it makes the changes again, from the beginning.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.engines.answers import Largest, Sums
+from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.engine import Curvature
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.engines.vectors import Vector
+from drsvm.model.large_rows import RowView, shifted_rows
+from drsvm.model.norms import Norm
+from drsvm.model.problem import Problem
+from drsvm.parallel import threads_limited
+
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, ValueError)
+"""Exceptions of a numerical breakdown, which are an answer like any other."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Which features there are, and how far they are shifted."""
+
+    name: str = ""
+    features: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    def of(self, X) -> Any:
+        """Return the rows as seen: dense ones are computed block by block in every pass, sparse ones are a copy."""
+        if self.features is not None:
+            chosen = self.features
+            X = RowView(X, lambda rows: np.ascontiguousarray(rows[:, chosen])) if _is_dense(X) else X[:, chosen]
+        if self.offset is not None:
+            offset = self.offset
+            X = RowView(X, lambda rows: rows - offset) if _is_dense(X) else shifted_rows(X, offset)
+        return X
+
+
+def _is_dense(X) -> bool:
+    return isinstance(X, np.ndarray | RowView)
+
+
+class Ball(NamedTuple):
+    """What a part must know of the parameters of a problem."""
+
+    radius: float
+    flip_cost: float | None  # None: every row has its own
+    norm: Norm
+    fit_intercept: bool
+    view: View = View()
+
+
+class Update(NamedTuple):
+    """Changes of the state of a run: those after the first `first` ones; the log goes back to `base`."""
+
+    run: str
+    ball: Ball
+    base: int
+    first: int
+    changes: tuple[tuple[str, tuple], ...]
+
+
+class Message(NamedTuple):
+    """Changes to make, and then a question; without one, the answer is that of the last change."""
+
+    updates: tuple[Update, ...]
+    ball: Ball
+    question: Callable[..., Any] | None = None
+    arguments: tuple = ()
+
+
+class StateLost(Exception):
+    """The part does not have the state that a message builds on."""
+
+
+class Part:
+    """Some of the rows, in a form that has been checked; their weights sum to 1 over all parts only."""
+
+    def __init__(self, number: int, X, signs, weights, flip_costs=None):
+        self.number = number
+        self.X, self.signs, self.weights, self.flip_costs = X, signs, weights, flip_costs
+        self.runs: dict[str, PartRun] = {}
+        self._views: dict[str, Any] = {"": X}
+        self._lock = threading.Lock()  # a message that was given up may still be at work
+
+    def answer(self, message: Message) -> Any:
+        """Make the changes, and return the answer to the question."""
+        with self._lock, threads_limited(1), single_threaded_blas(), np.errstate(all="ignore"):
+            for update in message.updates:
+                self._catch_up(update)
+            if message.question is not None:
+                return message.question(self, self.problem(message.ball), *message.arguments)
+            answer = self.runs[message.updates[-1].run].answer
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def problem(self, ball: Ball) -> Problem:
+        """Return the problem on the rows of this part."""
+        view, known = ball.view, self._views
+        if view.name not in known:
+            self._views = {"": self.X, view.name: view.of(self.X)}
+        return Problem.of_checked(
+            self._views[view.name],
+            self.signs,
+            self.weights,
+            classes=None,
+            radius=ball.radius,
+            flip_cost=self.flip_costs if ball.flip_cost is None else ball.flip_cost,
+            norm=ball.norm,
+            fit_intercept=ball.fit_intercept,
+        )
+
+    def values(self, vector: Vector | None) -> np.ndarray | None:
+        """Return a vector with one entry per row; None means 0."""
+        return None if vector is None else vector.values(self)
+
+    def _catch_up(self, update: Update) -> None:
+        run = self.runs.get(update.run)
+        if run is None or run.done < update.first:
+            if update.first > update.base:
+                raise StateLost
+            run = self.runs[update.run] = PartRun(self.problem(update.ball), update.base)
+        run.make(update.changes[run.done - update.first :])
+
+
+class PartRun:
+    """The state of one run on the rows of a part. The names of its methods are those of changes and questions."""
+
+    def __init__(self, problem: Problem, done: int):
+        self.problem, self.done = problem, done
+        self.answer: Any = None  # to the last change: it may be asked for again
+        self.slots: dict[int, Any] = {}
+        self.engine: Any = None
+
+    def make(self, changes) -> None:
+        """Make changes."""
+        for name, arguments in changes:
+            try:
+                self.answer = getattr(self, name)(*arguments)
+            except BREAKDOWNS as error:
+                self.answer = error
+            self.done += 1
+
+    # --- changes ----------------------------------------------------------------------------------------------------
+
+    def center(self, point, level: float, mu: float) -> None:
+        self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
+        self.engine.center(point, level, mu)
+
+    def predict(self, direction, level_change: float) -> Sums:
+        rates, sums = self.engine.prediction(direction, level_change)
+        return Sums((rates, *sums))
+
+    def longest_steps(self, direction, level_change: float, target: float) -> Sums:
+        return Sums((self.engine.rates(direction, level_change, target),))
+
+    def recorrect(self, primal: float, dual: float) -> Sums:
+        return Sums(self.engine.recorrect(primal, dual))
+
+    def swap(self) -> None:
+        self.engine.swap()
+
+    def move(self, primal: float, dual: float, left: float) -> Sums:
+        return Sums((self.engine.move(primal, dual, left),))
+
+    def advance(self, primal: float, dual: float, left: float) -> Sums:
+        products, samples = self.engine.advance(primal, dual, left)
+        return Sums((products, *_sums(samples)))
+
+    def arrive(self, primal: float, dual: float, left: float) -> Sums:
+        products, sums = self.engine.arrive(primal, dual, left)
+        return Sums((products, *sums))
+
+    def save(self, slot: int) -> None:
+        self.slots[slot] = self.engine.save()
+
+    def load(self, slot: int) -> None:
+        self.engine.load(self.slots[slot])
+
+    def keep_multipliers(self, slot: int) -> None:
+        self.slots[slot] = self.engine.multipliers()
+
+    def keep_restored_multipliers(self, slot: int, direction, level_change: float, step: float) -> None:
+        self.slots[slot] = self.engine.restored(direction, level_change, step)
+
+    def drop(self, slot: int) -> None:
+        del self.slots[slot]
+
+    def end(self) -> None:
+        self.engine = None
+
+    # --- questions --------------------------------------------------------------------------------------------------
+
+    def curvature(self) -> Sums:
+        return _sums(self.engine.curvature())
+
+    def dual_sums(self) -> Sums:
+        return Sums(self.engine.dual_sums())
+
+    def restoring_rate(self, direction, level_change: float) -> Largest:
+        return Largest(self.engine.restoring_rate(direction, level_change))
+
+
+def _sums(samples: Curvature) -> Sums:
+    return Sums(samples)

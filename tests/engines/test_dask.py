@@ -1,0 +1,402 @@
+"""Rows on a Dask cluster: two processes on this machine, which talk over the loopback address."""
+
+import gc
+import math
+import os
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
+from drsvm.engines.remote import RowsLost
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+from drsvm.engines import dask_keeper, dask_worker  # noqa: E402
+from drsvm.engines.dask import decision_values, labels  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
+
+N, D = 1000, 4
+CUTS = (300, 1, 699)
+BALL = {"radius": 0.05, "flip_cost": 1.0}
+
+
+def new_cluster(**options):
+    """Return a cluster of two processes; nothing leaves this machine."""
+    dask.config.set({"distributed.comm.timeouts.connect": "5s", "distributed.admin.log-format": "%(message)s"})
+    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "host": "127.0.0.1"}
+    return distributed.LocalCluster(silence_logs=60, **given | options)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with new_cluster() as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def own_client():
+    """A cluster that a test may destroy."""
+    with new_cluster() as cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
+        yield client
+
+
+def samples(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1, -1)
+    return rng.normal(size=(n, D)) + 0.6 * y[:, None], y
+
+
+def on_cluster(X, y):
+    return da.from_array(X, chunks=(CUTS, 2)), da.from_array(y, chunks=400)
+
+
+def check(problem, X, y, **ball):
+    result, expected = solve(problem, tol=1e-8), solve(Problem(X, y, **ball), "interior-point", tol=1e-8)
+    assert result.gap <= 1e-8
+    assert result.objective == pytest.approx(expected.objective, abs=2e-8)
+    return result
+
+
+# --- the same optimum -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("norm", "l2", "flip_cost", "intercept_cost"),
+    [(1, 0.0, 1.0, math.inf), (2, 1.0, math.inf, 2.0), (math.inf, 1.0, 1.0, math.inf), (2, 0.0, math.inf, math.inf)],
+)
+def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
+    X, y = samples()
+    ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": flip_cost}
+    ball |= {"fit_intercept": True, "intercept_cost": intercept_cost}
+    check(Problem(*on_cluster(X, y), **ball), X, y, **ball)
+
+
+def test_weights_and_prices(client):
+    X, y = samples()
+    rng = np.random.default_rng(1)
+    weights, costs = rng.integers(0, 3, size=N), rng.choice([0.5, 1.0, math.inf], size=N)
+    ball = {"feature_cost": [0.5, 1.0, 2.0, math.inf], "radius": 0.05, "fit_intercept": True, "intercept_cost": 3.0}
+    columns = {"sample_weight": weights, "flip_cost": costs}
+    there = {name: da.from_array(values, chunks=250) for name, values in columns.items()}
+    result = check(Problem(*on_cluster(X, y), **ball, **there), X, y, **ball, **columns)
+    alpha = result.hinge_dual.compute()
+    assert alpha.shape == (N,) and (alpha[weights == 0] == 0).all() and (alpha[weights > 0] > 0).any()
+
+
+def rows_of_kind(kind, client, X, y):
+    """Return X, y on the cluster."""
+    import pandas as pd
+
+    cuts = np.cumsum(CUTS)[:-1]
+    dX, dy = on_cluster(X, y)
+    if kind == "CSR":
+        return dX.rechunk({1: -1}).map_blocks(sparse.csr_array), dy
+    if kind == "float32":
+        return dX.astype(np.float32), y
+    if kind == "frame":
+        import dask.dataframe as dd
+
+        frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=y), npartitions=3)
+        return frame[list("abcd")], frame["y"]
+    if kind == "futures":
+        return client.scatter(np.split(X, cuts)), client.scatter(np.split(y, cuts))
+    if kind == "delayed":
+        return [dask.delayed(part) for part in np.split(X, cuts)], [dask.delayed(part) for part in np.split(y, cuts)]
+    first = da.arange(2 * N, chunks=(2 * CUTS,)) < N  # lengths that are not known, and chunks without rows
+    return [da.concatenate([half, half])[first] for half in (dX, dy.rechunk((CUTS,)))]
+
+
+@pytest.mark.parametrize("kind", ["CSR", "float32", "frame", "futures", "delayed", "unknown lengths"])
+def test_kinds_of_rows(client, kind):
+    X, y = samples()
+    X = np.round(X, 1) if kind == "CSR" else X.astype(np.float32).astype(np.float64)
+    problem, known = Problem(*rows_of_kind(kind, client, X, y), **BALL), Problem(X, y, **BALL)
+    assert problem.X.shape == (N, D)
+    assert problem.is_sparse == (kind == "CSR") and (problem.X.dtype == np.float32) == (kind == "float32")
+    w = np.array([0.3, 0.1, -0.2, 0.4])
+    assert problem.price_and_objective(w) == pytest.approx(known.price_and_objective(w))
+    assert problem.pull_of_classes()[0] == pytest.approx(known.pull_of_classes()[0])
+
+
+def test_sparse_rows(client):
+    X, y = samples()
+    X = np.round(X, 1)
+    check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), X, y, **BALL)
+
+
+def test_columns_far_from_0(client):
+    X, y = samples()
+    X = X + 480.0
+    check(Problem(*on_cluster(X, y), **BALL, fit_intercept=True), X, y, **BALL, fit_intercept=True)
+
+
+def test_paths_and_the_largest_radius(client):
+    X, y = samples()
+    problem, known = Problem(*on_cluster(X, y), flip_cost=10.0), Problem(X, y, flip_cost=10.0)
+    largest = radius_max(known)
+    assert radius_max(problem) == pytest.approx(largest, rel=1e-6)
+    radii = largest * np.array([0.5, 0.3])
+    found, expected = radius_path(problem, radii, tol=1e-8), radius_path(known, radii, tol=1e-8)
+    assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
+
+
+def test_other_labels_weights_and_costs(client):
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    mask, weights, costs = X[:, 0] > 0.3, np.linspace(1, 2, N), np.where(y > 0, 0.5, 2.0)
+    other = problem.relabelled(da.from_array(mask, chunks=(CUTS,)), weights)
+    check(other, X, mask, **BALL, sample_weight=weights)
+    check(problem.replace(flip_cost=da.from_array(costs, chunks=(CUTS,))), X, y, radius=0.05, flip_cost=costs)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "zero-one"])
+def test_worst_cases(client, loss):
+    X, y = samples()
+    model, radii = (np.array([0.3, 0.1, 0.2, 0.4]), 0.1), [0.0, 0.05, 0.3, 5.0]
+    found = worst_case_risk(model, *on_cluster(X, y), radius=radii, loss=loss)
+    assert found == pytest.approx(worst_case_risk(model, X, y, radius=radii, loss=loss), abs=1e-12)
+    there, here = (
+        worst_case_risk(model, rows, marks, radius=0.1, loss=loss, positive=-1)
+        for rows, marks in (on_cluster(X, y), (X, y))
+    )
+    assert there == pytest.approx(here, abs=1e-12)
+
+
+# --- what crosses ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
+    n = 40_000
+    X, y = samples(n)
+    sizes, tasks = [], []
+    results_of, task = dask_keeper.DaskKeeper._results, dask_keeper.DaskKeeper._task
+
+    def measured(keeper, futures):
+        found = results_of(keeper, futures)
+        sizes.extend(len(distributed.protocol.pickle.dumps(answer)) for answer in found)
+        return found
+
+    def measured_task(keeper, name, function, *arguments, **options):
+        tasks.append(len(distributed.protocol.pickle.dumps([a for a in arguments if not isinstance(a, list)])))
+        return task(keeper, name, function, *arguments, **options)
+
+    monkeypatch.setattr(dask_keeper.DaskKeeper, "_results", measured)
+    monkeypatch.setattr(dask_keeper.DaskKeeper, "_task", measured_task)
+    problem = Problem(da.from_array(X, chunks=(5000, D)), da.from_array(y, chunks=5000), radius=0.3)
+    solve(problem, callback=lambda progress: None)
+    assert problem.keeper.n_rounds > 30
+    assert max(sizes) < 8 * n  # samples of rows, and histograms
+    assert np.median(sizes) < 20_000 and max(tasks) < 20_000
+
+
+@pytest.mark.parametrize("few_features", [0, 128])
+def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
+    """Answers are added on a worker, or here if they are small."""
+    monkeypatch.setattr(dask_keeper, "FEW_FEATURES", few_features)
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    before = problem.keeper.n_rounds
+    result = check(problem, X, y, **BALL)
+    assert problem.keeper.n_rounds - before <= 3 * result.n_iter + 12
+
+
+def test_multipliers_are_fetched_when_they_are_computed(client):
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    result, expected = solve(problem, tol=1e-9), solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
+    assert isinstance(result.hinge_dual, da.Array) and result.hinge_dual.chunks == (CUTS,)
+    assert result.hinge_dual.compute() == pytest.approx(expected.hinge_dual, abs=1e-7)
+    assert float(result.flip_dual.sum().compute()) == pytest.approx(expected.flip_dual.sum(), abs=1e-7)
+    assert solve(problem, tol=1e-9, start=result).n_iter == 0
+
+
+def test_workers_forget_what_nobody_needs(client):
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    name = problem.keeper.name
+    result = solve(problem)
+    assert all(name in kept for kept in client.run(dask_worker.kept).values())
+    del problem
+    gc.collect()
+    assert float(result.hinge_dual.sum().compute()) > 0
+    del result
+    gc.collect()
+    until = time.monotonic() + 10.0
+    while any(name in kept for kept in client.run(dask_worker.kept).values()):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
+    rows = on_cluster(*samples())
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
+        problem = Problem(*rows, **BALL)
+    name = problem.keeper.name
+    assert all(name in kept for kept in client.run(dask_worker.kept).values())
+    until = time.monotonic() + 10.0
+    while any(name in kept for kept in client.run(dask_worker.kept).values()):
+        Problem(*on_cluster(*samples(seed=1)), **BALL)
+        assert time.monotonic() < until
+
+
+# --- predictions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["dense", "CSR", "frame", "futures"])
+def test_predictions_are_lazy(client, kind):
+    X, y = samples()
+    rows = on_cluster(X, y)[0] if kind == "dense" else rows_of_kind(kind, client, X, y)[0]
+    coef, intercept = np.array([[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 0, -1, 0]]), np.array([0.0, 0.5, 1.0])
+    one = decision_values(rows, coef[0], 0.5)
+    assert isinstance(one, da.Array) and one.ndim == 1
+    assert one.compute() == pytest.approx(X @ coef[0] + 0.5)
+    assert labels(one, [-1, 1]).compute().tolist() == np.where(X @ coef[0] + 0.5 > 0, 1, -1).tolist()
+    several = decision_values(rows, coef, intercept)
+    names = np.array(["a", "b", "c"])
+    assert several.compute() == pytest.approx(X @ coef.T + intercept)
+    assert labels(several, names).compute().tolist() == names[np.argmax(X @ coef.T + intercept, axis=1)].tolist()
+
+
+# --- wrong input ----------------------------------------------------------------------------------------------------
+
+
+def test_errors_name_the_chunk(client):
+    X, y = samples()
+    broken = X.copy()
+    broken[310, 2] = np.nan
+    with pytest.raises(ValueError, match="In chunk 2: X has nan at row 9, column 2"):
+        Problem(*on_cluster(broken, y))
+    with pytest.raises(ValueError, match="exactly two labels, got 3"):
+        Problem(*on_cluster(X, np.arange(N) % 3))
+    with pytest.raises(ValueError, match="exactly two labels, got 1"):
+        Problem(*on_cluster(X, np.ones(N)))
+    with pytest.raises(ValueError, match="y has 999 entries, but X has 1000 rows"):
+        Problem(*on_cluster(X, y[:-1]))
+    with pytest.raises(ValueError, match="y has 2 chunks, but X has 3"):
+        Problem(rows_of_kind("delayed", client, X, y)[0], [dask.delayed(y[:500]), dask.delayed(y[500:])])
+    with pytest.raises(TypeError, match=r"call X\.compute_chunk_sizes"):
+        Problem(rows_of_kind("frame", client, X, y)[0], y)
+    with pytest.raises(ValueError, match="solver 'ippa' reads the rows one by one, and these are on a Dask cluster"):
+        solve(Problem(*on_cluster(X, y)), "ippa")
+
+
+def test_an_error_while_rows_are_computed_is_not_a_loss(client):
+    def read():
+        raise FileNotFoundError("no rows.parquet")
+
+    with pytest.raises(FileNotFoundError, match="no rows"):
+        Problem([dask.delayed(read)()], [dask.delayed([1, -1])])
+
+
+def test_without_a_cluster(monkeypatch):
+    def none():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    with pytest.raises(RuntimeError, match=r"client = Client\(\)"):
+        Problem(*on_cluster(*samples()))
+
+
+def test_another_version(client, monkeypatch):
+    worker = next(iter(client.nthreads()))
+    found = client.get_versions(packages=["drsvm", "numba", "numpy"])
+    here = found["client"]["packages"]["drsvm"]
+    found["workers"][worker]["packages"]["drsvm"] = "0.0.7"
+    monkeypatch.setattr(client, "get_versions", lambda **_: found)
+    with pytest.raises(RuntimeError, match=f"{worker} has drsvm 0.0.7, but this process has drsvm {here}"):
+        Problem(*on_cluster(*samples()))
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+
+def end_process():
+    os._exit(1)
+
+
+def kill(client, address):
+    """End a worker's process, without warning."""
+    client.run(end_process, workers=[address], on_error="ignore")
+
+
+def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
+    X, y = samples()
+    rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
+    expected = solve(Problem(*rows, **BALL), tol=1e-9)
+    problem = Problem(*rows, **BALL)
+    places = dict(problem.keeper.places)
+    victim = places[0]
+    killed = []
+
+    def callback(progress):
+        if progress.iteration == 5 and not killed:
+            killed.append(victim)
+            kill(own_client, victim)
+
+    result = solve(problem, tol=1e-9, callback=callback)
+    assert killed and result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(expected.objective, abs=1e-9)
+    assert result.weights == pytest.approx(expected.weights, abs=1e-6)
+    assert sorted(problem.keeper.restored) == sorted(k for k, place in places.items() if place == victim)
+
+
+def test_a_cluster_that_is_gone(own_client, monkeypatch):
+    monkeypatch.setattr(dask_keeper, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_keeper, "GLANCE", 0.5)
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+
+    def callback(progress):
+        if progress.iteration == 5:
+            own_client.cluster.scale(0)
+            while own_client.nthreads():
+                time.sleep(0.05)
+
+    result = solve(problem, tol=1e-9, callback=callback)
+    assert result.status is Status.LOST and "no worker at work for 1 s" in result.info["lost"]
+    assert result.n_iter == 5 and 0 < result.gap < 1
+    with pytest.raises(RowsLost):
+        problem.price_and_objective(np.ones(D))
+
+
+def test_rows_that_cannot_be_computed_again(own_client):
+    X, y = samples()
+    workers = list(own_client.nthreads())
+    halves = [slice(0, 500), slice(500, N)]
+    futures = [
+        [
+            own_client.scatter(values[half], workers=[worker], hash=False)
+            for half, worker in zip(halves, workers, strict=True)
+        ]
+        for values in (X, y)
+    ]
+    problem = Problem(*futures, **BALL)
+
+    def callback(progress):
+        if progress.iteration == 4:
+            kill(own_client, workers[0])
+
+    result = solve(problem, tol=1e-9, callback=callback)
+    assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
+
+
+def test_a_scheduler_that_is_gone(monkeypatch):
+    monkeypatch.setattr(dask_keeper, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_keeper, "GLANCE", 0.5)
+    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
+    with distributed.Client(cluster, set_as_default=False) as client, client.as_current():
+        problem = Problem(*on_cluster(*samples()), **BALL)
+        assert [numbers for _, numbers in problem.keeper._groups()] == [[0, 2], [1]]  # one task for each thread
+
+        def callback(progress):
+            if progress.iteration == 3:
+                cluster.close()
+
+        result = solve(problem, tol=1e-9, callback=callback)
+    assert result.status is Status.LOST and "start another cluster" in result.info["lost"]
