@@ -1,13 +1,12 @@
-"""Problems whose rows are on a Dask cluster, and predictions there."""
+"""Problems whose rows are on a Dask cluster."""
 
 import inspect
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.dask_blocks import Columns, columns_of, delayed_blocks, lengths_of
+from drsvm.engines.dask_blocks import Columns, columns_of
 from drsvm.engines.parted import BALL, PartedProblem
 from drsvm.engines.parts import Message
 from drsvm.engines.questions import values as values_of
@@ -115,67 +114,3 @@ def _client_of(X):
             "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "
             "`from distributed import Client; client = Client()` for the cores of this machine."
         ) from None
-
-
-# --- predictions ----------------------------------------------------------------------------------------------------
-
-
-def decision_values(X, coef, intercept):
-    """Return x·w + b for every row, as a Dask array that is computed when it is asked for.
-
-    Parameters
-    ----------
-    X : Dask array, data frame, or list of futures or delayed values
-        The rows; chunks may be dense or sparse.
-    coef, intercept : arrays of shape (d,) or (K, d), float or array of shape (K,)
-        The classifier, or several.
-
-    Returns
-    -------
-    dask.array.Array of shape (n,) or (n, K)
-    """
-    import dask.array as da
-    from dask.delayed import delayed
-
-    coef = np.asarray(coef, dtype=np.float64)
-    blocks = delayed_blocks(X, "X")
-    lengths = lengths_of(X) or [math.nan] * len(blocks)
-    values = delayed(_decision_values, pure=True)
-    arrays = [
-        da.from_delayed(values(block, coef, intercept), shape=(length, *coef.shape[:-1]), dtype=np.float64)
-        for block, length in zip(blocks, lengths, strict=True)
-    ]
-    return da.concatenate(arrays, allow_unknown_chunksizes=True)
-
-
-def _decision_values(block, coef, intercept) -> np.ndarray:
-    rows = block if hasattr(block, "tocsr") else np.asarray(block)
-    return rows @ coef.T + intercept
-
-
-def labels(values, classes):
-    """Return the labels for decision values: the second class where they are positive, or the class of the largest.
-
-    Parameters
-    ----------
-    values : dask.array.Array of shape (n,) or (n, K)
-        Decision values.
-    classes : array of shape (2,) or (K,)
-        The classes.
-
-    Returns
-    -------
-    dask.array.Array of shape (n,)
-    """
-    classes = np.asarray(classes)
-    if values.ndim == 1:
-        return values.map_blocks(_label_of_sign, classes, dtype=classes.dtype)
-    return values.map_blocks(_label_of_largest, classes, dtype=classes.dtype, drop_axis=1)
-
-
-def _label_of_sign(values, classes) -> np.ndarray:
-    return classes[(values > 0).astype(np.intp)]
-
-
-def _label_of_largest(values, classes) -> np.ndarray:
-    return classes[np.argmax(values, axis=1)]

@@ -132,11 +132,35 @@ class GpuProblem(RemoteProblem):
         first_too_many = int(xp.searchsorted(mass, xp.asarray([affordable]), side="right")[0])
         return float(breakpoints[order[min(first_too_many, len(order) - 1)]])
 
+    def worst_case_hinge(self, w, b: float, size: float, radii) -> np.ndarray:
+        margins = self.device_margins(w, b)
+        risks = []
+        for radius in radii:
+            problem: Any = self.replace(radius=float(radius))
+            price = problem._price(margins, size)
+            risks.append(radius * price + float(self.device_weights @ problem._losses(margins, price)))
+        return np.array(risks)
+
+    def worst_case_error(self, w, b: float, size: float, radii) -> np.ndarray:
+        xp = cupy()
+        margins, weights = self.device_margins(w, b), self.device_weights
+        costs = xp.full(self.n_rows, self.flip_cost) if self.device_costs is None else self.device_costs.copy()
+        costs = xp.minimum(costs, margins / size) if size > 0 else costs
+        costs[margins <= 0] = 0.0
+        order = xp.argsort(costs)
+        order = order[(costs[order] > 0) & xp.isfinite(costs[order])]
+        spent, wrong = (xp.concatenate([xp.zeros(1), xp.cumsum(v[order])]) for v in (weights * costs, weights))
+        sure = float(weights[costs == 0].sum())
+        return np.minimum(sure + here(xp.interp(on_device(np.asarray(radii)), spent, wrong)), 1.0)
+
     def feasible(self, hinge_dual, flip_dual) -> Multipliers:
         return GpuMultipliers(self, hinge_dual, flip_dual)
 
     def no_multipliers(self) -> Any:
         return cupy().zeros(self.n_rows)
+
+    def multipliers_from(self, values) -> Any:
+        return self.to_kept_rows(on_device(values)) if len(values) == self.n_given else None
 
     def to_kept_rows(self, values) -> Any:
         return values if self.kept is None else values[self.kept]
@@ -160,6 +184,13 @@ class GpuProblem(RemoteProblem):
             return self.flip_cost * one, self.flip_cost * other
         priced, positive = self.device_weights * self.device_costs, self.device_signs > 0
         return float(priced[positive].sum()), float(priced[~positive].sum())
+
+    def masses_by_flip_cost(self, sign: float) -> tuple[np.ndarray, np.ndarray]:
+        if self.device_costs is None:
+            return self.flip_costs, np.array([self.masses_of_classes()[0 if sign > 0 else 1]])
+        inside = self.device_signs == sign
+        costs, places = cupy().unique(self.device_costs[inside], return_inverse=True)
+        return here(costs), here(cupy().bincount(places, self.device_weights[inside], minlength=len(costs)))
 
     def multiples_of_weights(self, positive: float, negative: float) -> Any:
         return cupy().where(self.device_signs > 0, positive, negative) * self.device_weights

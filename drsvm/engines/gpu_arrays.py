@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.engines.gpu import gpu_rows
 from drsvm.engines.gpu_device import cupy, here, on_device
-from drsvm.model.elsewhere import ForCard
+from drsvm.model.elsewhere import ForCard, fetched
 
 
 def with_labels(X, y) -> tuple[Any, Any]:
@@ -21,6 +21,16 @@ def with_labels(X, y) -> tuple[Any, Any]:
     if y.shape != (X.shape[0],):
         raise ValueError(f"y must have one label per row of X: X has {X.shape[0]} rows, y has shape {y.shape}.")
     return X, y
+
+
+def n_features(X) -> int:
+    """Return the number of columns."""
+    return int(X.shape[1])
+
+
+def named(X) -> Any:
+    """Return something that has the names of the features, if they have any."""
+    return X.given if isinstance(X, ForCard) else X
 
 
 def classes_of(y) -> np.ndarray:
@@ -50,10 +60,15 @@ def masses_of_classes(y, classes, weights=None) -> np.ndarray:
     return here(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
 
 
+def counts_for_radius(sample_weight) -> Any:
+    """Return how many rows each row counts for in the automatic radius."""
+    return sample_weight
+
+
 def decision_values(X, coef, intercept) -> Any:
     """Return x·w + b for every row and classifier, of the library that X comes from."""
-    rows = gpu_rows(X)
-    values = [rows.dot(w, float(b)) for w, b in zip(here(coef), here(intercept), strict=True)]
+    rows, coef, intercept = gpu_rows(X), np.atleast_2d(fetched(coef)), np.atleast_1d(fetched(intercept))
+    values = [rows.dot(w, float(b)) for w, b in zip(coef, intercept, strict=True)]
     return like(X, values[0] if len(values) == 1 else cupy().stack(values, axis=1))
 
 

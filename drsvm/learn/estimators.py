@@ -22,6 +22,7 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
+from drsvm.engines.remote import RowsLost
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.fit_data import decisions_elsewhere, fit_data
@@ -432,5 +433,8 @@ class WassersteinSVC(
                 print(f"[{name}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
         if any(result.status is Status.INTERRUPTED for result in results):
             raise KeyboardInterrupt
+        lost = [result.info["lost"] for result in results if result.status is Status.LOST]
+        if lost:
+            raise RowsLost(f"{lost[0]} The best classifier so far is stored.")
         one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
         one_vs_rest.warn_of_constant_ones(problems, results, self.classes_, stacklevel=5)

@@ -63,10 +63,10 @@ class FitElsewhere(FitData):
     def __init__(self, estimator, X, y, sample_weight):
         self.arrays = array_functions(X)
         self.X, self.y = self.arrays.with_labels(X, y)
-        _check_feature_names(estimator, X.given if isinstance(X, ForCard) else X, reset=True)
-        estimator.n_features_in_ = int(self.X.shape[1])
+        _check_feature_names(estimator, self.arrays.named(X), reset=True)
+        estimator.n_features_in_ = self.arrays.n_features(self.X)
         self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
-        self.counts = sample_weight
+        self.counts = self.arrays.counts_for_radius(sample_weight)
         self.weights = self._weights(estimator.class_weight, sample_weight)
 
     def _weights(self, class_weight, sample_weight) -> Any:
@@ -110,14 +110,17 @@ def fit_data(estimator, X, y, sample_weight) -> FitData:
 
 def decisions_elsewhere(estimator, X) -> Any:
     """Return the decision values of rows that are elsewhere, where they are."""
-    _check_feature_names(estimator, X, reset=False)
-    if X.shape[1] != estimator.n_features_in_:
+    arrays = array_functions(X)
+    _check_feature_names(estimator, arrays.named(X), reset=False)
+    found = arrays.n_features(X)
+    if found != estimator.n_features_in_:
         raise ValueError(
-            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
+            f"X has {found} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
             "features as input."
         )
     coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
-    return array_functions(X).decision_values(X, coef, estimator.intercept_)
+    coef, intercept = (coef[0], float(estimator.intercept_[0])) if len(coef) == 1 else (coef, estimator.intercept_)
+    return arrays.decision_values(X, coef, intercept)
 
 
 def on_engine(X, engine: str) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from drsvm.clock import TimeLimit
 from drsvm.learn.prices import at_centre
 from drsvm.model import products
-from drsvm.model.elsewhere import fetched
+from drsvm.model.elsewhere import fetched, is_elsewhere
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -37,6 +37,11 @@ ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
     """Validate X and y, once per fit; return the rows in the form that problems use, and the labels."""
+    if is_elsewhere(X):
+        raise TypeError(
+            f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
+            "use WassersteinSVC().fit, or bring a sample of the rows here."
+        )
     X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y

@@ -17,20 +17,14 @@ da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
 from drsvm.engines import dask_keeper, dask_worker  # noqa: E402
-from drsvm.engines.dask import decision_values, labels  # noqa: E402
+from drsvm.engines.dask_arrays import decision_values, labels  # noqa: E402
+from tests.cluster import new_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
 
 N, D = 1000, 4
 CUTS = (300, 1, 699)
 BALL = {"radius": 0.05, "flip_cost": 1.0}
-
-
-def new_cluster(**options):
-    """Return a cluster of two processes; nothing leaves this machine."""
-    dask.config.set({"distributed.comm.timeouts.connect": "5s", "distributed.admin.log-format": "%(message)s"})
-    given = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None, "host": "127.0.0.1"}
-    return distributed.LocalCluster(silence_logs=60, **given | options)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,109 @@
+"""The estimator on rows that are on a Dask cluster."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+
+from tests.cluster import new_cluster  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
+
+CUTS = (200, 130, 270)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client():
+    with new_cluster() as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(600) < 0.4, "yes", "no")
+    return rng.normal(size=(600, 4)) + 0.7 * (y == "yes")[:, None] + 2.0, y
+
+
+def on_cluster(X, y):
+    return da.from_array(X, chunks=(CUTS, -1)), da.from_array(y, chunks=(CUTS,))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"norm": math.inf, "radius": 0.05}, {"norm": 1, "flip_cost": 2.0}], ids=str)
+def test_it_is_the_same_classifier(data, parameters):
+    here = WassersteinSVC(**parameters, tol=1e-9).fit(*data)
+    there = WassersteinSVC(**parameters, tol=1e-9).fit(*on_cluster(*data))
+    assert there.classes_.tolist() == ["no", "yes"] and there.n_features_in_ == 4
+    assert there.radius_ == pytest.approx(here.radius_, rel=1e-3)
+    assert there.intercept_cost_ == pytest.approx(here.intercept_cost_, rel=1e-9)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-3) and there.gap_ <= 1e-9
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
+
+
+def test_predictions_are_computed_when_they_are_asked_for(data):
+    X, y = on_cluster(*data)
+    model = WassersteinSVC(radius=0.05).fit(X, y)
+    values, labels = model.decision_function(X), model.predict(X)
+    assert isinstance(values, da.Array) and isinstance(labels, da.Array)
+    np.testing.assert_allclose(values.compute(), model.decision_function(data[0]), rtol=1e-12)
+    assert (labels.compute() == model.predict(data[0])).all()
+    risks = [worst_case_risk(model, *rows) for rows in ((X, y), data)]
+    np.testing.assert_allclose(*risks, rtol=1e-9)
+
+
+def test_three_classes_and_their_weights(three_classes):
+    X, y = three_classes
+    parts = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
+    here = WassersteinSVC(radius=0.1, class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 2.0}, tol=1e-8)
+    there = WassersteinSVC(**here.get_params()).fit(*parts)
+    here.fit(X, y)
+    np.testing.assert_allclose(there.objective_, here.objective_, atol=1e-7)
+    assert (there.predict(parts[0]).compute() == here.predict(X)).mean() > 0.99
+
+
+def test_costs_by_class_weights_and_balance(data):
+    weights = np.random.default_rng(1).random(600) + 0.5
+    here = WassersteinSVC(radius=0.05, flip_cost={"yes": 1.0, "no": math.inf}, class_weight="balanced", tol=1e-8)
+    there = WassersteinSVC(**here.get_params()).fit(*on_cluster(*data), da.from_array(weights, chunks=(CUTS,)))
+    here.fit(*data, weights)
+    assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
+
+
+def test_data_frames_have_names(data):
+    frame = pd.DataFrame(data[0], columns=["a", "b", "c", "d"]).assign(y=data[1])
+    parts = dd.from_pandas(frame, npartitions=3)
+    model = WassersteinSVC(radius=0.05).fit(parts[["a", "b", "c", "d"]], parts["y"])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c", "d"]
+    assert (model.predict(parts[["a", "b", "c", "d"]]).compute() == model.predict(frame[["a", "b", "c", "d"]])).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(parts[["b", "a", "c", "d"]])
+
+
+def test_blocks_may_be_sparse_futures(data, client):
+    X, y = np.where(np.abs(data[0] - 2.0) > 1.0, data[0] - 2.0, 0.0), data[1]
+    blocks = [client.scatter(sparse.csr_matrix(X[rows])) for rows in (slice(0, 200), slice(200, 600))]
+    labels = [client.scatter(y[rows]) for rows in (slice(0, 200), slice(200, 600))]
+    there, here = (WassersteinSVC(tol=1e-8).fit(*rows) for rows in ((blocks, labels), (sparse.csr_matrix(X), y)))
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-3)
+
+
+def test_an_engine_that_does_not_fit_the_data_says_what_to_do(data):
+    X, y = on_cluster(*data)
+    with pytest.raises(ValueError, match="compute X first"):
+        WassersteinSVC(engine="cpu").fit(X, y)
+    with pytest.raises(ValueError, match="from_array"):
+        WassersteinSVC(engine="dask").fit(*data)
+    with pytest.raises(ValueError, match="engine must be one of auto, cpu, gpu, dask"):
+        WassersteinSVC(engine="spark").fit(*data)
+    with pytest.raises(ValueError, match="3 features"):
+        WassersteinSVC(radius=0.1, engine="dask").fit(X, y).predict(X[:, :3])
+    with pytest.raises(TypeError, match="WassersteinSVCCV"):
+        WassersteinSVCCV().fit(X, y)
