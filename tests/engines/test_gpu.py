@@ -118,8 +118,8 @@ def test_the_estimator_stays_on_the_card(labels):
     X += 1.0
     named = labels[(y > 0).astype(int)]
     expected, model = WassersteinSVC(tol=1e-8).fit(X, named), WassersteinSVC(tol=1e-8).fit(on_card(X), named)
-    assert isinstance(model.coef_, cupy().ndarray) and model.radius_ == pytest.approx(expected.radius_, rel=1e-3)
-    np.testing.assert_allclose(model.coef_.get(), expected.coef_, atol=2e-3)
+    assert isinstance(model.coef_, cupy().ndarray) and model.radius_ == pytest.approx(expected.radius_, rel=1e-2)
+    np.testing.assert_allclose(model.coef_.get(), expected.coef_, atol=1e-2)
     decided = model.predict(on_card(X))
     decided = decided.get() if isinstance(decided, cupy().ndarray) else decided
     assert (decided == expected.predict(X)).mean() > 0.999
