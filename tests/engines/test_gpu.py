@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from drsvm import Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
-from drsvm.engines import gpu
-from drsvm.engines.gpu_device import GpuError, cupy
+from drsvm.engines.gpu import problem as gpu
+from drsvm.engines.gpu.device import GpuError, cupy
 
 pytestmark = pytest.mark.gpu
 

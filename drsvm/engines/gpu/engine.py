@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.engine import Curvature, Engine, Factorised, Prediction
-from drsvm.engines.gpu_device import cupy, here
-from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
-from drsvm.engines.gpu_newton import GpuFactorised, GpuMatrixFree
-from drsvm.engines.gpu_rows import GpuRows
+from drsvm.engines.gpu.device import cupy, here
+from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
+from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
 from drsvm.model.multipliers import DualSums

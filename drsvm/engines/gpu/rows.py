@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.gpu_device import GpuError, add_square, cupy, here, on_device
-from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.device import GpuError, add_square, cupy, here, on_device
+from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 
 GRAM_BYTES = 1 << 29
 """Size of the scaled copies of rows that are multiplied."""

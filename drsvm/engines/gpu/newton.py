@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.engine import Curvature, Factorised
-from drsvm.engines.gpu_device import cupy, on_device
-from drsvm.engines.gpu_rows import GpuRows
+from drsvm.engines.gpu.device import cupy, on_device
+from drsvm.engines.gpu.rows import GpuRows
 
 
 class GpuFactorised(Factorised):
@@ -78,10 +78,10 @@ def _add_cone(matrix, cone: Any) -> None:
 class GpuMatrixFree(Factorised):
     """The same matrix with many features: it is never formed, and its diagonal preconditions conjugate gradients.
 
-    Far from the optimum few steps are enough, and near it an inexact direction costs a little of the proven gap.
+    Far from the optimum few steps are enough; near it many are needed, as inexact directions stop short of a proof.
     """
 
-    most_refinements, accurate = 100, 1e-6
+    most_refinements, accurate = 500, 1e-6
 
     def __init__(self, samples: Curvature, cone: Any, ridge, rows: GpuRows):
         n = len(samples.column)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.engines.gpu_device import GpuError, cupy, free_memory, here, on_device
-from drsvm.engines.gpu_engine import GpuEngine, GpuSamples
-from drsvm.engines.gpu_rows import DenseGpuRows, GpuRows, SparseGpuRows
-from drsvm.engines.gpu_streaming import StreamedGpuRows
+from drsvm.engines.gpu.device import GpuError, cupy, free_memory, here, on_device
+from drsvm.engines.gpu.engine import GpuEngine, GpuSamples
+from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows
+from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
 from drsvm.model.elsewhere import ForCard
 from drsvm.model.multipliers import Multipliers, Totals
