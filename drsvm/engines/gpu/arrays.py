@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.gpu.device import cupy, here, on_device
-from drsvm.engines.gpu.problem import gpu_rows
+from drsvm.engines.gpu.given import gpu_rows
 from drsvm.model.elsewhere import ForCard, fetched
 
 
