@@ -44,12 +44,12 @@ class Report:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_wine
-    >>> from drsvm import WassersteinSVC
-    >>> from drsvm.report import make_report
-    >>> report = make_report(WassersteinSVC(), *load_wine(return_X_y=True))
-    >>> report.markdown.splitlines()[0].startswith("# ")
-    True
+    >>> from drsvm.report import Report
+    >>> report = Report("<p>All is well.</p>", {"all": "well"}, "All is well.")
+    >>> report.save("report.md").name
+    'report.md'
+    >>> report.content("json")
+    '{\\n  "all": "well"\\n}\\n'
     """
 
     html: str = field(repr=False)
