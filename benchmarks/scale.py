@@ -1,6 +1,7 @@
 """Rows that are elsewhere: what does a round cost, and a fit of many rows?
 
     python benchmarks/scale.py dask --rows 5e7 --workers 2
+    python benchmarks/scale.py gpu
 
 Dense synthetic data, generated where they stay: two overlapping Gaussians, 5 % of the labels wrong.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 from _common import report, short, table
+from _scale_gpu import gpu_part
 
 REPEATS = 15
 """Iterations that are timed, after a first one."""
@@ -30,6 +32,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes of the cluster for the fit, a thread each")
     parser.add_argument("--memory", default="7GB", help="memory limit of a worker")
     parser.add_argument("--tol", type=float, default=1e-6)
+    parser.add_argument(
+        "--cases", nargs="+", choices=["dense", "sparse", "text"], help="of the part gpu (default: all)"
+    )
+    parser.add_argument("--no-cores", dest="cores", action="store_false", help="leave out dense rows on the cores")
+    parser.add_argument("--longest", type=float, default=600.0, help="most seconds of a solve on the cores")
     options = parser.parse_args()
     PARTS[options.part](options)
 
@@ -156,7 +163,7 @@ def peak_memory() -> float:
     return 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-PARTS: dict[str, Callable[..., None]] = {"dask": dask_part}
+PARTS: dict[str, Callable[..., None]] = {"dask": dask_part, "gpu": gpu_part}
 
 
 if __name__ == "__main__":

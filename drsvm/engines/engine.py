@@ -21,7 +21,7 @@ class Curvature(NamedTuple):
     predictor: np.ndarray  # (w, b)
     predictor_level: float  # λ
     border: np.ndarray  # (w, b) × b
-    of_rows: np.ndarray | None = None  # in the wide form: the curvature h of every row
+    of_rows: Any = None  # the curvature h of every row, if no matrix is formed
 
 
 class Prediction(NamedTuple):
@@ -62,15 +62,25 @@ class WideProducts(ABC):
 
 
 class Factorised(ABC):
-    """The Newton matrix and a factorisation of it, where the engine is."""
+    """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
+
+    most_refinements: int
+    """Maximum number of steps of conjugate gradients, which the approximation preconditions."""
+
+    accurate: float
+    """Relative accuracy of the solution."""
 
     @abstractmethod
-    def multiply(self, x) -> np.ndarray:
+    def vector(self, values) -> Any:
+        """Return an array as one of the library that the other methods take and return."""
+
+    @abstractmethod
+    def multiply(self, x) -> Any:
         """Return the matrix times x = (w, b, λ)."""
 
     @abstractmethod
-    def apply_inverse(self, right) -> np.ndarray:
-        """Return an approximate solution, from the factorisation."""
+    def apply_inverse(self, right) -> Any:
+        """Return an approximate solution."""
 
 
 class Engine(ABC):

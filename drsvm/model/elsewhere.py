@@ -7,18 +7,18 @@ import numpy as np
 from scipy import sparse
 
 KEEPERS = {
-    "dask": ("drsvm.engines.dask", "DaskProblem"),
-    "distributed": ("drsvm.engines.dask", "DaskProblem"),
-    "cupy": ("drsvm.engines.gpu", "GpuProblem"),
-    "cupyx": ("drsvm.engines.gpu", "GpuProblem"),
+    "dask": ("drsvm.engines.dask.problem", "DaskProblem"),
+    "distributed": ("drsvm.engines.dask.problem", "DaskProblem"),
+    "cupy": ("drsvm.engines.gpu.problem", "GpuProblem"),
+    "cupyx": ("drsvm.engines.gpu.problem", "GpuProblem"),
 }
 """Problems that keep rows where they are, by the library that the type of X comes from."""
 
 ARRAYS = {
-    "dask": "drsvm.engines.dask_arrays",
-    "distributed": "drsvm.engines.dask_arrays",
-    "cupy": "drsvm.engines.gpu_arrays",
-    "cupyx": "drsvm.engines.gpu_arrays",
+    "dask": "drsvm.engines.dask.arrays",
+    "distributed": "drsvm.engines.dask.arrays",
+    "cupy": "drsvm.engines.gpu.arrays",
+    "cupyx": "drsvm.engines.gpu.arrays",
 }
 """What an estimator does with labels and predictions there: modules with the same functions."""
 

@@ -4,6 +4,7 @@ It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × 
 """
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -11,6 +12,7 @@ from scipy.linalg import blas, lapack
 
 from drsvm.engines.engine import Curvature, Engine, Factorised, WideProducts
 from drsvm.engines.threads import blas_threads_for
+from drsvm.model.elsewhere import fetched
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 from drsvm.solvers.cones import Scaling
@@ -28,6 +30,11 @@ class NewtonSystem(ABC):
     """One factorisation for several right-hand sides."""
 
     most_refinements: int
+    accurate: float = ACCURATE
+
+    def vector(self, values) -> Any:
+        """Return an array of the library that the other methods take and return."""
+        return values
 
     @abstractmethod
     def multiply(self, x) -> np.ndarray:
@@ -42,8 +49,8 @@ class NewtonSystem(ABC):
 
         Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
         """
-        residual = np.append(right, right_level)
-        wanted = ACCURATE * _size(residual)
+        residual = self.vector(np.append(right, right_level))
+        wanted = self.accurate * _size(residual)
         solution = np.zeros_like(residual)
         step = self.apply_inverse(residual)
         energy = float(residual @ step)
@@ -65,11 +72,12 @@ class NewtonSystem(ABC):
             new_energy = float(residual @ correction)
             step = correction + (new_energy / energy) * step
             energy = new_energy
+        best = fetched(best)
         return best[:-1], float(best[-1])
 
 
 def _size(v) -> float:
-    return float(np.abs(v).max())
+    return float(abs(v).max())
 
 
 def _factorise(matrix):
@@ -233,12 +241,14 @@ class WideSystem(NewtonSystem):
 
 
 class SystemElsewhere(NewtonSystem):
-    """The matrix itself, factorised where the engine is."""
-
-    most_refinements = TallSystem.most_refinements
+    """The matrix itself, where the engine is."""
 
     def __init__(self, factorised: Factorised):
         self.factorised = factorised
+        self.most_refinements, self.accurate = factorised.most_refinements, factorised.accurate
+
+    def vector(self, values):
+        return self.factorised.vector(values)
 
     def multiply(self, x):
         return self.factorised.multiply(x)

@@ -4,9 +4,9 @@ from functools import reduce
 from itertools import pairwise
 from operator import add
 
-from drsvm.engines.chunks import Chunk, Survey
-from drsvm.engines.keeper import PartsHere
-from drsvm.engines.parted import BALL, PartedProblem
+from drsvm.engines.parts.chunks import Chunk, Survey
+from drsvm.engines.parts.keeper import PartsHere
+from drsvm.engines.parts.problem import BALL, PartedProblem
 
 
 def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):

@@ -16,8 +16,9 @@ distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-from drsvm.engines import dask_keeper, dask_worker  # noqa: E402
-from drsvm.engines.dask_arrays import decision_values, labels  # noqa: E402
+from drsvm.engines.dask import keeper as dask_keeper  # noqa: E402
+from drsvm.engines.dask import worker as dask_worker  # noqa: E402
+from drsvm.engines.dask.arrays import decision_values, labels  # noqa: E402
 from tests.cluster import new_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster

@@ -13,10 +13,10 @@ from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.engines import spread
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.parts import spread
+from drsvm.engines.parts.spread import MASS, MOMENT, Level, Spread, crossing
 from drsvm.engines.remote import RowsLost
-from drsvm.engines.spread import MASS, MOMENT, Level, Spread, crossing
 from drsvm.model.certificate import dual_point
 from drsvm.model.risk import worst_case_error, worst_case_hinge
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.gpu_device import cupy, here, on_device
-from drsvm.engines.gpu_rows import DenseGpuRows
+from drsvm.engines.gpu.device import cupy, here, on_device
+from drsvm.engines.gpu.rows import DenseGpuRows
 
 BUFFERS = 2
 """While the card works on one block, the next is on its way."""

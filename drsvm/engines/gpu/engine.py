@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.engine import Curvature, Engine, Prediction
-from drsvm.engines.gpu_device import cupy, here
-from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
-from drsvm.engines.gpu_newton import GpuFactorised
-from drsvm.engines.gpu_rows import GpuRows
+from drsvm.engines.engine import Curvature, Engine, Factorised, Prediction
+from drsvm.engines.gpu.device import cupy, here
+from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
+from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
 from drsvm.model.multipliers import DualSums
@@ -16,6 +16,10 @@ from drsvm.model.multipliers import DualSums
 ROUGH = 1e-4
 """Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
 weights: the next steps correct what a direction lacks."""
+
+
+MOST_FEATURES = 10_000
+"""With more features, the Newton matrix is not formed."""
 
 
 class GpuSamples:
@@ -90,10 +94,18 @@ class GpuEngine(Engine):
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
-        return Curvature(self.rows.gram(h, rough=self._far_away), added[0], square, added[1], linear, border)
+        gram = None if self._many_features else self.rows.gram(h, rough=self._far_away)
+        return Curvature(gram, added[0], square, added[1], linear, border, of_rows=h)
 
-    def factorised(self, samples, cone, ridge, damping, regularisations) -> GpuFactorised:
+    def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
+        if self._many_features:
+            return GpuMatrixFree(samples, cone, ridge, self.rows)
         return GpuFactorised(samples, cone, ridge, damping, regularisations)
+
+    @property
+    def _many_features(self) -> bool:
+        """Whether a Gram matrix would cost more than many products."""
+        return self.n_features > MOST_FEATURES
 
     @property
     def _far_away(self) -> bool:

@@ -1,12 +1,12 @@
-"""Labels, weights and predictions on a graphics card, for the estimator; `dask_arrays.py` has the same for Dask."""
+"""Labels, weights and predictions on a graphics card, for the estimator; `engines/dask/arrays.py` has the same."""
 
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.gpu import gpu_rows
-from drsvm.engines.gpu_device import cupy, here, on_device
+from drsvm.engines.gpu.device import cupy, here, on_device
+from drsvm.engines.gpu.given import gpu_rows
 from drsvm.model.elsewhere import ForCard, fetched
 
 

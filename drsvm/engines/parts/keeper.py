@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
-from drsvm.engines.parts import Ball, Message, Part, StateLost, Update
-from drsvm.engines.vectors import Vector
+from drsvm.engines.parts.part import Ball, Message, Part, StateLost, Update
+from drsvm.engines.parts.vectors import Vector
 
 
 class Keeper(ABC):

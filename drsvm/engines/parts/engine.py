@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from drsvm.engines import questions
 from drsvm.engines.cpu import restoring_step
 from drsvm.engines.engine import Curvature, Engine, Prediction
-from drsvm.engines.keeper import Keeper, Run, Slot
-from drsvm.engines.parts import Ball
-from drsvm.engines.vectors import FLIP, HINGE, Kept
+from drsvm.engines.parts import questions
+from drsvm.engines.parts.keeper import Keeper, Run, Slot
+from drsvm.engines.parts.part import Ball
+from drsvm.engines.parts.vectors import FLIP, HINGE, Kept
 from drsvm.model.multipliers import DualSums
 
 

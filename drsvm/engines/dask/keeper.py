@@ -14,11 +14,11 @@ from typing import Any
 from distributed import Client, KilledWorker, wait
 from distributed.comm.core import CommClosedError
 
-from drsvm.engines import dask_worker
-from drsvm.engines.chunks import Survey
-from drsvm.engines.dask_blocks import Columns
-from drsvm.engines.keeper import Keeper, total
-from drsvm.engines.parts import Message, StateLost
+from drsvm.engines.dask import worker as dask_worker
+from drsvm.engines.dask.blocks import Columns
+from drsvm.engines.parts.chunks import Survey
+from drsvm.engines.parts.keeper import Keeper, total
+from drsvm.engines.parts.part import Message, StateLost
 from drsvm.engines.remote import RowsLost
 
 FAN_IN = 8

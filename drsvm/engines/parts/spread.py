@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.engines.answers import Distinct
+from drsvm.engines.parts.answers import Distinct
 
 BINS = 4096
 """Number of bins of a histogram."""

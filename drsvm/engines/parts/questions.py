@@ -1,12 +1,12 @@
 """Questions to a part of the rows. Each takes the part, its problem and arguments, and its answers can be added.
 
-What the questions mean is said in `model/row_operations.py`; `engines/parted.py` asks them.
+What the questions mean is said in `model/row_operations.py`; `problem.py` and `engine.py` ask them.
 """
 
 import numpy as np
 
-from drsvm.engines.answers import Distinct, Joined, Largest, Moments, Sums
-from drsvm.engines.spread import Level, Path, Spread
+from drsvm.engines.parts.answers import Distinct, Joined, Largest, Moments, Sums
+from drsvm.engines.parts.spread import Level, Path, Spread
 from drsvm.model.multipliers import LocalMultipliers, dual_sums
 from drsvm.model.products import transposed_dot
 from drsvm.model.risk import costs_of_misclassification, expected_loss, flip_gains, flips_with_price

@@ -5,24 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from drsvm.engines.gpu_device import GpuError, cupy, free_memory, here, on_device
-from drsvm.engines.gpu_engine import GpuEngine, GpuSamples
-from drsvm.engines.gpu_rows import DenseGpuRows, GpuRows, SparseGpuRows
-from drsvm.engines.gpu_streaming import StreamedGpuRows
+from drsvm.engines.gpu.device import cupy, here, on_device
+from drsvm.engines.gpu.engine import GpuEngine, GpuSamples
+from drsvm.engines.gpu.given import check_that_both_remain, gpu_rows, labels_on_card, weights_on_card
+from drsvm.engines.gpu.multipliers import GpuMultipliers
+from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
-from drsvm.model.elsewhere import ForCard
-from drsvm.model.multipliers import Multipliers, Totals
+from drsvm.model.multipliers import Multipliers
 from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances
-from drsvm.model.validation import check_labels, check_weights
-
-STATE_BYTES = 160
-"""Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
-
-BLOCK_BYTES = 1 << 30
-"""Size of the blocks in which rows cross that do not fit onto the card."""
 
 QUANTILES = 1001
 """Number of flip costs that are known here if every row has its own."""
@@ -46,13 +38,13 @@ class GpuProblem(RemoteProblem):
     def __init__(self, X, y, radius=0.1, flip_cost: Any = 1.0, norm: Any = 2, l2=0.0, sample_weight=None, **other):
         rows = gpu_rows(X)
         n, d = rows.shape
-        classes, signs = _check_labels(y, n)
-        weights = _check_weights(sample_weight, n)
+        classes, signs = labels_on_card(y, n)
+        weights = weights_on_card(sample_weight, n)
         kept = None
         if not bool((weights > 0).all()):
             kept = cupy().flatnonzero(weights)
             rows, signs, weights = rows.taken(kept), signs[kept], weights[kept]
-            _check_that_both_remain(signs, classes)
+            check_that_both_remain(signs, classes)
         shape = (rows.shape[0], d)
         self._set(X=RowsElsewhere(shape, rows.dtype, rows.stored, rows.is_sparse), signs=None, sample_weight=None)
         self._set(classes=classes, kept=kept, n_given=n, rows=rows, device_signs=signs, device_weights=weights)
@@ -79,10 +71,10 @@ class GpuProblem(RemoteProblem):
     # --- the interior point -----------------------------------------------------------------------------------------
 
     def make_engine(self, n_threads: int | None) -> GpuEngine:
-        samples = GpuSamples(self.device_signs, self.device_weights, *self._flips())
+        samples = GpuSamples(self.device_signs, self.device_weights, *self.flips())
         return GpuEngine(self.rows, samples, self.fit_intercept)
 
-    def _flips(self) -> tuple[Any, Any]:
+    def flips(self) -> tuple[Any, Any]:
         """Return whether labels can be flipped (1.0 or 0.0) and at which cost, for every row or for all of them."""
         if self.device_costs is None:
             possible = self.flips_possible
@@ -281,127 +273,9 @@ class GpuProblem(RemoteProblem):
         return self._on(self.rows.shifted(offset))
 
     def relabelled(self, positive, sample_weight=None) -> "GpuProblem":
-        weights = _check_weights(sample_weight, self.n_given)
+        weights = weights_on_card(sample_weight, self.n_given)
         signs = cupy().where(on_device(positive, bool), 1.0, -1.0)
         other: Any = self.replace()
         other._set(device_signs=self.to_kept_rows(signs), device_weights=self.to_kept_rows(weights))
         other._set(classes=np.array([False, True]))
         return other
-
-
-class GpuMultipliers(Multipliers):
-    """Multipliers on the card, clipped to their bounds."""
-
-    def __init__(self, problem: GpuProblem, hinge_dual, flip_dual):
-        xp = cupy()
-        self.problem, self.positive = problem, problem.device_signs > 0
-        flips, self.kappa = problem._flips()
-        weights = problem.device_weights
-        alpha = xp.clip(_vector(hinge_dual, problem.n_rows), 0.0, weights)
-        beta = xp.clip(_vector(flip_dual, problem.n_rows), 0.0, weights * flips)
-        shrink = weights / xp.maximum(alpha + beta, weights)
-        self.alpha, self.beta = alpha * shrink, beta * shrink
-
-    def sides(self) -> tuple[float, float]:
-        xp = cupy()
-        one = xp.where(self.positive, self.alpha, self.beta).sum()
-        return float(one), float(xp.where(self.positive, self.beta, self.alpha).sum())
-
-    def shrink(self, one: float, other: float) -> None:
-        self.alpha *= cupy().where(self.positive, one, other)
-        self.beta *= cupy().where(self.positive, other, one)
-
-    def totals(self) -> Totals:
-        signed = (self.alpha - self.beta) * self.problem.device_signs
-        mass = float(self.alpha.sum() + self.beta.sum())
-        return Totals(mass, float((self.kappa * self.beta).sum()), *self.problem.signed_sum(signed))
-
-    def vectors(self) -> tuple[Any, Any]:
-        return self.alpha, self.beta
-
-
-def _vector(values, n: int) -> Any:
-    return cupy().zeros(n) if values is None else on_device(values)
-
-
-# --- what is given ------------------------------------------------------------------------------------------------
-
-
-def gpu_rows(X: Any) -> GpuRows:
-    """Return rows for the card: those that are there stay as they are, others are copied, or cross in every pass."""
-    xp = cupy()
-    X = X.X if isinstance(X, ForCard) else X
-    from cupyx.scipy import sparse as gpu_sparse  # pyright: ignore[reportMissingImports]
-
-    if gpu_sparse.issparse(X) or sparse.issparse(X):
-        return _sparse_rows(X, gpu_sparse)
-    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray | xp.ndarray):
-        X = xp.from_dlpack(X)
-    if X.ndim != 2 or 0 in X.shape:
-        raise ValueError(f"X must have rows and columns, got an array of shape {X.shape}.")
-    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-    if isinstance(X, np.ndarray) and X.nbytes + len(X) * STATE_BYTES > free_memory():
-        return _streamed_rows(np.ascontiguousarray(X, dtype=dtype))
-    X = xp.ascontiguousarray(xp.asarray(X, dtype=dtype))
-    _check_finite(X)
-    return DenseGpuRows(X)
-
-
-def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
-    """Return rows that stay in main memory; their state must fit onto the card."""
-    block = min(BLOCK_BYTES, free_memory() // 8)
-    _check_room(len(X) * STATE_BYTES + 4 * block, X.shape)
-    for first in range(0, len(X), max(1, block // X[0].nbytes)):
-        _check_finite(on_device(X[first : first + max(1, block // X[0].nbytes)], X.dtype), first)
-    return StreamedGpuRows(X, block)
-
-
-def _sparse_rows(X: Any, gpu_sparse) -> SparseGpuRows:
-    dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-    if sparse.issparse(X):
-        _check_room(2 * X.nnz * (dtype.itemsize + 4) + X.shape[0] * STATE_BYTES, X.shape)
-    X = gpu_sparse.csr_matrix(X, dtype=dtype)
-    X.sum_duplicates()  # sorts the indices too
-    _check_finite(X.data)
-    return SparseGpuRows(X)
-
-
-def _check_room(needed: int, shape) -> None:
-    free = free_memory()
-    if needed > free:
-        raise GpuError(
-            f"{shape[0]} × {shape[1]} rows and their state take {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB of the "
-            "card are free: use float32, fewer rows, or engine='cpu'."
-        )
-
-
-def _check_finite(values, first_row: int = 0) -> None:
-    """Raise an error if there is a value that is not finite; values[0] belongs to the given row."""
-    if not bool(cupy().isfinite(values).all()):
-        where = [int(k) for k in np.unravel_index(int(cupy().isfinite(values).argmin()), values.shape)]
-        at = f" at row {first_row + where[0]}, column {where[1]}" if values.ndim == 2 else ""
-        raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")
-
-
-def _check_labels(y, n: int) -> tuple[np.ndarray, Any]:
-    if hasattr(y, "__dlpack__") and not isinstance(y, np.ndarray):
-        y = here(cupy().from_dlpack(y))
-    classes, signs = check_labels(y, n)
-    return classes, on_device(signs)
-
-
-def _check_weights(sample_weight, n: int) -> Any:
-    if sample_weight is None:
-        return cupy().full(n, 1.0 / n)
-    if hasattr(sample_weight, "__dlpack__") and not isinstance(sample_weight, np.ndarray):
-        sample_weight = here(cupy().from_dlpack(sample_weight))
-    return on_device(check_weights(sample_weight, n))
-
-
-def _check_that_both_remain(signs, classes) -> None:
-    if abs(float(signs.sum())) == len(signs):
-        left = classes.tolist()[int(float(signs[0]) > 0)]
-        raise ValueError(
-            f"Only the label {left!r} remains after removing the rows with sample_weight 0: at least one row of each "
-            "class needs a positive weight."
-        )

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.dask_blocks import Columns, columns_of
-from drsvm.engines.parted import BALL, PartedProblem
-from drsvm.engines.parts import Message
-from drsvm.engines.questions import values as values_of
-from drsvm.engines.vectors import Vector
+from drsvm.engines.dask.blocks import Columns, columns_of
+from drsvm.engines.parts.part import Message
+from drsvm.engines.parts.problem import BALL, PartedProblem
+from drsvm.engines.parts.questions import values as values_of
+from drsvm.engines.parts.vectors import Vector
 from drsvm.model.problem import Problem
 
 MISSING = "Rows on a Dask cluster need dask and distributed: pip install 'drsvm[distributed]'."
@@ -36,7 +36,7 @@ class DaskProblem(PartedProblem):
         self._keep(columns_of(_client_of(X), X, y, weights, costs), ball)
 
     def _keep(self, columns: Columns, ball: dict[str, Any]) -> None:
-        from drsvm.engines.dask_keeper import DaskKeeper
+        from drsvm.engines.dask.keeper import DaskKeeper
 
         keeper = DaskKeeper(columns.X[0].client, columns)
         self._set(columns=columns)
@@ -89,7 +89,7 @@ class DaskProblem(PartedProblem):
 
 
 def _block_functions():
-    from drsvm.engines.dask_worker import block_of, nothing
+    from drsvm.engines.dask.worker import block_of, nothing
 
     return block_of, nothing
 

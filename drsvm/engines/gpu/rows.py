@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.gpu_device import GpuError, add_square, cupy, here, on_device
-from drsvm.engines.gpu_kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.device import GpuError, add_square, cupy, here, on_device
+from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 
 GRAM_BYTES = 1 << 29
 """Size of the scaled copies of rows that are multiplied."""
@@ -37,8 +37,12 @@ class GpuRows(ABC):
         """Return x_i·v + shift for every row."""
 
     @abstractmethod
+    def device_sums(self, c) -> Any:
+        """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
+
     def sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
+        return here(self.device_sums(c))
 
     @abstractmethod
     def gram(self, h, *, rough: bool = False) -> Any:
@@ -94,9 +98,9 @@ class DenseGpuRows(GpuRows):
             kernel("dense_dot", self.dtype)((blocks_for(32 * len(rows)),), (THREADS,), arguments)
         return out
 
-    def sums(self, c):
+    def device_sums(self, c):
         (_, d), k = self.shape, len(c)
-        total = np.zeros((k, d))
+        total = cupy().zeros((k, d))
         columns = min(d, THREADS)
         for part, rows in self.whole():
             n = len(rows)
@@ -108,7 +112,7 @@ class DenseGpuRows(GpuRows):
             stride = coefficients.strides[0] // 8
             arguments = rows, n, np.int32(d), np.int32(columns), coefficients, stride, per_block, partial
             kernel("dense_sums", self.dtype, k)(grid, (THREADS,), arguments, shared_mem=8 * THREADS)
-            total += here(partial.sum(axis=0))
+            total += partial.sum(axis=0)
         return total
 
     def gram(self, h, *, rough=False):
@@ -170,6 +174,8 @@ class ColumnParts(NamedTuple):
     @classmethod
     def of(cls, starts: np.ndarray, most_entries: int, most_columns: int) -> "ColumnParts":
         """Cut columns with many entries, and join up to so many of those with few."""
+        if most_columns == 1:
+            return cls._of_single_columns(starts, most_entries)
         parts, first = [], 0
         while first < len(starts) - 1:
             last = int(np.searchsorted(starts, starts[first] + most_entries, side="right")) - 1
@@ -178,7 +184,17 @@ class ColumnParts(NamedTuple):
             cuts = [*range(begin, end, most_entries), end] if last == first + 1 else [begin, end]
             parts += [(first, last, low, high) for low, high in pairwise(cuts)]
             first = last
-        found = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+        return cls._on_device(np.array(parts, dtype=np.int64).reshape(-1, 4).T)
+
+    @classmethod
+    def _of_single_columns(cls, starts: np.ndarray, most_entries: int) -> "ColumnParts":
+        pieces = -(-np.diff(starts) // most_entries)
+        column = np.repeat(np.arange(len(pieces)), pieces)
+        begin = starts[column] + most_entries * (np.arange(len(column)) - np.repeat(np.cumsum(pieces) - pieces, pieces))
+        return cls._on_device([column, column + 1, begin, np.minimum(begin + most_entries, starts[column + 1])])
+
+    @classmethod
+    def _on_device(cls, found) -> "ColumnParts":
         return cls(*(on_device(values, kind) for values, kind in zip(found, _PART_TYPES, strict=True)))
 
 
@@ -194,6 +210,7 @@ class SparseGpuRows(GpuRows):
         self.X = X
         self.shape, self.dtype, self.stored = X.shape, X.dtype, X.nnz
         self.entries = _entries(X)
+        self.squared: Any = None  # the entries by columns, squared
 
     @cached_property
     def columns(self) -> tuple[Any, Any, Any]:
@@ -220,12 +237,15 @@ class SparseGpuRows(GpuRows):
         kernel("sparse_dot", self.dtype, lanes)((blocks_for(lanes * n),), (THREADS,), arguments)
         return out
 
-    def sums(self, c):
+    def device_sums(self, c):
+        return self._sums_of_columns(self.columns, c)
+
+    def _sums_of_columns(self, columns, c) -> Any:
         d, k = self.shape[1], len(c)
         out, parts = cupy().zeros((k, d)), self.parts_of_sums
-        arguments = *self.columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
-        kernel("sparse_sums", self.dtype, k)((len(parts.first),), (128,), arguments)
-        return here(out)
+        arguments = *columns[:2], parts.first, parts.begin, parts.end, d, c, c.strides[0] // 8, out
+        kernel("sparse_sums", columns[0].dtype, k)((len(parts.first),), (128,), arguments)
+        return out
 
     def gram(self, h, *, rough=False):
         d = self.shape[1]
@@ -244,9 +264,10 @@ class SparseGpuRows(GpuRows):
         return out
 
     def sums_of_squares(self, c):
-        squared = self.X.astype(np.float64)
-        squared.data **= 2
-        return SparseGpuRows(squared).sums(c[None])[0]
+        if self.squared is None:
+            data, *places = self.columns
+            self.squared = data.astype(np.float64) ** 2, *places
+        return here(self._sums_of_columns(self.squared, c[None])[0])
 
     def taken(self, rows):
         return SparseGpuRows(self.X[rows])

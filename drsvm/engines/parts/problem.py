@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines import questions
-from drsvm.engines.chunks import Survey
-from drsvm.engines.keeper import Keeper
-from drsvm.engines.parted_engine import PartedEngine
-from drsvm.engines.parts import Ball, View
+from drsvm.engines.parts import questions
+from drsvm.engines.parts.chunks import Survey
+from drsvm.engines.parts.engine import PartedEngine
+from drsvm.engines.parts.keeper import Keeper
+from drsvm.engines.parts.part import Ball, View
+from drsvm.engines.parts.spread import MASS, MOMENT, Level, crossing
+from drsvm.engines.parts.vectors import FLIP, HINGE, Clipped, Multiple, Vector
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
-from drsvm.engines.spread import MASS, MOMENT, Level, crossing
-from drsvm.engines.vectors import FLIP, HINGE, Clipped, Multiple, Vector
 from drsvm.model.multipliers import DualSums, Multipliers, Totals
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE

@@ -11,9 +11,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from distributed import get_worker
 
-from drsvm.engines.chunks import Chunk, Survey, Units
-from drsvm.engines.keeper import total
-from drsvm.engines.parts import Message, Part, StateLost
+from drsvm.engines.parts.chunks import Chunk, Survey, Units
+from drsvm.engines.parts.keeper import total
+from drsvm.engines.parts.part import Message, Part, StateLost
 from drsvm.model.validation import CheckedRows
 
 _parts: dict[str, dict[int, Part]] = {}

@@ -1,11 +1,11 @@
-"""Labels, weights and predictions on a Dask cluster, for the estimator; `gpu_arrays.py` has the same for a card."""
+"""Labels, weights and predictions on a Dask cluster, for the estimator; `gpu/arrays.py` has the same for a card."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.dask_blocks import delayed_blocks, lengths_of
+from drsvm.engines.dask.blocks import delayed_blocks, lengths_of
 
 
 def with_labels(X, y) -> tuple[Any, Any]:

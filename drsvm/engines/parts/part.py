@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.answers import Largest, Sums
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.engine import Curvature
+from drsvm.engines.parts.answers import Largest, Sums
+from drsvm.engines.parts.vectors import Vector
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.engines.vectors import Vector
 from drsvm.model.large_rows import RowView, shifted_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem

@@ -1,10 +1,10 @@
-"""Compiles the CUDA kernels of `gpu_kernels.cu`, the first time one is needed; CuPy keeps them on disk."""
+"""Compiles the CUDA kernels of `kernels.cu`, the first time one is needed; CuPy keeps them on disk."""
 
 from functools import cache
 from itertools import product
 from pathlib import Path
 
-from drsvm.engines.gpu_device import cupy
+from drsvm.engines.gpu.device import cupy
 
 THREADS = 256
 """Threads of a block."""
@@ -27,7 +27,7 @@ _TEMPLATES = [
 
 @cache
 def _module():
-    source = (Path(__file__).parent / "gpu_kernels.cu").read_text(encoding="utf-8")
+    source = (Path(__file__).parent / "kernels.cu").read_text(encoding="utf-8")
     return cupy().RawModule(code=source, options=("--std=c++14",), name_expressions=_TEMPLATES)
 
 

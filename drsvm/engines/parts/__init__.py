@@ -1,0 +1,1 @@
+"""Rows in several parts, wherever these are: what a part is asked, and how the answers are put together."""
