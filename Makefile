@@ -42,8 +42,9 @@ lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff format --check
 	$(PY) -m pyright --pythonpath $(PY)
 
-docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html
+docs: $(VENV)/.stamp-docs ## build the documentation in docs/_build/html and check its links
 	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	$(PY) docs/check_links.py docs/_build/html
 
 bench: $(VENV)/.stamp-bench ## run every script in benchmarks/
 	@test -n "$(BENCHMARKS)" || echo "Nothing to run: benchmarks/ has no scripts."

@@ -36,6 +36,14 @@ class RowsOnDisk:
         Names of the features.
     folder : Path
         Where the files are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsvm.datasets import rows_on_disk
+    >>> with rows_on_disk([(np.eye(2), [0, 1]), (np.zeros((1, 2)), [0])]) as rows:
+    ...     print(rows.X.shape, rows.y.tolist())
+    (3, 2) [0, 1, 0]
     """
 
     def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None):

@@ -38,6 +38,16 @@ class LabelIssues:
         Estimated number of wrong labels.
     n_estimated_interval : tuple of two ints
         Bootstrap interval of the estimate (95 %), see the notes of `find_label_issues`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from drsvm import find_label_issues
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[0] = 2
+    >>> issues = find_label_issues(X, y)
+    >>> int(issues.ranking[0]), bool(issues.is_label_issue[0])
+    (0, True)
     """
 
     given_label: np.ndarray

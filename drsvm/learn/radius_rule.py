@@ -87,6 +87,16 @@ def auto_radius(
     -------
     float
         The radius; 0 if the rows do not differ. Ctrl-C raises KeyboardInterrupt.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import Problem, auto_radius
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> problem = Problem(StandardScaler().fit_transform(X), y, fit_intercept=True)
+    >>> 0.01 < auto_radius(problem) < 0.3
+    True
     """
     return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
 

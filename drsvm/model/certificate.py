@@ -48,7 +48,16 @@ class DualPoint:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is proven about a classifier: its objective, a lower bound on the optimum and the gap between them."""
+    """What is proven about a classifier: its objective, a lower bound on the optimum and the gap between them.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, certify
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> certificate = certify(problem, [0.5], -0.75)
+    >>> certificate.objective > certificate.lower_bound >= 0
+    True
+    """
 
     primal: PrimalPoint
     dual: DualPoint
@@ -84,6 +93,16 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     Returns
     -------
     Certificate
+
+    Examples
+    --------
+    >>> from drsvm import Problem, certify, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> result = solve(problem)
+    >>> certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual).gap <= 1e-6
+    True
+    >>> certify(problem, [0.0]).objective
+    1.0
     """
     primal = primal_point(problem, weights, intercept)
     for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):

@@ -73,6 +73,15 @@ class Problem(RowOperations):
     Notes
     -----
     Not every solver takes every price (see `solve`); ``solver="auto"`` picks one that does.
+
+    Examples
+    --------
+    >>> from drsvm import Problem
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"], radius=0.1, fit_intercept=True)
+    >>> problem.n_rows, problem.n_features, problem.classes.tolist()
+    (4, 1, ['high', 'low'])
+    >>> problem.replace(radius=0.2).radius
+    0.2
     """
 
     radius: float

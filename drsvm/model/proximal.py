@@ -38,6 +38,15 @@ class ProximalStep:
         σ₁ − σ₂, the multiplier of the margin m; more accurate than the difference of the two if it is tiny.
     gap : float
         Duality gap of the step, relative to the magnitude of its terms: at the level of rounding errors.
+
+    Examples
+    --------
+    >>> from drsvm import proximal_step
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.pieces
+    <Pieces.HINGE: 1>
+    >>> step.hinge_dual, step.flip_dual
+    (1.0, 0.0)
     """
 
     weights: np.ndarray
@@ -94,6 +103,13 @@ def proximal_step(
     Returns
     -------
     ProximalStep
+
+    Examples
+    --------
+    >>> from drsvm import proximal_step
+    >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
+    >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
+    ([0.01, 0.02], 0.499)
     """
     x = np.ascontiguousarray(check_weight_vector(x, np.size(x), "x"))
     center = np.array(check_weight_vector(weights, x.size))  # a copy: numba would recompile kernels for read-only ones

@@ -10,7 +10,18 @@ import numpy as np
 
 
 class Status(Enum):
-    """How a run ended; the value is the message."""
+    """How a run ended; the value is the message.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> result = solve(problem)
+    >>> result.status
+    <Status.OPTIMAL: 'the proven gap is at most the tolerance'>
+    >>> print(result.status)
+    optimal
+    """
 
     OPTIMAL = "the proven gap is at most the tolerance"
     STALLED = "no further progress is possible in floating point"
@@ -31,7 +42,17 @@ class Status(Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """The best certified values so far, as passed to callbacks."""
+    """The best certified values so far, as passed to callbacks.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> gaps = []
+    >>> result = solve(problem, callback=lambda progress: gaps.append(progress.gap))
+    >>> gaps[-1] <= result.tol
+    True
+    """
 
     iteration: int
     time: float
@@ -47,7 +68,18 @@ class Progress:
 
 @dataclass
 class History:
-    """The progress of a run, one entry per certificate."""
+    """The progress of a run, one entry per certificate.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> history = solve(problem).history
+    >>> sorted(history.to_dict())
+    ['gap', 'iteration', 'lower_bound', 'objective', 'radius_price', 'time']
+    >>> bool((history.objective >= history.lower_bound).all())
+    True
+    """
 
     records: list[Progress] = field(default_factory=list)
 
@@ -111,6 +143,16 @@ class Result:
         The lower bound holds for all classifiers with ‖w‖_q up to this value; infinite unless radius = l2 = 0.
     status, solver, n_iter, time, tol, history
         How the run ended, the solver, its iterations, seconds and tolerance, and the progress of the run.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> result = solve(problem)
+    >>> result.gap <= result.tol
+    True
+    >>> result.lower_bound <= result.objective
+    True
     """
 
     weights: np.ndarray

@@ -212,6 +212,14 @@ class WorstCaseDistribution:
         Cost and expected hinge loss of these atoms.
     attained : bool
         False if no distribution attains the risk; this one then comes within the given slack of it.
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> worst = worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
+    >>> bool(abs(worst.transport_cost - 0.5) < 1e-9), bool(abs(worst.expected_loss - worst.risk) < 1e-9)
+    (True, True)
     """
 
     rows: np.ndarray
@@ -280,6 +288,13 @@ def worst_case_distribution(
     Returns
     -------
     WorstCaseDistribution
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
+    WorstCaseDistribution(...)
     """
     slack = check_number(slack, "slack")
     if slack == 0:

@@ -47,7 +47,17 @@ BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math
 
 
 class ModelFileError(ValueError):
-    """A model file is rejected, or a model cannot be saved; the message gives the reason."""
+    """A model file is rejected, or a model cannot be saved; the message gives the reason.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from drsvm import load_model
+    >>> _ = Path("notes.txt").write_text("This is no model.")
+    >>> load_model("notes.txt")
+    Traceback (most recent call last):
+    drsvm.persistence.model_files.ModelFileError: ...
+    """
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,14 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     ------
     ModelFileError
         If the model contains something that `load_model` would reject.
+
+    Examples
+    --------
+    >>> from drsvm import WassersteinSVC, load_model, save_model
+    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"])
+    >>> save_model(model, "height.drsvm", metadata={"unit": "m"})
+    >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
+    ['low', 'high']
     """
     if not all(hasattr(one, "coef_") for one in _classifiers(model)):
         raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
@@ -196,6 +214,14 @@ def load_model(path: str | Path) -> Any:
     ModelFileError
         If the file is not a model file, is damaged, would unpack to far more than its size, or contains a type that no
         model needs.
+
+    Examples
+    --------
+    >>> from drsvm import WassersteinSVC, load_model, save_model
+    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> save_model(model, "height.drsvm")
+    >>> bool((load_model("height.drsvm").coef_ == model.coef_).all())
+    True
     """
     return load_saved(path).model
 
@@ -212,6 +238,14 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     -------
     dict
         The metadata given to `save_model`, and the version that wrote the file under the key ``drsvm``.
+
+    Examples
+    --------
+    >>> from drsvm import WassersteinSVC, load_metadata, save_model
+    >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> save_model(model, "height.drsvm", metadata={"unit": "m"})
+    >>> load_metadata("height.drsvm")["unit"]
+    'm'
     """
     return load_saved(path).metadata
 

@@ -38,7 +38,7 @@ class ConvergenceDisplay:
     >>> rng = np.random.default_rng(0)
     >>> y = rng.choice([-1, 1], size=100)
     >>> problem = Problem(rng.normal(size=(100, 3)) + y[:, None], y, radius=0.1)
-    >>> display = ConvergenceDisplay.from_problem(problem, ["interior-point", "hybrid"])  # doctest: +SKIP
+    >>> display = ConvergenceDisplay.from_problem(problem, ["interior-point", "hybrid"])
     """
 
     def __init__(self, *, histories: Mapping[str, History]):

@@ -33,8 +33,8 @@ class LabelIssuesDisplay:
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from drsvm import LabelIssuesDisplay, find_label_issues
-    >>> issues = find_label_issues(*load_breast_cancer(return_X_y=True))  # doctest: +SKIP
-    >>> display = LabelIssuesDisplay.from_result(issues)  # doctest: +SKIP
+    >>> issues = find_label_issues(*load_breast_cancer(return_X_y=True))
+    >>> display = LabelIssuesDisplay.from_result(issues)
     """
 
     def __init__(self, *, label_score, is_label_issue, title: str = ""):

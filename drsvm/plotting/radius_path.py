@@ -54,6 +54,16 @@ class RadiusPathDisplay:
     ----------
     ax_, figure_ : array of matplotlib Axes (a single Axes for one panel), Figure
         Axes and figure of the plot.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from drsvm import RadiusPathDisplay
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> display = RadiusPathDisplay.from_data(StandardScaler().fit_transform(X), y, n_radii=5)
+    >>> display.weights.shape
+    (5, 30)
     """
 
     def __init__(

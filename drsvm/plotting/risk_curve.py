@@ -47,7 +47,7 @@ class RiskCurveDisplay:
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> X = StandardScaler().fit_transform(X)
     >>> models = {"robust": WassersteinSVC().fit(X, y), "LinearSVC": LinearSVC().fit(X, y)}
-    >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")  # doctest: +SKIP
+    >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")
     """
 
     def __init__(self, *, radii, risks: Mapping[str, Any], loss: str = "hinge", radius: float | None = None):

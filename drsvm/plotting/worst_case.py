@@ -54,6 +54,16 @@ class WorstCaseDisplay:
         Axes and figure of the plot.
     distribution_ : WorstCaseDistribution
         The complete distribution, after `from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from drsvm import WassersteinSVC, WorstCaseDisplay
+    >>> X, y = make_moons(100, noise=0.25, random_state=0)
+    >>> model = WassersteinSVC(radius=0.1, flip_cost=2.0).fit(X, y)
+    >>> display = WorstCaseDisplay.from_estimator(model, X, y)
+    >>> display.distribution_.attained
+    True
     """
 
     distribution_: WorstCaseDistribution

@@ -41,6 +41,15 @@ class Report:
         The same as Markdown, without the plots.
     summary : dict
         The same as plain numbers, strings, lists and dicts, ready for JSON.
+
+    Examples
+    --------
+    >>> from drsvm.report import Report
+    >>> report = Report("<p>All is well.</p>", {"all": "well"}, "All is well.")
+    >>> report.save("report.md").name
+    'report.md'
+    >>> report.content("json")
+    '{\\n  "all": "well"\\n}\\n'
     """
 
     html: str = field(repr=False)
@@ -136,8 +145,9 @@ def make_report(
     >>> from drsvm import WassersteinSVC
     >>> from drsvm.report import make_report
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> report = make_report(WassersteinSVC(), X, y)  # doctest: +SKIP
-    >>> report.save("wine.html")  # doctest: +SKIP
+    >>> report = make_report(WassersteinSVC(), X, y)
+    >>> report.save("wine.html").name
+    'wine.html'
     """
     given = Given(
         X=X,

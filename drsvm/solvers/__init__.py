@@ -59,6 +59,16 @@ def solve(
     Result
         Its status tells how the run ended; `solve` never warns. Ctrl-C ends the run with the best point so far and the
         status INTERRUPTED. So does the loss of rows on a cluster, with the status LOST and the cause in info["lost"].
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, fit_intercept=True)
+    >>> result = solve(problem)
+    >>> str(result.status), result.gap <= 1e-6
+    ('optimal', True)
+    >>> solve(problem, "isg", batch_size=1, max_iter=1).n_iter
+    1
     """
     if not isinstance(problem, Problem):
         given = type(problem).__name__

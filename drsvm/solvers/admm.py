@@ -62,6 +62,14 @@ class Admm(Solver):
     -----
     `max_iter` limits the total number of ADMM iterations, at all λ. Certificates are computed at every new λ and when
     the gap is likely to be small enough. All work is done on one thread.
+
+    Examples
+    --------
+    >>> from drsvm import Admm, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Admm(trim=True))
+    >>> result.solver, str(result.status)
+    ('admm', 'optimal')
     """
 
     name = "admm"

@@ -41,6 +41,14 @@ class Conic(Solver):
     -----
     A backend reports nothing before it ends, and checks its time limit only occasionally. On large models it is
     terminated when the time is up, or by Ctrl-C, and then the only classifier is 0.
+
+    Examples
+    --------
+    >>> from drsvm import Conic, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
+    >>> result = solve(problem, Conic(backend="highs"))
+    >>> result.solver, str(result.status)
+    ('conic', 'optimal')
     """
 
     name = "conic"

@@ -37,6 +37,14 @@ class DualCoordinate(Solver):
         Whether several threads visit rows at the same time, for rows with little in common, such as text. The results
         then differ slightly from run to run, like those of different seeds. By default one thread visits the rows, and
         runs with the same `random_state` give bitwise identical results for any number of threads.
+
+    Examples
+    --------
+    >>> from drsvm import DualCoordinate, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, DualCoordinate(hand_over=False))
+    >>> result.solver, str(result.status)
+    ('dual-coordinate', 'optimal')
     """
 
     name = "dual-coordinate"

@@ -47,6 +47,14 @@ class FeatureWorkingSet(Solver):
     ----------
     most_features : int
         Largest working set; beyond this size, dual coordinate ascent completes the run.
+
+    Examples
+    --------
+    >>> from drsvm import FeatureWorkingSet, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
+    >>> result = solve(problem, FeatureWorkingSet(most_features=100))
+    >>> result.solver, str(result.status)
+    ('feature-working-set', 'optimal')
     """
 
     name = "feature-working-set"

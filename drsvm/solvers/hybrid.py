@@ -19,6 +19,14 @@ class Hybrid(Ippa):
     ----------
     batch_size : int, optional
         Rows per batch in the first phase; None: as for `Isg`.
+
+    Examples
+    --------
+    >>> from drsvm import Hybrid, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Hybrid(batch_size=2))
+    >>> result.solver, str(result.status)
+    ('hybrid', 'optimal')
     """
 
     name = "hybrid"

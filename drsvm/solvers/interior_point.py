@@ -34,6 +34,14 @@ class InteriorPoint(Solver):
         left out, but not of the certificate. The rows of the working set, a few per cent to 40 %, are copied.
     state_folder : str, optional
         Folder for temporary files with the state of the rows, 80 to 112 bytes per row; by default it is in memory.
+
+    Examples
+    --------
+    >>> from drsvm import InteriorPoint, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, InteriorPoint(screening=False))
+    >>> result.solver, str(result.status)
+    ('interior-point', 'optimal')
     """
 
     name = "interior-point"

@@ -17,6 +17,14 @@ class Ippa(Incremental):
         Whether, with steps="auto", the run continues with steps that keep the last pulls of all other rows once plain
         steps no longer pay off. The other schemes take plain steps throughout. So does memory=False, which also
         disables the hand-over.
+
+    Examples
+    --------
+    >>> from drsvm import Ippa, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Ippa(order="cyclic"))
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
     """
 
     name = "ippa"

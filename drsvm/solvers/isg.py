@@ -16,6 +16,14 @@ class Isg(Incremental):
     batch_size : int, optional
         Rows per batch. 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer if an
         epoch would have too few batches.
+
+    Examples
+    --------
+    >>> from drsvm import Isg, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Isg(batch_size=1))
+    >>> result.solver, str(result.status)
+    ('isg', 'optimal')
     """
 
     name = "isg"

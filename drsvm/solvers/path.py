@@ -40,6 +40,14 @@ class RadiusPath:
         The radii, in the order given.
     results : list of Result
         One per radius.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, radius_path
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], fit_intercept=True)
+    >>> path = radius_path(problem, [0.4, 0.2, 0.1])
+    >>> path.weights.shape, path[0].gap <= 1e-6
+    ((3, 1), True)
     """
 
     radii: np.ndarray
@@ -130,6 +138,14 @@ def radius_path(
     Returns
     -------
     RadiusPath
+
+    Examples
+    --------
+    >>> from drsvm import Problem, radius_path
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], fit_intercept=True)
+    >>> path = radius_path(problem, n_radii=5)
+    >>> len(path), bool((path.table()["gap"] <= 1e-6).all())
+    (5, True)
     """
     time, centred = TimeLimit.of(max_time), Centred.of(problem)
     problem = centred.problem

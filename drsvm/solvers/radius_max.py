@@ -54,6 +54,14 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many features for the interior-point
         solver, or features that cannot shift). If the time is up before that, the radius reached so far, which is too
         small. Ctrl-C raises KeyboardInterrupt.
+
+    Examples
+    --------
+    >>> import math
+    >>> from drsvm import Problem, radius_max
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], flip_cost=math.inf)
+    >>> round(radius_max(problem), 6)
+    1.0
     """
     time = TimeLimit.of(max_time)
     if np.all(problem.flip_cost == 0):

@@ -1,0 +1,189 @@
+"""README, documentation and docstrings: every block runs, and prints what is shown beside it."""
+
+import doctest
+import importlib
+import importlib.util
+import inspect
+import io
+import os
+import pkgutil
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+from documents import assert_same_output, blocks_of, console_commands, with_outputs
+
+import drsvm
+import drsvm.datasets
+import drsvm.report
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
+RUN = ("python", "console", "sh", "bash")
+
+NOT_EVERYWHERE = ("cupy", "torch")
+"""Modules of blocks that need a graphics card: without them, the rest of the page is skipped."""
+
+PUBLIC = {name: getattr(drsvm, name) for name in drsvm.__all__}
+PUBLIC |= {f"report.{name}": getattr(drsvm.report, name) for name in ("make_report", "Report")}
+PUBLIC |= {f"datasets.{name}": getattr(drsvm.datasets, name) for name in ("rows_on_disk", "RowsOnDisk")}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in an empty folder that has the scripts which a reader can download."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    for script in (DOCS / "data").glob("*.py"):
+        shutil.copy(script, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    importlib.import_module("matplotlib.pyplot").close("all")
+
+
+def run_python(text, namespace, name):
+    """Run a block and return what it prints; one that starts processes of its own runs as a script."""
+    if "__name__" in text:
+        Path("block.py").write_text(text)
+        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+        run = subprocess.run(
+            [sys.executable, "block.py"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        assert run.returncode == 0, run.stderr
+        return run.stdout
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(text, name, "exec"), namespace)
+    return printed.getvalue()
+
+
+def options_of(command):
+    """Return the options that a command of the command line has."""
+    from typer.main import get_command
+
+    from drsvm.cli.app import app
+
+    found = get_command(app).commands[command]
+    return {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
+
+
+def assert_options_exist(command):
+    """Check the options of ``drsvm …``, wherever it is in a line."""
+    words = shlex.split(command.partition("drsvm ")[2].partition(" > ")[0])
+    given = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert given <= options_of(words[0]) | {"--help"}, command
+
+
+def run_command(command):
+    """Run a command of a console block whose files exist, and return what it prints; None if it was not run."""
+    words = shlex.split(command)
+    if words[0] == "python" and Path(words[1]).exists():
+        runpy.run_path(words[1], run_name="__main__")
+        return ""
+    if "drsvm " in command:
+        assert_options_exist(command)
+    if words[0] != "drsvm" or "|" in words or not Path(words[2]).exists():
+        return None
+    from drsvm.cli import main
+
+    printed = io.StringIO()
+    with redirect_stdout(printed), redirect_stderr(printed), pytest.raises(SystemExit):
+        main(words[1:])
+    assert "Traceback" not in printed.getvalue()
+    here = printed.getvalue().replace(f"{Path.cwd()}{os.sep}", "")
+    # Kernels are compiled in the first run after an installation only.
+    return re.sub(r"^Compiling drsvm's kernels.*\n", "", here, flags=re.MULTILINE)
+
+
+def run_block(block, shown, namespace, name):
+    """Run one block of a page, and compare."""
+    if block.language == "python":
+        printed = run_python(block.text, namespace, f"{name}:{block.line}")
+        if shown is not None:
+            assert_same_output(printed, shown)
+    elif block.language == "console":
+        for command, output in console_commands(block.text):
+            printed = run_command(command)
+            if printed is not None and output is not None:
+                assert_same_output(printed, output)
+    elif block.language in ("sh", "bash"):
+        for line in block.text.splitlines():
+            if line.startswith("drsvm "):
+                assert_options_exist(line)
+
+
+def pages_with_blocks():
+    """Return the pages that have something to run."""
+    return [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
+
+
+@pytest.mark.parametrize("page", pages_with_blocks(), ids=lambda page: page.name)
+def test_every_block_runs_and_prints_what_is_shown(page, folder):
+    blocks = list(blocks_of(page))
+    namespace = {"__name__": "page"}
+    for block, shown in with_outputs(blocks):
+        needed = [
+            name for name in NOT_EVERYWHERE if re.search(rf"^\s*(import|from) {name}\b", block.text, re.MULTILINE)
+        ]
+        if any(importlib.util.find_spec(name) is None for name in needed):
+            return
+        run_block(block, shown, namespace, page.name)
+
+
+def test_commands_within_sentences_have_options_that_exist():
+    pytest.importorskip("typer")
+    commands = [found for page in PAGES for found in re.findall(r"``(drsvm [a-z]+ [^`]*)``", page.read_text())]
+    assert len(commands) > 3
+    for command in commands:
+        assert_options_exist(command)
+
+
+def modules_with_examples():
+    """Return the names of the modules whose docstrings have examples."""
+    names = [module.name for module in pkgutil.walk_packages(drsvm.__path__, "drsvm.")]
+    files = {name: ROOT / Path(*name.split(".")) for name in names}
+    sources = {
+        name: (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")) for name, path in files.items()
+    }
+    return [name for name, source in sources.items() if ">>> " in source.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_examples_of_docstrings_print_what_is_shown(name, folder):
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    failed, tried = doctest.testmod(importlib.import_module(name), optionflags=flags)
+    assert tried > 0 and failed == 0
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example(name):
+    assert ">>> " in inspect.getdoc(PUBLIC[name])
+
+
+def test_the_link_checker_finds_what_is_broken(tmp_path, capsys, monkeypatch):
+    (tmp_path / "index.html").write_text(
+        '<a href="other.html#here">good</a><a href="other.html#gone">bad</a><a href="gone.html">bad</a>'
+        '<a href="https://example.org">elsewhere</a><script src="https://example.org/a.js"></script>'
+    )
+    (tmp_path / "other.html").write_text('<p id="here"><img src="gone.png"></p>')
+    monkeypatch.setattr(sys, "argv", ["check_links.py", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(DOCS / "check_links.py"), run_name="__main__")
+    assert ended.value.code == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "index.html: loads https://example.org/a.js from the network",
+        "index.html: no target for other.html#gone",
+        "index.html: no target for gone.html",
+        "other.html: no target for gone.png",
+    ]
