@@ -31,7 +31,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 @dataclass(frozen=True)
 class Report:
-    """A finished report.
+    r"""A finished report.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Report:
     >>> report.save("report.md").name
     'report.md'
     >>> report.content("json")
-    '{\\n  "all": "well"\\n}\\n'
+    '{\n  "all": "well"\n}\n'
     """
 
     html: str = field(repr=False)
