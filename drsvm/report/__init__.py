@@ -48,8 +48,8 @@ class Report:
     >>> report = Report("<p>All is well.</p>", {"all": "well"}, "All is well.")
     >>> report.save("report.md").name
     'report.md'
-    >>> report.content("json")
-    '{\\n  "all": "well"\\n}\\n'
+    >>> report.content("md")
+    'All is well.'
     """
 
     html: str = field(repr=False)
