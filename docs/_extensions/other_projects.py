@@ -21,7 +21,7 @@ PROJECTS = {
     "numpy": Project(
         "https://numpy.org/doc/stable/",
         "reference/generated/{name}.html#$",
-        {"py:class": "numpy.ndarray numpy.memmap", "py:function": "numpy.load"},
+        {"py:class": "numpy.memmap"},
     ),
     "scipy": Project(
         "https://docs.scipy.org/doc/scipy/",
@@ -33,10 +33,10 @@ PROJECTS = {
         "modules/generated/{name}.html#$",
         {
             "py:class": "sklearn.calibration.CalibratedClassifierCV sklearn.compose.ColumnTransformer "
-            "sklearn.frozen.FrozenEstimator sklearn.linear_model.LogisticRegression "
-            "sklearn.model_selection.GridSearchCV sklearn.model_selection.GroupKFold sklearn.pipeline.Pipeline "
-            "sklearn.preprocessing.StandardScaler sklearn.svm.LinearSVC sklearn.svm.SVC",
-            "py:function": "sklearn.pipeline.make_pipeline",
+            "sklearn.linear_model.LogisticRegression sklearn.model_selection.GridSearchCV "
+            "sklearn.preprocessing.StandardScaler sklearn.svm.LinearSVC",
+            "py:function": "sklearn.datasets.load_breast_cancer sklearn.model_selection.train_test_split "
+            "sklearn.pipeline.make_pipeline",  # in the code of examples
         },
     ),
 }

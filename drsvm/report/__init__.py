@@ -31,7 +31,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 @dataclass(frozen=True)
 class Report:
-    r"""A finished report.
+    """A finished report.
 
     Attributes
     ----------
@@ -48,8 +48,8 @@ class Report:
     >>> report = Report("<p>All is well.</p>", {"all": "well"}, "All is well.")
     >>> report.save("report.md").name
     'report.md'
-    >>> report.content("json")
-    '{\n  "all": "well"\n}\n'
+    >>> report.content("md")
+    'All is well.'
     """
 
     html: str = field(repr=False)
