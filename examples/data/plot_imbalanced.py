@@ -2,8 +2,8 @@
 Rare classes
 ============
 
-If one row in twenty is positive, a classifier that never says so is right in 95 % of all cases. The hinge loss finds this
-attractive, a robust one even more: protection against shifts costs margin, and the rare class gives way first.
+If one row in twenty is positive, a classifier that never says so is right in 95 % of all cases. The hinge loss finds
+this attractive, a robust one even more: protection against shifts costs margin, and the rare class gives way first.
 ``class_weight="balanced"`` gives both classes the same weight. This example varies the share of the rare class.
 """
 

@@ -2,9 +2,9 @@
 Sparse text
 ===========
 
-Which library does a docstring come from, SciPy or scikit-learn? Thousands of words occur, most of them rarely, and 20 % of
-the training labels are wrong. The rows stay sparse, `WassersteinSVC` chooses a solver for very many features, and one
-fit without tuning stands against LinearSVC, as it is and tuned by 30 fits.
+Which library does a docstring come from, SciPy or scikit-learn? Thousands of words occur, most of them rarely, and 20 %
+of the training labels are wrong. The rows stay sparse, `WassersteinSVC` chooses a solver for very many features, and
+one fit without tuning stands against LinearSVC, as it is and tuned by 30 fits.
 """
 
 import re

@@ -3,8 +3,8 @@ Finding wrong labels
 ====================
 
 Wrong labels can be found and corrected. `find_label_issues` judges every row by classifiers that were trained without
-it, ranks the labels by how doubtful they are, and estimates how many are wrong. Here 5 % of the labels of scikit-learn's
-handwritten digits are replaced by wrong ones, and the most doubtful ones are checked by eye.
+it, ranks the labels by how doubtful they are, and estimates how many are wrong. Here 5 % of the labels of
+scikit-learn's handwritten digits are replaced by wrong ones, and the most doubtful ones are checked by eye.
 """
 
 import numpy as np

@@ -29,9 +29,9 @@ for model in models:
     print(f"{type(model).__name__:20} worst-case error {errors.round(3)}")
 
 # %%
-# Without an adversary (radius 0) the three make equally many errors: a fifth of the labels are wrong. As the
-# ball grows, the risk of the robust classifier rises most slowly; it is guaranteed to be the lowest only at the grey line
-# on the left.
+# Without an adversary (radius 0) the three make equally many errors: a fifth of the labels are wrong. As the ball
+# grows, the risk of the robust classifier rises most slowly; it is guaranteed to be the lowest only at the grey line on
+# the left.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, loss in zip(axes, ("hinge", "zero-one"), strict=True):
