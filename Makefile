@@ -11,13 +11,19 @@ PYTEST := $(PY) -m pytest -q -n auto
 EXTRAS-demo := plot,cli
 EXTRAS-paper := plot,conic
 
+# `make test-lowest` installs the lowest versions that pyproject.toml allows, which pip cannot choose.
+VERSIONS := newest
+INSTALL-newest = $(PY) -m pip install -qq --disable-pip-version-check
+INSTALL-lowest = $(INSTALL-newest) uv && $(PY) -m uv pip install -q --python $(PY) --resolution lowest-direct
+LOWEST := .venv-lowest
+
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long lint docs bench paper clean
+.PHONY: help demo test test-long test-lowest lint docs bench paper clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier; writes drsvm-demo.html
 	@$(PY) -m drsvm.demo
@@ -27,6 +33,9 @@ test: $(VENV)/.stamp-test ## run the tests (pass options with ARGS="-k norms")
 
 test-long: $(VENV)/.stamp-test ## run the tests with many more random examples
 	DRSVM_HYPOTHESIS_PROFILE=long $(PYTEST) $(ARGS)
+
+test-lowest: ## run the tests with the lowest versions allowed, in .venv-lowest
+	@$(MAKE) --no-print-directory test VENV=$(LOWEST) VERSIONS=lowest
 
 lint: $(VENV)/.stamp-dev ## check style, formatting and types
 	$(PY) -m ruff check
@@ -44,8 +53,8 @@ bench: $(VENV)/.stamp-bench ## run every script in benchmarks/
 paper: $(VENV)/.stamp-paper ## regenerate every table and figure of the paper in benchmarks/results/paper/
 	$(PY) benchmarks/paper $(ARGS)
 
-clean: ## remove .venv and everything generated
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
+clean: ## remove the environments and everything generated
+	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .ruff_cache .hypothesis docs/_build docs/generated docs/gallery \
 	  docs/sg_execution_times.rst drsvm-demo.html drsvm-demo.png
 	find drsvm tests docs examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -63,5 +72,5 @@ $(VENV)/.stamp-venv:
 
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing drsvm[$(or $(EXTRAS-$*),$*)] into $(VENV)"
-	@$(PY) -m pip install -qq --disable-pip-version-check --editable '.[$(or $(EXTRAS-$*),$*)]'
+	@$(INSTALL-$(VERSIONS)) --editable '.[$(or $(EXTRAS-$*),$*)]'
 	@touch $@

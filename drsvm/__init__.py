@@ -7,7 +7,7 @@ optional dependency.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Type checkers see plain imports and no __getattr__, so that they report misspelt names. At run time the same names
 # come from a table; a test compares the two.
