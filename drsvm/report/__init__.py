@@ -31,7 +31,7 @@ FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
 
 @dataclass(frozen=True)
 class Report:
-    r"""A finished report.
+    """A finished report.
 
     Attributes
     ----------
