@@ -60,7 +60,7 @@ def assert_same_output(printed: str, shown: str) -> None:
     """Compare words exactly, numbers to two per cent, and neither gaps nor seconds."""
     assert _skeleton(printed) == _skeleton(shown)
     for found, expected in zip(_numbers(printed), _numbers(shown), strict=True):
-        assert math.isclose(found, expected, rel_tol=0.02, abs_tol=0.02), f"printed {found}, shown {expected}"
+        assert math.isclose(found, expected, rel_tol=0.02, abs_tol=0.002), f"printed {found}, shown {expected}"
 
 
 def _skeleton(text: str) -> str:

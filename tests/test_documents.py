@@ -48,20 +48,20 @@ def folder(tmp_path, monkeypatch):
     importlib.import_module("matplotlib.pyplot").close("all")
 
 
+def run_script(name):
+    """Run a script in a process of its own and return what it prints."""
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    run = subprocess.run([sys.executable, name], capture_output=True, text=True, timeout=300, env=environment)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
 def run_python(text, namespace, name):
     """Run a block and return what it prints; one that starts processes of its own runs as a script."""
     if "__name__" in text:
         Path("block.py").write_text(text)
-        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        run = subprocess.run(
-            [sys.executable, "block.py"],
-            capture_output=True,
-            text=True,
-            timeout=300,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert run.returncode == 0, run.stderr
-        return run.stdout
+        return run_script("block.py")
     printed = io.StringIO()
     with redirect_stdout(printed):
         exec(compile(text, name, "exec"), namespace)
@@ -89,8 +89,7 @@ def run_command(command):
     """Run a command of a console block whose files exist, and return what it prints; None if it was not run."""
     words = shlex.split(command)
     if words[0] == "python" and Path(words[1]).exists():
-        runpy.run_path(words[1], run_name="__main__")
-        return ""
+        return run_script(words[1])
     if "drsvm " in command:
         assert_options_exist(command)
     if words[0] != "drsvm" or "|" in words or not Path(words[2]).exists():

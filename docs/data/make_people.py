@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 
 LETTERS = list("ABCDEFGHJKLMNPQRSTUVWXYZ")
-rng = np.random.default_rng(17)
 
 
-def people(n):
+def people(n, rng):
     """Return n customers, with correct labels."""
     contract = rng.choice(["Month-to-month", "One year", "Two year"], size=n, p=[0.5, 0.25, 0.25])
     tenure = np.ceil(rng.gamma(2.0, 9.0, size=n) + 12 * (contract != "Month-to-month")).astype(int)
@@ -24,7 +23,7 @@ def people(n):
     total = pd.Series((tenure * charges).round(2)).where(rng.random(n) > 0.005)
     return pd.DataFrame(
         {
-            "customerID": identifiers(n),
+            "customerID": identifiers(n, rng),
             "senior": senior,
             "tenure": tenure,
             "Contract": contract,
@@ -36,13 +35,21 @@ def people(n):
     )
 
 
-def identifiers(n):
+def identifiers(n, rng):
     """Return n different numbers, each with five random letters."""
     return [f"{number:04d}-{''.join(rng.choice(LETTERS, size=5))}" for number in rng.permutation(10_000)[:n]]
 
 
-recorded, new = people(2000), people(500)
-forgotten = (recorded["Churn"] == "Yes") & (rng.random(2000) < 0.25)
-recorded.loc[forgotten, "Churn"] = "No"
-recorded.to_csv("people.csv", index=False)
-new.to_csv("new_people.csv", index=False)
+def tables(seed):
+    """Return the recorded customers, with wrong labels, and new ones with correct labels."""
+    rng = np.random.default_rng(seed)
+    recorded, new = people(2000, rng), people(500, rng)
+    forgotten = (recorded["Churn"] == "Yes") & (rng.random(2000) < 0.25)
+    recorded.loc[forgotten, "Churn"] = "No"
+    return recorded, new
+
+
+if __name__ == "__main__":
+    recorded, new = tables(17)
+    recorded.to_csv("people.csv", index=False)
+    new.to_csv("new_people.csv", index=False)
