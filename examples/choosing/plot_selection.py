@@ -2,9 +2,9 @@
 Choosing the radius when the validation labels are wrong too
 ============================================================
 
-Cross-validation needs labels, and here 35 % of them are wrong. Scores on such folds lie close together, so the best mean
-often belongs to a lucky radius. By default `WassersteinSVCCV` therefore keeps the radius that `WassersteinSVC` computes
-without any folds, unless the scores clearly prefer another one.
+Cross-validation needs labels, and here 35 % of them are wrong. Scores on such folds lie close together, so the best
+mean often belongs to a lucky radius. By default `WassersteinSVCCV` therefore keeps the radius that `WassersteinSVC`
+computes without any folds, unless the scores clearly prefer another one.
 """
 
 import numpy as np

@@ -3,8 +3,8 @@ Finding wrong labels
 ====================
 
 Wrong labels can be found and corrected. `find_label_issues` judges every row by classifiers that were trained without
-it, ranks the labels by how doubtful they are, and estimates how many are wrong. Here 5 % of the labels of scikit-learn's
-handwritten digits are replaced by wrong ones, and the most doubtful ones are checked by eye.
+it, ranks the labels by how doubtful they are, and estimates how many are wrong. Here 5 % of the labels of
+scikit-learn's handwritten digits are replaced by wrong ones, and the most doubtful ones are checked by eye.
 """
 
 import numpy as np
@@ -24,14 +24,14 @@ print(issues.summary())
 print(f"{len(wrong)} labels are wrong; {np.isin(issues.ranking[: len(wrong)], wrong).sum()} of them rank first.")
 
 # %%
-# The scores of all labels. Below 0.5 another label is predicted; only those are flagged whose other label is predicted
-# with confidence.
+# The scores of all labels. Below 0.5 another label is predicted; only those are flagged whose other label is
+# predicted with confidence.
 
 LabelIssuesDisplay.from_result(issues)
 
 # %%
-# The first row shows the ten most doubtful digits, the second row ten from further down the list. Labels in orange were
-# really replaced. Those in black were not: the digit is hard to read, or the classifiers are mistaken.
+# The first row shows the ten most doubtful digits, the second row ten from further down the list. Labels in orange
+# were really replaced. Those in black were not: the digit is hard to read, or the classifiers are mistaken.
 
 first, later = issues.ranking[:10], issues.ranking[75:85]
 figure, axes = plt.subplots(2, 10, figsize=(10, 3.2), layout="constrained")

@@ -3,8 +3,8 @@ Verified labels: a better guarantee, a better classifier
 ========================================================
 
 Someone has checked some of the labels; of the others, 35 % are wrong. There are two ways to use this, and they do
-different things. ``fit(X, y, flip_cost=...)`` informs the adversary: verified labels cannot be flipped, so the guarantee
-improves. ``fit(X, y, sample_weight=...)`` informs the classifier: verified rows count more.
+different things. ``fit(X, y, flip_cost=...)`` informs the adversary: verified labels cannot be flipped, so the
+guarantee improves. ``fit(X, y, sample_weight=...)`` informs the classifier: verified rows count more.
 """
 
 import numpy as np
@@ -60,8 +60,9 @@ for number in numbers:
             accuracies.setdefault(name, {}).setdefault(number, []).append(model.score(X_test, y_test))
 
 # %%
-# Every verified label lowers the worst-case risk, and more so if the adversary is told. The accuracy on clean rows gains
-# from weights, hardly from flip costs; without weights it can be better to drop the rows that were not verified.
+# Every verified label lowers the worst-case risk, and more so if the adversary is told. The accuracy on clean rows
+# gains from weights, hardly from flip costs; without weights it can be better to drop the rows that were not
+# verified.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))
