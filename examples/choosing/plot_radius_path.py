@@ -43,3 +43,5 @@ for norm, row in zip((2, "inf"), axes, strict=True):
         ax.imshow(image, cmap="PuOr_r", vmin=-np.abs(image).max(), vmax=np.abs(image).max())
         ax.set(title=f"radius {path.radii[place]:.2g}", xticks=[], yticks=[])
     row[0].set_ylabel(f"norm={norm}")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -42,3 +42,5 @@ for ax, row in zip(axes.flat, [*first, *later], strict=True):
     ax.set(xticks=[], yticks=[])
 axes[0, 0].set_ylabel("rank 1 to 10")
 axes[1, 0].set_ylabel("rank 76 to 85")
+
+# sphinx_gallery_thumbnail_number = 2
