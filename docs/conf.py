@@ -56,6 +56,7 @@ html_theme_options = {
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
+    "subsection_order": [f"../examples/{theme}" for theme in ("labels", "shift", "choosing", "data", "solvers")],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "abort_on_example_error": True,

@@ -4,8 +4,8 @@ The effect of the radius
 
 The radius limits what the adversary may do. At 0 the classifier is an ordinary SVM; at the radius that `radius_max`
 returns, all weights are 0. In between, the weights shrink. With wrong labels in the training data, the accuracy on
-clean held-out data often rises over much of the path before it falls. Here odd digits are told from even ones, with 30
-% of the training labels wrong.
+clean held-out data often rises over much of the path before it falls. Here odd digits are told from even ones, with
+30 % of the training labels wrong.
 """
 
 import numpy as np
@@ -32,8 +32,8 @@ RadiusPathDisplay.from_data(X_train, y_noisy, X_test=X_test, y_test=y_test, flip
 # %%
 # The same weights as images, one row for each norm of the shifts: orange pixels speak for odd digits, purple ones for
 # even ones, and each image has its own scale. Along the rows the radius grows and the images become calmer. With
-# ``norm=2`` all pixels stay; with ``norm="inf"``, where a shift is measured by its largest entry, they drop out one by
-# one.
+# ``norm=2`` all pixels stay; with ``norm="inf"``, where a shift is measured by its largest entry, they drop out one
+# by one.
 
 figure, axes = plt.subplots(2, 5, figsize=(10, 4.4), layout="constrained")
 for norm, row in zip((2, "inf"), axes, strict=True):
@@ -43,3 +43,5 @@ for norm, row in zip((2, "inf"), axes, strict=True):
         ax.imshow(image, cmap="PuOr_r", vmin=-np.abs(image).max(), vmax=np.abs(image).max())
         ax.set(title=f"radius {path.radii[place]:.2g}", xticks=[], yticks=[])
     row[0].set_ylabel(f"norm={norm}")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -44,9 +44,9 @@ def recalls(model, share, seed):
 warnings.filterwarnings("ignore", "The fitted classifier is constant")
 
 # %%
-# Without weights both classifiers give up the rare class, the robust one earlier. With balanced weights they recognise
-# both classes about equally well at any share, and are about equally good: the rare class is bought with false
-# alarms among the frequent one.
+# Without weights both classifiers give up the rare class, the robust one earlier. With balanced weights they
+# recognise both classes about equally well at any share, and are about equally good: the rare class is bought with
+# false alarms among the frequent one.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)

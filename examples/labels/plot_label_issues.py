@@ -24,14 +24,14 @@ print(issues.summary())
 print(f"{len(wrong)} labels are wrong; {np.isin(issues.ranking[: len(wrong)], wrong).sum()} of them rank first.")
 
 # %%
-# The scores of all labels. Below 0.5 another label is predicted; only those are flagged whose other label is predicted
-# with confidence.
+# The scores of all labels. Below 0.5 another label is predicted; only those are flagged whose other label is
+# predicted with confidence.
 
 LabelIssuesDisplay.from_result(issues)
 
 # %%
-# The first row shows the ten most doubtful digits, the second row ten from further down the list. Labels in orange were
-# really replaced. Those in black were not: the digit is hard to read, or the classifiers are mistaken.
+# The first row shows the ten most doubtful digits, the second row ten from further down the list. Labels in orange
+# were really replaced. Those in black were not: the digit is hard to read, or the classifiers are mistaken.
 
 first, later = issues.ranking[:10], issues.ranking[75:85]
 figure, axes = plt.subplots(2, 10, figsize=(10, 3.2), layout="constrained")
@@ -42,3 +42,5 @@ for ax, row in zip(axes.flat, [*first, *later], strict=True):
     ax.set(xticks=[], yticks=[])
 axes[0, 0].set_ylabel("rank 1 to 10")
 axes[1, 0].set_ylabel("rank 76 to 85")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -3,8 +3,8 @@ Wrong labels: one fit against a tuned rival
 ===========================================
 
 Labels are often typed in, guessed or inherited, and some of them are wrong. A classifier that fits every one of them
-learns the errors too. The usual remedy is to tune the regularisation, on folds whose labels are just as wrong. Here one
-fit of `WassersteinSVC` with its defaults competes with scikit-learn's LinearSVC, as it is and tuned by 30 fits.
+learns the errors too. The usual remedy is to tune the regularisation, on folds whose labels are just as wrong. Here
+one fit of `WassersteinSVC` with its defaults competes with scikit-learn's LinearSVC, as it is and tuned by 30 fits.
 """
 
 import numpy as np
@@ -41,10 +41,10 @@ def accuracies(model, X, y, share):
 
 
 # %%
-# The lines are means over three splits, the bars their standard errors. The untuned LinearSVC loses most, except on the
-# generated data, where regularisation hardly matters and the robust fit is slightly behind while most labels are right.
-# Elsewhere one robust fit is level with the tuned rival and ahead where many labels are wrong. :doc:`/choosing` has the
-# means over more data sets: small gains and losses, depending on the kind of noise.
+# The lines are means over three splits, the bars their standard errors. The untuned LinearSVC loses most, except on
+# the generated data, where regularisation hardly matters and the robust fit is slightly behind while most labels are
+# right. Elsewhere one robust fit is level with the tuned rival and ahead where many labels are wrong.
+# :doc:`/choosing` has the means over more data sets: small gains and losses, depending on the kind of noise.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 3, figsize=(10, 4))

@@ -41,8 +41,9 @@ def accuracy_and_share(model, hidden, seed):
 # The left panel shows the accuracy on clean rows, the right one why it falls: with a free intercept only one digit in
 # six is called odd if half of the odd ones were labelled even. Balanced weights help LinearSVC just as much, and
 # LinearSVC regularises its intercept too. Balanced weights assume that the true classes are of similar size, as they
-# are here; for a class that really is rare they trade false alarms for hits. Prices of flips by class, ``flip_cost={0:
-# 5.0, 1: inf}``, limit the adversary to the doubtful labels but did not make the classifier better here.
+# are here; for a class that really is rare they trade false alarms for hits. Prices of flips by class,
+# ``flip_cost={0: 5.0, 1: inf}``, limit the adversary to the doubtful labels but did not make the classifier better
+# here.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.6))

@@ -61,7 +61,8 @@ for number in numbers:
 
 # %%
 # Every verified label lowers the worst-case risk, and more so if the adversary is told. The accuracy on clean rows
-# gains from weights, hardly from flip costs; without weights it can be better to drop the rows that were not verified.
+# gains from weights, hardly from flip costs; without weights it can be better to drop the rows that were not
+# verified.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4))

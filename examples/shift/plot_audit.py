@@ -28,9 +28,9 @@ for strength, model in models.items():
     print(f"C={strength:g}: accuracy {model.score(X_test, y_test):.3f} on held-out rows")
 
 # %%
-# The radius is in the units that the classifier sees: at 0.1, rows move by a tenth of a standard deviation on average,
-# some farther and others not at all. With ``flip_cost=inf`` the labels stay as they are. What the adversary does at
-# that radius can be printed:
+# The radius is in the units that the classifier sees: at 0.1, rows move by a tenth of a standard deviation on
+# average, some farther and others not at all. With ``flip_cost=inf`` the labels stay as they are. What the adversary
+# does at that radius can be printed:
 
 ball = {"flip_cost": np.inf, "norm": 2}
 worst = worst_case_distribution(in_use, X_test, y_test, radius=0.1, **ball)
@@ -38,9 +38,9 @@ print(worst)
 
 # %%
 # The left panel shows the error rate over the size of the shifts. The model in use has ``C=100``: tiny shifts suffice
-# for many errors, and the rows on which it was trained conceal part of this, so an audit should use held-out ones. With
-# stronger regularisation it would be accurate and hard to mislead. The right panel shows the columns through which the
-# model in use can be misled most cheaply.
+# for many errors, and the rows on which it was trained conceal part of this, so an audit should use held-out ones.
+# With stronger regularisation it would be accurate and hard to mislead. The right panel shows the columns through
+# which the model in use can be misled most cheaply.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, (curve, bars) = plt.subplots(1, 2, figsize=(10, 4.6))

@@ -4,8 +4,8 @@ Comparing classifiers by their worst case
 
 The worst-case risk is exact for every linear classifier, including those trained elsewhere. At its training radius a
 `WassersteinSVC` with a free intercept provably has the lowest worst-case hinge risk of all linear classifiers on its
-training rows. The worst-case error rate is another measure, for which none of them was trained: it does not depend
-on the scale of the weights, so it can compare classifiers trained with different losses.
+training rows. The worst-case error rate is another measure, for which none of them was trained: it does not depend on
+the scale of the weights, so it can compare classifiers trained with different losses.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ for model in models:
 
 # %%
 # Without an adversary (radius 0) the three make equally many errors: a fifth of the labels are wrong. As the ball
-# grows, the risk of the robust classifier rises most slowly; it is guaranteed to be the lowest only at the grey line on
-# the left.
+# grows, the risk of the robust classifier rises most slowly; it is guaranteed to be the lowest only at the grey line
+# on the left.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for ax, loss in zip(axes, ("hinge", "zero-one"), strict=True):

@@ -36,9 +36,9 @@ def accuracies(model, seed):
 
 
 # %%
-# With equal prices the classifier is the best one as long as nothing drifts, and useless after a drift of two standard
-# deviations. Prices of 3 and 10 trade a little of the one for much of the other. A price of infinity goes too far:
-# the weights of trusted columns are then not regularised at all.
+# With equal prices the classifier is the best one as long as nothing drifts, and useless after a drift of two
+# standard deviations. Prices of 3 and 10 trade a little of the one for much of the other. A price of infinity goes
+# too far: the weights of trusted columns are then not regularised at all.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, ax = plt.subplots(figsize=(7.5, 4.5))

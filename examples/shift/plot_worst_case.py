@@ -2,8 +2,8 @@
 What an adversary does
 ======================
 
-A robust classifier is trained against an adversary with a budget. This example shows what the adversary does to
-data. If flips are cheap, it flips the labels of the samples that the classifier is most confident about; if they are
+A robust classifier is trained against an adversary with a budget. This example shows what the adversary does to data.
+If flips are cheap, it flips the labels of the samples that the classifier is most confident about; if they are
 expensive, it leaves the labels alone and moves samples that are inside the margins, or on the wrong side, further in
 the wrong direction.
 """
@@ -30,8 +30,8 @@ for ax, flip_cost in zip(axes, (1.5, 6.0), strict=True):
 # %%
 # With more features the horizontal axis is the decision value, so the margins are vertical lines; the vertical axis
 # is the direction in which the samples vary most. The plot works for any linear classifier. With a pipeline the
-# radius is in scaled units: the adversary may shift samples by 0.1 standard deviations on average, but prefers to flip
-# 2 % of the labels, those of tumours that the logistic regression is sure about.
+# radius is in scaled units: the adversary may shift samples by 0.1 standard deviations on average, but prefers to
+# flip 2 % of the labels, those of tumours that the logistic regression is sure about.
 
 X, y = load_breast_cancer(return_X_y=True)
 logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
