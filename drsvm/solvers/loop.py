@@ -143,7 +143,8 @@ class _Run:
         except KeyboardInterrupt:
             self.limits.time.stop()  # so that `candidate` runs no further epochs
             if self.iteration and not len(self.history):  # do not lose steps that have not been judged yet
-                self.best.judge(state.candidate())
+                with suppress(Exception):  # the step that was interrupted may have left the state half changed
+                    self.best.judge(state.candidate())
             raise
         finally:
             state.close()
