@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
+from cases import MOVES
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -102,8 +103,14 @@ CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched)
 RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_logistic, tuned_hinge)
 
 
-def outcomes(case, families) -> dict[str, list[float]]:
-    """Return accuracy and balanced accuracy of every method in a case."""
+def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
+    """Return accuracy and balanced accuracy of every method in a case and, if its labels are correct, after moves."""
     X, y, X_test, y_test = case.split()
     models = {name: model for family in families for name, model in family(X, y).items()}
-    return {name: quality(model.predict(X_test), y_test) for name, model in models.items()}
+    found = {case.setting: {name: quality(model.predict(X_test), y_test) for name, model in models.items()}}
+    for move in MOVES if case.setting == "clean" and y.max() == 1 else ():
+        found[move] = {
+            name: quality(model.predict(case.moved(X_test, y_test, move, model)), y_test)
+            for name, model in models.items()
+        }
+    return found

@@ -368,8 +368,9 @@ class InteriorPointState(State):
         return self.engine.multipliers()
 
     def close(self) -> None:
-        """Close the engine."""
-        self.engine.close()
+        """Close the engine, unless it has been released."""
+        if "engine" in vars(self):
+            self.engine.close()
 
     def release(self) -> None:
         """Close the run and free what it knows about the rows: it takes no further step."""

@@ -142,6 +142,19 @@ def test_a_breakdown_is_followed_by_a_run_on_all_rows(monkeypatch):
     assert result.status is Status.OPTIMAL and type(solver.run.current) is InteriorPointState
 
 
+def test_an_interrupt_while_rows_are_screened(monkeypatch):
+    """The run on all rows has already freed its memory then, and the next one does not exist yet."""
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(
+        working_set, "WorkingSetState", type("Interrupted", (WorkingSetState,), {"__init__": interrupted})
+    )
+    result = solve(well_conditioned_instance(2, 20_000, 5, radius=0.05), "interior-point", tol=1e-8)
+    assert result.status is Status.INTERRUPTED and 0 <= result.lower_bound <= result.objective <= 1
+
+
 @for_each_norm
 def test_many_rows_are_screened(norm):
     problem = well_conditioned_instance(5, 8000, 10, norm=norm, radius=0.02, fit_intercept=True)
