@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-
-LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
+from thorough import LONG, unless_long
 
 CHILD = """
 import sys, warnings
@@ -63,7 +62,7 @@ TASKS |= {
     "search, two jobs": "WassersteinSVCCV(radii=5, n_jobs=2).fit(X, y)",
     "search, two jobs and a time limit": "WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(X, y)",
 }
-OFTEN = ("interior-point", "ippa", "conic", "radius_path", "fit, many classes, two jobs", "search, two jobs")
+OFTEN = ("interior-point", "ippa", "conic", "search, two jobs")
 
 
 def interrupted(task, rows=3000, features=30, delay=0.5):
@@ -93,7 +92,7 @@ def interrupted(task, rows=3000, features=30, delay=0.5):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
-@pytest.mark.parametrize("task", TASKS if LONG else OFTEN)
+@pytest.mark.parametrize("task", unless_long(OFTEN, TASKS))
 def test_a_signal_ends_every_task(task):
     moments = random.Random(task)
     for _ in range(10 if LONG else 1):

@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
+from thorough import unless_long
 
 from drsvm import Problem, Status, WassersteinSVC, auto_radius, progress, radius_max, solve, worst_case_risk
 from drsvm.solvers.interior_point import InteriorPoint
@@ -32,10 +33,16 @@ OTHER_SOLVERS = [
     WassersteinSVC(solver="admm", tol=1e-2),
     WassersteinSVC(solver="conic"),
 ]
+EVERY_CHECK = [
+    pytest.param(model, check, id=f"{model.solver}-{check.func.__name__}")
+    for solver in OTHER_SOLVERS
+    for model, check in estimator_checks_generator(solver)
+]
+ONE_SOLVER_EACH = EVERY_CHECK[:: len(OTHER_SOLVERS)]
 
 
 @pytest.mark.filterwarnings(*CONSTANT, "ignore::sklearn.exceptions.ConvergenceWarning")  # features are not scaled there
-@parametrize_with_checks(OTHER_SOLVERS)
+@pytest.mark.parametrize(("estimator", "check"), unless_long(ONE_SOLVER_EACH, EVERY_CHECK))
 def test_scikit_learn_finds_nothing_wrong_with_any_solver(estimator, check):
     if estimator.solver == "conic":
         pytest.importorskip("clarabel")

@@ -1,15 +1,13 @@
 """All solvers at the ends of all scales: every run ends in time, without a fuss, and claims nothing that is not so."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from extremes import Watched, complaints_about, contradictions, extreme_instance, solvers_for
+from thorough import LONG
 
 from drsvm import Status, solve
-
-LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 
 CHUNKS, CHUNK_SIZE = (6, 100) if LONG else (1, 4)
 """Instances; each is given to all eight or nine solvers."""

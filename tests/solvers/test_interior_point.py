@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import os
 import threading
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from instances import random_instance, unbounded_instance, well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, Plain, random_rows
 from scipy import sparse
+from thorough import LONG
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import drsvm.engines.cpu as cpu
@@ -19,7 +19,6 @@ from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.interior_point_state import InteriorPointState
 from drsvm.solvers.starts import SUBSET
 
-LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 """The norm of the shifts for each norm q of the weights."""
 

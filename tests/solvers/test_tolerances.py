@@ -2,16 +2,15 @@
 
 import itertools
 import math
-import os
 
 import numpy as np
 import pytest
 from instances import random_instance
 from problems import NORMS
+from thorough import LONG
 
 from drsvm import Problem, Status, solve
 
-LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 TOLERANCES = [10.0**-k for k in range(7, 0, -1)]
 """From strict to loose."""
 
