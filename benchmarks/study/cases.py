@@ -91,10 +91,12 @@ def biased_split(X, y, *, train_size: int, stratify, random_state: int):
     sample = centred[rng.permutation(len(X))[:MOST_TESTED]]
     along = centred @ np.linalg.svd(sample, full_matrices=False)[2][0]
     chance = np.exp(along.argsort().argsort() / len(X) * BIAS)
-    train = np.concatenate([
-        rng.choice(np.flatnonzero(stratify == label), size, replace=False, p=_normalised(chance[stratify == label]))
-        for label, size in enumerate(np.bincount(stratify) * train_size // len(stratify))
-    ])
+    train = np.concatenate(
+        [
+            rng.choice(np.flatnonzero(stratify == label), size, replace=False, p=_normalised(chance[stratify == label]))
+            for label, size in enumerate(np.bincount(stratify) * train_size // len(stratify))
+        ]
+    )
     test = rng.permutation(np.setdiff1d(np.arange(len(X)), train))
     return X[train], X[test], y[train], y[test]
 
