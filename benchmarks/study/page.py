@@ -10,6 +10,7 @@ from _common import RESULTS, report, table, use_threads
 from cases import BIASED, DECIDED, MULTICLASS, NOISE, REPORTED, SHIFTS, Case, is_available, rows_of, sizes
 from joblib import Parallel, delayed
 from methods import BALANCED_REFERENCE, CORE, REFERENCE, RIVALS, outcomes, quality
+from pictures import draw
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,13 +46,14 @@ def main() -> None:
         for n in sizes(name, options.sizes)
         for setting in trained_on
     ]
-    outcomes = run_all(cases, families, options.jobs)
+    ran = run_all(cases, families, options.jobs)
     found = {
         case._replace(setting=setting): values
-        for case, by_setting in zip(cases, outcomes, strict=True)
+        for case, by_setting in zip(cases, ran, strict=True)
         for setting, values in by_setting.items()
     }
     keep(found, options.name)
+    draw(found, RESULTS / f"study-{options.name}.png", "WassersteinSVC()", REFERENCE)
     report(f"study-{options.name}", "Study of label noise and shift", sections(found, options))
 
 

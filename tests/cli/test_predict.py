@@ -96,6 +96,7 @@ def test_missing_values_and_categories_from_fit_to_predict(drsvm_command, tmp_pa
     assert code == 2 and "2 columns that the model needs are missing: 'a' (is it 'A'?), 'b'" in err
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
 def test_a_model_of_a_table_in_format_2(drsvm_command):
     """It was saved when tables had no preparation of their own: with categories in the metadata, and an imputer."""
     files = Path(__file__).parents[1] / "persistence" / "files"
