@@ -6,6 +6,7 @@
 They have the same solution, but a solver may be several times faster on one than on another.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +30,18 @@ class Program:
     upper: np.ndarray
     cone: np.ndarray
     weights: slice
+    proof: Callable
+    """From x and the multipliers of `equal` and `below` to those of the problem: α (hinge) and β (flip)."""
     weights_are_multipliers: bool = False
 
     def read(self, x, equality_multipliers) -> np.ndarray:
         """Return the weights of the classifier."""
         return np.array(equality_multipliers if self.weights_are_multipliers else x)[self.weights]
+
+    def multipliers(self, x, of_rows) -> tuple[np.ndarray, np.ndarray]:
+        """Return α and β from x and the multipliers of the rows: `equal`, `below`, and any that follow."""
+        first, last = len(self.equal_to), len(self.equal_to) + len(self.below_at)
+        return self.proof(np.array(x), np.array(of_rows[:first]), np.array(of_rows[first:last]))
 
 
 class _Builder:
@@ -73,7 +81,7 @@ class _Builder:
             self.add("below", {w: -eye, level: -ones}, 0.0)
 
     def program(self, **answer) -> Program:
-        """Return the program; `answer` gives the position of the weights."""
+        """Return the program; `answer` says how to read it: weights and proof."""
         return Program(
             self.curvature, self.cost, *self._stack("equal"), *self._stack("below"), self.lower, self.upper, self.cone,
             **answer,
@@ -111,7 +119,11 @@ def pieces(problem) -> Program:
     build, Z, eye = _primal(problem), signed_rows(problem), sparse.eye_array(n)
     build.add("below", {"w": -Z, "loss": -eye}, -1.0)
     build.add("below", {"w": Z, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
-    return build.program(weights=build.at["w"])
+    return build.program(weights=build.at["w"], proof=_two_last_blocks(n))
+
+
+def _two_last_blocks(n: int) -> Callable:
+    return lambda x, equal, below: (below[-2 * n : -n], below[-n:])
 
 
 def margins(problem) -> Program:
@@ -121,7 +133,7 @@ def margins(problem) -> Program:
     build.add("equal", {"w": Z, "margin": -eye}, 0.0)
     build.add("below", {"margin": -eye, "loss": -eye}, -1.0)
     build.add("below", {"margin": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -eye}, -1.0)
-    return build.program(weights=build.at["w"])
+    return build.program(weights=build.at["w"], proof=_two_last_blocks(n))
 
 
 def excess(problem) -> Program:
@@ -131,7 +143,7 @@ def excess(problem) -> Program:
     build.lower[build.at["excess"]] = 0.0
     build.add("equal", {"w": Z, "loss": eye, "excess": -eye}, 1.0)
     build.add("below", {"excess": eye, "level": np.full((n, 1), -problem.flip_cost), "loss": -2.0 * eye}, -2.0)
-    return build.program(weights=build.at["w"])
+    return build.program(weights=build.at["w"], proof=lambda x, equal, below: (below[-n:] - equal, below[-n:]))
 
 
 def dual(problem) -> Program:
@@ -149,7 +161,10 @@ def dual(problem) -> Program:
     build.add("below", {"net": eye, "flip": 2.0 * eye}, problem.sample_weight)
     build.add("below", {"net": -eye, "flip": -eye}, 0.0)
     build.norm_below(problem.norm.p, "force", "budget")
-    return build.program(weights=slice(0, d), weights_are_multipliers=True)
+    net, flip = build.at["net"], build.at["flip"]
+    return build.program(
+        weights=slice(0, d), proof=lambda x, equal, below: (x[net] + x[flip], x[flip]), weights_are_multipliers=True
+    )
 
 
 FORMULATIONS = {"pieces": pieces, "margins": margins, "excess": excess, "dual": dual}

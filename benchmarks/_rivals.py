@@ -19,10 +19,14 @@ TIME_LIMIT = 60.0
 
 
 class Run(NamedTuple):
-    """One call of a solver: `solve()` returns its raw answer, `weights(answer)` the classifier in it."""
+    """One call of a solver: `solve()` returns its raw answer.
+
+    `weights(answer)` is the classifier in it, `multipliers(answer)` are α and β, or None where they cannot be read.
+    """
 
     solve: Callable[[], Any]
     weights: Callable[[Any], np.ndarray]
+    multipliers: Callable[[Any], tuple[np.ndarray, np.ndarray] | None] = lambda answer: None
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,11 @@ def _piqp(program: Program, settings) -> Run:
         solver.solve()
         return solver.result
 
-    return Run(solve, lambda result: program.read(result.x, result.y))
+    return Run(
+        solve,
+        lambda result: program.read(result.x, result.y),
+        lambda result: program.multipliers(result.x, np.r_[result.y, result.z_u]),
+    )
 
 
 # --- conic solvers: everything is a row of one matrix -------------------------------------------------------------
@@ -142,7 +150,11 @@ def _clarabel(program: Program, settings) -> Run:
     def solve():
         return clarabel.DefaultSolver(P, program.cost, rows.A, rows.b, cones, chosen).solve()
 
-    return Run(solve, lambda answer: program.read(answer.x, answer.z))
+    return Run(
+        solve,
+        lambda answer: program.read(answer.x, answer.z),
+        lambda answer: program.multipliers(answer.x, answer.z),
+    )
 
 
 def _scs_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
@@ -155,8 +167,11 @@ def _scs(program: Program, settings) -> Run:
     rows = _as_rows(program)
     data = {"P": _diagonal(program.curvature), "A": rows.A, "b": rows.b, "c": program.cost}
     cone = {"z": rows.n_zero, "l": rows.n_linear, "q": [rows.n_cone] if rows.n_cone else []}
-    solve = lambda: scs.SCS(data, cone, verbose=False, **settings).solve()  # noqa: E731
-    return Run(solve, lambda answer: program.read(answer["x"], answer["y"]))
+    return Run(
+        lambda: scs.SCS(data, cone, verbose=False, **settings).solve(),
+        lambda answer: program.read(answer["x"], answer["y"]),
+        lambda answer: program.multipliers(answer["x"], answer["y"]),
+    )
 
 
 def _ecos_settings(tolerance: float, n_threads: int) -> dict[str, Any]:
@@ -178,8 +193,11 @@ def _ecos(program: Program, settings) -> Run:
     G, A = _int32(sparse.csc_matrix(G)), _int32(sparse.csc_matrix(A))
     equalities = (A, program.equal_to) if rows.n_zero else (None, None)
     dims = {"l": rows.n_linear, "q": cones}
-    solve = lambda: ecos.solve(cost, G, h, dims, *equalities, verbose=False, **settings)  # noqa: E731
-    return Run(solve, lambda answer: program.read(answer["x"], answer["y"]))
+    return Run(
+        lambda: ecos.solve(cost, G, h, dims, *equalities, verbose=False, **settings),
+        lambda answer: program.read(answer["x"], answer["y"]),
+        lambda answer: program.multipliers(answer["x"], np.r_[answer["y"], answer["z"]]),
+    )
 
 
 def _rotated_cone(curvature):
@@ -223,7 +241,11 @@ def _highs(program: Program, settings) -> Run:
         highs.run()
         return highs.getSolution()
 
-    return Run(solve, lambda found: program.read(found.col_value, -np.array(found.row_dual)))
+    return Run(
+        solve,
+        lambda found: program.read(found.col_value, -np.array(found.row_dual)),
+        lambda found: program.multipliers(found.col_value, -np.array(found.row_dual)),
+    )
 
 
 def _highs_hessian(highspy, curvature):
@@ -252,7 +274,11 @@ def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
             model.unpack_results(raw, chain, inverse)
         return variables["weights"].value
 
-    return Run(lambda: chain.solve_via_data(model, data, solver_opts=dict(settings)), weights)
+    def multipliers(raw):
+        weights(raw)  # unpacks the answer
+        return None if formulation == "cvxpy" else (model.constraints[1].dual_value, model.constraints[2].dual_value)
+
+    return Run(lambda: chain.solve_via_data(model, data, solver_opts=dict(settings)), weights, multipliers)
 
 
 # --- the rivals ---------------------------------------------------------------------------------------------------
