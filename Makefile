@@ -5,7 +5,7 @@ PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY := $(BIN)/python
-PYTEST := $(PY) -m pytest -q -n auto --dist loadfile
+PYTEST := $(PY) -m pytest -q -n auto --dist loadgroup
 
 # A stamp stands for the extra of the same name, unless others are listed here.
 EXTRAS-demo := plot,cli
@@ -13,7 +13,7 @@ EXTRAS-paper := plot,conic
 
 # `make test-lowest` installs the lowest versions that pyproject.toml allows, which pip cannot choose.
 VERSIONS := newest
-INSTALL-newest = $(PY) -m pip install -qq --disable-pip-version-check
+INSTALL-newest = $(PY) -m pip install -qq --disable-pip-version-check --no-compile
 INSTALL-lowest = $(INSTALL-newest) uv && $(PY) -m uv pip install -q --python $(PY) --resolution lowest-direct
 LOWEST := .venv-lowest
 

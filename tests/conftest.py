@@ -21,7 +21,7 @@ from drsvm.progress import following
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile(
     "ci",
-    max_examples=10,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     database=None,
@@ -31,6 +31,32 @@ settings.register_profile(
     "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
+
+
+TOGETHER = {
+    "incremental": (
+        "incremental",
+        "prices_row_by_row",
+        "hybrid",
+        "proximal_epochs",
+        "bucket_queue",
+        "blocks",
+        "proximal",
+    ),
+    "interior": ("interior_point", "interior_point_prices", "cpu", "parts", "visits", "dual_coordinate", "working_set"),
+}
+"""Files that compile the same kernels: in a fresh checkout, another process would compile them at the same time."""
+
+GROUPS = {f"test_{name}": group for group, names in TOGETHER.items() for name in names}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Let a file, or files that compile the same, run in one process."""
+    for item in items:
+        item.add_marker(
+            pytest.mark.xdist_group(GROUPS.get(item.path.stem, f"{item.path.parent.name}.{item.path.stem}"))
+        )
 
 
 class ProvenOptimum(NamedTuple):

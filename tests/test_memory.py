@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from thorough import unless_long
 
-ROWS, FEATURES = 300_000, 100
+ROWS, FEATURES = 200_000, 100
 
 SCRIPT = """
 import sys, threading, time

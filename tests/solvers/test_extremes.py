@@ -9,7 +9,7 @@ from thorough import LONG
 
 from drsvm import Status, solve
 
-CHUNKS, CHUNK_SIZE = (6, 100) if LONG else (1, 4)
+CHUNKS, CHUNK_SIZE = (6, 100) if LONG else (1, 2)
 """Instances; each is given to all eight or nine solvers."""
 
 PATIENCE = 3.0
