@@ -50,13 +50,17 @@ TOGETHER = {
 GROUPS = {f"test_{name}": group for group, names in TOGETHER.items() for name in names}
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
     """Let a file, or files that compile the same, run in one process."""
-    for item in items:
-        item.add_marker(
-            pytest.mark.xdist_group(GROUPS.get(item.path.stem, f"{item.path.parent.name}.{item.path.stem}"))
-        )
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = Path(nodeid.split("::")[0])
+            return GROUPS.get(file.stem, str(file))
+
+    return Together(config, log)
 
 
 class ProvenOptimum(NamedTuple):

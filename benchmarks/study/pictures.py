@@ -5,7 +5,7 @@ import numpy as np
 from cases import NOISE, SHIFTS
 
 TIE = 0.5
-COLOURS = {"better": "#2a78b5", "level": "#d8d8d8", "worse": "#d1733d"}
+COLOURS = {"better": "#0072B2", "level": "#d8d8d8", "worse": "#D55E00"}
 NAMES = {
     "clean": "correct labels",
     "20 %": "20 % of the labels wrong",
@@ -34,6 +34,7 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
     sizes = sorted({case.n_rows for case in found})
     settings = [s for s in (*NOISE, *SHIFTS) if any(case.setting == s for case in found)]
     shape = {"squeeze": False, "sharey": True, "layout": "constrained", "figsize": (9, 0.7 + 2.9 * len(sizes))}
+    plt.style.use("drsvm.plotting.quiet")
     figure, axes = plt.subplots(len(sizes), 2, **shape)
     for size, (left, right) in zip(sizes, axes, strict=True):
         for place, setting in enumerate(settings):
@@ -45,10 +46,8 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
         right.axvline(0, color="0.6", linewidth=0.8, zorder=0)
         right.set_xscale("symlog", linthresh=2.0)
         right.set_xticks([-10, -5, -2, -1, 0, 1, 2, 5, 10], ["−10", "−5", "−2", "−1", "0", "1", "2", "5", "10"])
-        for spine in ("top", "right", "left", "bottom"):
-            left.spines[spine].set_visible(False)
-        for spine in ("top", "right"):
-            right.spines[spine].set_visible(False)
+        left.spines[["left", "bottom"]].set_visible(False)
+        left.grid(visible=False)
     what = ("accuracy", "balanced accuracy")[measure]
     axes[-1, 0].set_xlabel("share of the runs")
     axes[-1, 1].set_xlabel(f"mean gain in {what} on each data set, points")
