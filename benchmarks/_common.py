@@ -180,9 +180,8 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or "unknown processor"
-    return next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor()
-    )
+    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unnamed processor")
 
 
 def _load() -> str:
@@ -198,16 +197,21 @@ def table(header: list[str], rows: list[list[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 
 
-def report(name: str, title: str, sections: list[str], packages: Iterable[str] = ()) -> None:
-    """Print a report and save it as results/NAME.md."""
-    head = [
+def head(title: str, command: str, packages: Iterable[str] = ()) -> list[str]:
+    """Return the title of a page and what it takes to repeat it."""
+    return [
         f"# {title}",
         f"- date: {datetime.now().astimezone():%Y-%m-%d %H:%M %z}\n"
-        f"- command: `python {' '.join([f'benchmarks/{Path(sys.argv[0]).name}', *sys.argv[1:]])}`\n"
+        f"- command: `{command}`\n"
         f"- machine: {machine(packages)}\n"
         f"- load average over the last minute and the last 15 minutes: {_load()}",
     ]
-    text = "\n\n".join([*head, *sections]) + "\n"
+
+
+def report(name: str, title: str, sections: list[str], packages: Iterable[str] = ()) -> None:
+    """Print a report and save it as results/NAME.md."""
+    command = " ".join([f"python benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    text = "\n\n".join([*head(title, command, packages), *sections]) + "\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text, encoding="utf-8")
     print(text)

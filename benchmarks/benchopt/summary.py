@@ -9,10 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from _common import machine, short, table
+from _common import head, short, table
 
 LEVELS = (1e-3, 1e-6)
 PACKAGES = ("benchopt", "clarabel", "ecos", "scs", "piqp", "highspy", "ortools", "cvxpy")
+ABOUT = """Seconds until the classifier is within 1e-3 and 1e-6 of the optimum, and until the solver's own multipliers
+prove 1e-6; – if no run got there. Best excess: the smallest distance from the proven optimum of any run (values around
+1e-8 are the accuracy of the reference). Accuracy is that on the training data."""
 COLUMNS = ["solver", *(f"{level:.0e}" for level in LEVELS), f"{LEVELS[-1]:.0e}, proven", "best excess", "accuracy"]
 
 
@@ -50,13 +53,8 @@ def verdict(rows: list[list]) -> str:
 
 def page(results: pd.DataFrame, name: str) -> str:
     """Return the whole page."""
-    head = (
-        f"# benchopt: {name}\n\n- machine: {machine(PACKAGES)}\n\n"
-        "Seconds until the classifier is within 1e-3 and 1e-6 of the optimum, and until the solver's own multipliers "
-        "prove 1e-6; – if no run got there. Best excess: the smallest distance from the proven optimum of any run "
-        "(values around 1e-8 are the accuracy of the reference). Accuracy is that on the training data."
-    )
-    sections = [head]
+    command = f"benchopt run benchmarks/benchopt --config benchmarks/benchopt/{name}.yml"
+    sections = [*head(f"benchopt: {name}", command, PACKAGES), ABOUT]
     for (data, objective), group in results.groupby(["dataset_name", "objective_name"], sort=False):
         rows = sorted((figures(*pair) for pair in group.groupby("solver_name")), key=lambda row: (row[2], row[1]))
         sections.append(f"## {data}, {objective}\n\n{verdict(rows)}\n\n{table(COLUMNS, [cells(row) for row in rows])}")
