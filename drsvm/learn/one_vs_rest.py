@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,26 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
             f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
             "use WassersteinSVC().fit, or bring a sample of the rows here."
         )
-    X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
+    with naming_text(X):
+        X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y
+
+
+@contextmanager
+def naming_text(X):
+    """Say where the text is, and what to do, if X cannot be converted to numbers."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        texts = (name for name in getattr(X, "columns", ()) if np.asarray(X[name]).dtype.kind in "OUS")
+        where = next((f"column {name!r}" for name in texts), "X")
+        raise ValueError(
+            f"{where} has text ({error}): encode it first, for instance with OneHotEncoder in a ColumnTransformer "
+            "in front of the classifier."
+        ) from error
 
 
 def is_on_disk(X) -> bool:

@@ -21,6 +21,7 @@ from drsvm.model.validation import (
     check_flip_cost,
     check_intercept_cost,
     check_monotonic_signs,
+    in_order_of_features,
     row_blocks,
     row_norms,
 )
@@ -75,23 +76,8 @@ def _signs_for_two_classes(estimator) -> np.ndarray | None:
 
 def _by_feature(estimator, parameter: str, otherwise: float) -> Any:
     """Return the values of a parameter in the order of the features if it is a dict by name, else unchanged."""
-    given = getattr(estimator, parameter)
-    if not isinstance(given, Mapping):
-        return given
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        raise ValueError(
-            f"{parameter}={dict(given)!r} names features, but X has no names: pass a data frame, or {parameter} as an "
-            "array with one entry per feature."
-        )
-    unknown = [name for name in given if name not in set(names)]
-    if unknown:
-        raise ValueError(f"{parameter} names {unknown[0]!r}, which is not among the features {_shown(names)}.")
-    return [given.get(name, otherwise) for name in names]
-
-
-def _shown(names, most: int = 5) -> str:
-    return ", ".join(map(str, names[:most])) + (", …" if len(names) > most else "")
+    return in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
 
 
 # --- the centre of the data ---------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ class AuditData:
     """A linear classifier and the data to evaluate it on, as transformed for its last step.
 
     `classes` are the labels for the signs −1 and +1: two labels, or False and True for a class against the rest.
-    `own_ball` contains the radius, flip cost and norm that a classifier of this library was trained with.
+    `own_ball` contains the radius, flip cost and norm that a classifier of this library was trained with. `names` are
+    those of the features, or None.
     """
 
     X: Any
@@ -30,6 +31,7 @@ class AuditData:
     intercept: float
     classes: np.ndarray
     own_ball: dict[str, Any] = field(default_factory=dict)
+    names: Any = None
 
 
 class LinearClassifier(NamedTuple):
@@ -40,6 +42,7 @@ class LinearClassifier(NamedTuple):
     classes: np.ndarray | None  # the labels that the model knows
     mask_label: Any  # the label for positive decision values against all others; None: the larger one of two
     own_ball: dict[str, Any]
+    names: Any  # of the features, or None
 
 
 def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, Any]:
@@ -48,7 +51,19 @@ def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, An
     _check_feature_names(linear, X)
     coef, intercept, classes = linear_classifier(linear, positive)
     mask_label = positive if classes is None or len(classes) > 2 else None
-    return LinearClassifier(coef, intercept, classes, mask_label, own_ball(linear)), X
+    return LinearClassifier(coef, intercept, classes, mask_label, own_ball(linear), _names(model, linear, X)), X
+
+
+def _names(model, linear, X):
+    """Return the names of the features of a model's last step, or None."""
+    for names in (getattr(X, "columns", None), getattr(linear, "feature_names_in_", None)):
+        if names is not None:
+            return names
+    model = getattr(model, "best_estimator_", model)
+    try:
+        return model[:-1].get_feature_names_out() if len(getattr(model, "steps", ())) > 1 else None
+    except (AttributeError, ValueError):  # a step that gives no names
+        return None
 
 
 def check_known(labels, classifier: LinearClassifier) -> None:
@@ -67,7 +82,7 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     weights = check_weights(sample_weight, n)
     weights = np.full(n, 1.0 / n) if weights is None else weights
     values = products.dot(X, coef) + intercept
-    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, classifier.own_ball)
+    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, classifier.own_ball, classifier.names)
 
 
 def own_ball(linear) -> dict[str, Any]:
@@ -106,8 +121,8 @@ def _coef_and_intercept(model):
     coef = getattr(model, "coef_", None)
     if coef is None:
         raise TypeError(
-            f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept); "
-            f"{type(model).__name__} has no coef_ (is it fitted?)."
+            f"model must be a fitted linear classifier, a Pipeline ending in one, or (coef, intercept): "
+            f"{type(model).__name__} has no coef_. It is not fitted, or not linear, and cannot be audited."
         )
     return coef, fetched(getattr(model, "intercept_", 0.0))
 

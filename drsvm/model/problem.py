@@ -8,6 +8,7 @@ feature, the price a_0 of the intercept and the signs s. By default all a_j = 1,
 norm), no sign is prescribed, and κ is one number.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -358,6 +359,10 @@ def _columns(rows, features):
     chosen = rows[:, features]
     return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
 
+
+# Otherwise the signature of __new__ would be shown.
+_SELF, *_GIVEN = inspect.signature(Problem.__init__).parameters.values()
+Problem.__signature__ = inspect.Signature(_GIVEN)  # pyright: ignore[reportAttributeAccessIssue]
 
 _CHECKS: dict[str, Callable[[Any, Problem], Any]] = {
     "radius": lambda value, _: check_number(value, "radius"),

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +88,25 @@ def check_feature_costs(value, d: int):
     costs = _one_per(value, d, "feature_cost", "feature")
     _refuse(costs, ~_is_price(costs), "feature_cost", "feature", f"{_PRICE_RULE} (a feature that cannot shift)")
     return None if (costs == 1).all() else costs
+
+
+def in_order_of_features(value, names, parameter: str, otherwise: float):
+    """Return the values of a parameter in the order of the features if it is a dict by name, else unchanged."""
+    if not isinstance(value, Mapping):
+        return value
+    if names is None:
+        raise ValueError(
+            f"{parameter} names features ({_shown(list(value))}), but X has no names: pass a data frame, or "
+            f"{parameter} as an array with one entry per feature."
+        )
+    unknown = [name for name in value if name not in set(names)]
+    if unknown:
+        raise ValueError(f"{parameter} names {unknown[0]!r}, which is not among the features {_shown(names)}.")
+    return [value.get(name, otherwise) for name in names]
+
+
+def _shown(names, most: int = 5) -> str:
+    return ", ".join(map(str, names[:most])) + (", …" if len(names) > most else "")
 
 
 def _is_price(cost):

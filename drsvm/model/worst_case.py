@@ -26,6 +26,7 @@ from drsvm.model.validation import (
     check_intercept_cost,
     check_number,
     check_weight_vector,
+    in_order_of_features,
 )
 
 ROUNDING = 1e-13
@@ -63,8 +64,9 @@ def worst_case_risk(
         Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
     flip_cost, norm, feature_cost : optional
-        As in `drsvm.Problem`. By default those that the model was trained with, except that flip costs per row must be
-        given; 1, 2 and 1 for any other model.
+        As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in `WassersteinSVC`. By default those that the
+        model was trained with, except that flip costs per row must be given; 1, 2 and 1 for any other model. To compare
+        models, give all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
         that a model was trained with, the hinge risk is the objective of the training without its ridge term.
@@ -155,7 +157,7 @@ def _here(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]
 
 def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
     classifier, X = linear_classifier_for(model, X, positive)
-    parameters = _parameters(model, classifier.own_ball, **given)
+    parameters = _parameters(model, classifier, **given)
     costs = {name: parameters[name] for name in ("flip_cost", "norm", "feature_cost")}
     labels = y if classifier.mask_label is None else y == classifier.mask_label
     problem: Any = Problem(X, labels, radius=0.0, sample_weight=sample_weight, **costs)
@@ -166,10 +168,11 @@ def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str,
     return classifier, ball, lambda size, radii: ask(coef, classifier.intercept, size, radii)
 
 
-def _parameters(model, own_ball: dict[str, Any], **given) -> dict[str, Any]:
+def _parameters(model, classifier: AuditData | LinearClassifier, **given) -> dict[str, Any]:
     """Return the given parameters of the ball, the model's own, or the defaults for other models."""
-    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **own_ball}
+    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **classifier.own_ball}
     ball |= {name: value for name, value in given.items() if value is not None}
+    ball["feature_cost"] = in_order_of_features(ball["feature_cost"], classifier.names, "feature_cost", otherwise=1.0)
     if "radius" not in ball:
         raise ValueError(
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
@@ -184,7 +187,7 @@ def _parameters(model, own_ball: dict[str, Any], **given) -> dict[str, Any]:
 
 
 def _ball(model, data: AuditData, **given) -> _Ball:
-    ball = _parameters(model, data.own_ball, **given)
+    ball = _parameters(model, data, **given)
     n, d = data.X.shape
     costs = check_flip_costs(ball["flip_cost"], n), norm_for(ball["norm"]), check_feature_costs(ball["feature_cost"], d)
     return _Ball(ball["radius"], *costs)
@@ -280,10 +283,18 @@ def worst_case_distribution(
 ) -> WorstCaseDistribution:
     """Return a distribution within the ball that attains the worst-case hinge risk.
 
-    If no distribution attains it (on separable data it is best to move ever less mass ever farther), the returned one
-    has an expected loss within `slack` of the risk, and `attained` is False. The other parameters are those of
-    `worst_case_risk`, with the same defaults. For a pipeline, features and shifts are those of the last step. A label
-    with an infinite flip cost is never flipped, and a feature with an infinite cost never moves.
+    For a pipeline, features and shifts are those of the last step. A label with an infinite flip cost is never flipped,
+    and a feature with an infinite cost never moves.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, positive
+        As in `worst_case_risk`; X must be in memory.
+    radius, flip_cost, norm, feature_cost : optional
+        As in `worst_case_risk`, with the same defaults; one radius.
+    slack : float
+        If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
+        returned one has an expected loss within `slack` of it, and `attained` is False.
 
     Returns
     -------
@@ -293,8 +304,8 @@ def worst_case_distribution(
     --------
     >>> from drsvm import worst_case_distribution
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
-    >>> worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
-    WorstCaseDistribution(...)
+    >>> print(worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0))
+    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5, cost 0.5, attained)
     """
     slack = check_number(slack, "slack")
     if slack == 0:

@@ -4,6 +4,7 @@ import re
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.datasets import make_classification
@@ -55,6 +56,17 @@ def test_scikit_learn_finds_nothing_wrong_with_any_solver(estimator, check):
 def two_classes():
     X, y = make_classification(200, 6, n_informative=4, flip_y=0.1, random_state=0)
     return StandardScaler().fit_transform(X), np.where(y, "yes", "no")
+
+
+# Input
+
+
+def test_text_in_the_rows_is_named_with_a_remedy(two_classes):
+    X, y = two_classes
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(job="clerk")
+    for rows, where in ((frame, "column 'job'"), (frame.to_numpy(), "X")):
+        with pytest.raises(ValueError, match=f"{where} has text .*'clerk'.*: encode it first, .* with OneHotEncoder"):
+            WassersteinSVC().fit(rows, y)
 
 
 # Fitted attributes

@@ -165,7 +165,7 @@ def test_signs_need_two_classes(three_classes):
 @pytest.mark.parametrize("parameter", ["feature_cost", "monotonic_cst"])
 def test_wrong_names_of_features(data, frame, parameter):
     X, y = data
-    with pytest.raises(ValueError, match=rf"{parameter}=.* names features, but X has no names: pass a data frame"):
+    with pytest.raises(ValueError, match=rf"{parameter} names features \(.*\), but X has no names: pass a data frame"):
         model(**{parameter: {"age": 1}}).fit(X, y)
     with pytest.raises(ValueError, match=rf"{parameter} names 'weight', which is not among the features age, height"):
         model(**{parameter: {"weight": 1}}).fit(frame, y)

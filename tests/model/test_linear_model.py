@@ -200,3 +200,22 @@ def test_missing_decision_functions_are_rejected(three):
         audit_data(DecisionTreeClassifier().fit(rows, y), rows, y, positive="ant")
     with pytest.raises(ValueError, match=r"separates 3 classes: pass one row, \(coef\[k\], intercept\[k\]\)"):
         audit_data((np.ones((3, 3)), np.ones(3)), rows, y, positive="ant")
+
+
+def test_prices_by_name_are_those_in_the_order_of_the_features():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["a", "b", "c"])
+    y = X["a"] + X["b"] > 0.3 * rng.normal(size=60)
+    plain, scaled = LinearSVC().fit(X, y), make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
+    search = GridSearchCV(scaled, {"linearsvc__C": [1.0]}, cv=2).fit(X, y)
+    ball = {"radius": 0.1, "flip_cost": np.inf}
+    for model in (plain, scaled, search):
+        named = worst_case_risk(model, X, y, feature_cost={"b": np.inf}, **ball)
+        assert named == worst_case_risk(model, X, y, feature_cost=[1.0, np.inf, 1.0], **ball)
+        assert named < worst_case_risk(model, X, y, **ball)
+        moved = worst_case_distribution(model, X, y, feature_cost={"b": np.inf}, **ball).direction
+        assert moved[1] == 0 and (moved[[0, 2]] != 0).all()
+    with pytest.raises(ValueError, match="feature_cost names 'd', which is not among the features a, b, c"):
+        worst_case_risk(scaled, X, y, feature_cost={"d": 2.0}, **ball)
+    with pytest.raises(ValueError, match="X has no names: pass a data frame, or feature_cost as an array"):
+        worst_case_risk((plain.coef_, plain.intercept_), X.to_numpy(), y, feature_cost={"a": 2.0}, **ball)

@@ -1,6 +1,7 @@
 """The problem: what it accepts and rejects, what it copies, and its objective compared with plain formulas."""
 
 import dataclasses
+import inspect
 import math
 from fractions import Fraction
 
@@ -523,3 +524,8 @@ def test_the_unit_of_a_shift_ignores_rows_of_zeros():
     assert Problem(rows, [1, 0, 1]).typical_row_norm() == 5.0
     assert Problem(rows, [1, 0, 1], norm=1, sample_weight=[1, 1, 3]).typical_row_norm() == pytest.approx(5.5)
     assert Problem(0 * rows, [1, 0, 1]).typical_row_norm() == 1.0
+
+
+def test_the_signature_shows_the_parameters():
+    names = list(inspect.signature(Problem).parameters)
+    assert names[:5] == ["X", "y", "radius", "flip_cost", "norm"] and "self" not in names

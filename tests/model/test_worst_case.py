@@ -367,7 +367,7 @@ def test_a_column_of_labels_is_accepted():
 
 def test_unsuitable_models_are_rejected(labelled):
     rows, y = labelled
-    with pytest.raises(TypeError, match=r"LinearSVC has no coef_ \(is it fitted\?\)"):
+    with pytest.raises(TypeError, match=r"LinearSVC has no coef_\. It is not fitted, or not linear"):
         worst_case_risk(LinearSVC(), rows, y, radius=0.1)
     with pytest.raises(TypeError, match="model must be a fitted linear classifier"):
         worst_case_risk(SVC().fit(rows, y), rows, y, radius=0.1)
