@@ -68,8 +68,9 @@ sphinx_gallery_conf = {
 
 
 def skip_member(app, what, name, obj, skip, options):
-    """Omit the ``set_…_request`` methods, which scikit-learn generates with links into its documentation."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+    """Omit methods that scikit-learn generates with links into its documentation, and those inside a run."""
+    generated = name.startswith("set_") and name.endswith("_request")
+    return True if generated or name in ("phases", "start") else None
 
 
 def setup(app):

@@ -41,7 +41,12 @@ PROJECTS = {
     ),
 }
 
-LABELS = {"sklearn": {"metadata_routing": "metadata_routing.html#metadata-routing Metadata Routing"}}
+LABELS = {
+    "sklearn": {
+        "accuracy_score": "modules/model_evaluation.html#accuracy-score Accuracy score",
+        "metadata_routing": "metadata_routing.html#metadata-routing Metadata Routing",
+    }
+}
 """Sections of other projects that inherited docstrings refer to."""
 
 

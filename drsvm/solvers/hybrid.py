@@ -13,7 +13,7 @@ FIRST_PROXIMAL = 0.01
 
 @dataclass(frozen=True)
 class Hybrid(Ippa):
-    """Settings of the hybrid method; see `Ippa` and `Incremental`.
+    """Settings of the hybrid method; see `Ippa` and `drsvm.solvers.incremental.Incremental`.
 
     Attributes
     ----------

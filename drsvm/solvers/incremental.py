@@ -52,6 +52,14 @@ class Incremental(Solver):
     hand_over : bool
         Whether, with steps="auto", the interior-point solver takes over if progress is slow and its matrices are of
         moderate size. With tol=0 there is nothing to reach, and the epochs continue.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
+    >>> result = solve(problem, "ippa", steps="geometric", decay=0.9, order="cyclic")
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
     """
 
     default_tol = 1e-4

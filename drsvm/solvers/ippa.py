@@ -9,7 +9,9 @@ from drsvm.solvers.phases import Memory, Opening, Phase, Proximal, Track
 
 @dataclass(frozen=True)
 class Ippa(Incremental):
-    """Settings of the incremental proximal point algorithm; see `Incremental` for the common ones.
+    """Settings of the incremental proximal point algorithm.
+
+    Those common to all incremental methods are in `drsvm.solvers.incremental.Incremental`.
 
     Attributes
     ----------

@@ -9,7 +9,9 @@ from drsvm.solvers.phases import Phase, Subgradient, Track
 
 @dataclass(frozen=True)
 class Isg(Incremental):
-    """Settings of the incremental subgradient method; see `Incremental` for the common ones.
+    """Settings of the incremental subgradient method.
+
+    Those common to all incremental methods are in `drsvm.solvers.incremental.Incremental`.
 
     Attributes
     ----------
