@@ -195,6 +195,8 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
 
 def _advice(problem: Problem) -> str:
     """Return what helps against a constant classifier, with the largest useful radius as a number."""
+    if np.max(problem.flip_cost) == 0:
+        return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
     largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
         return (

@@ -69,6 +69,12 @@ def test_text_in_the_rows_is_named_with_a_remedy(two_classes):
             WassersteinSVC().fit(rows, y)
 
 
+def test_free_flips_are_named_as_the_reason_of_a_constant_classifier(two_classes):
+    with pytest.warns(UserWarning) as told:
+        WassersteinSVC(flip_cost=0).fit(*two_classes)
+    assert any("constant" in str(one.message) and "flip_cost=0 lets the adversary" in str(one.message) for one in told)
+
+
 # Fitted attributes
 
 
