@@ -114,9 +114,9 @@ def _comparison(analysis: Analysis, style: Style) -> Section:
         f"{words.adversary(analysis)}; here it attacks the {where}."
     )
     captions = (
-        f"Worst-case risk on the {where}. It is the robust classifier that was trained for it, on the training rows.",
+        f"Worst-case risk on the {where}. Only {ROBUST} was trained to minimise this, on the training rows.",
         f"Worst-case error rate on the {where}: the share of errors that the adversary can force. None of the "
-        "classifiers was trained for it. It does not depend on the scale of the weights.",
+        "classifiers was trained to minimise this. It does not depend on the scale of the weights.",
     )
     figures = [
         Figure("risk-hinge", "Worst-case hinge risk over the radius, three classifiers", captions[0]),
