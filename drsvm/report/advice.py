@@ -81,8 +81,8 @@ def _cost_and_gain(analysis: Analysis, style: Style) -> str:
     mine, others = own["worst_case_error"], other["worst_case_error"]
     verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
     return (
-        f"{cost} Under the attack it was trained for, the error rate{side} on these rows can reach {percent(mine)}, "
-        f"{verdict} that of {rival} ({percent(others)})."
+        f"{cost} Under the attack it was trained against, the error rate{side} on these rows can reach "
+        f"{percent(mine)}, {verdict} that of {rival} ({percent(others)})."
     )
 
 
@@ -126,7 +126,7 @@ def _labels(analysis: Analysis, style: Style) -> str:
     if analysis.stray_labels:
         return (
             f"{doubtful} About {percent(analysis.stray_labels)} of all labels are contradicted however far their rows "
-            "are from the boundary: wrong labels look like that, overlapping classes do not."
+            "are from the boundary: this is typical of wrong labels, not of overlapping classes."
         )
     return f"{doubtful} {'It' if flagged == 1 else 'They'} may be correct: the classes overlap here."
 

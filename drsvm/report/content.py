@@ -46,7 +46,9 @@ def _opening(analysis: Analysis, style: Style) -> list:
     step, warning = next_step(analysis), constant_warning(analysis, style) or tell_tale_warning(analysis, style)
     notes = [style.text(note) for note in analysis.material.notes]
     if not analysis.judged.held_out:
-        notes.append("No rows are held out: the figures are those of the training rows, and flatter every classifier.")
+        notes.append(
+            "No rows are held out: the figures are those of the training rows, and optimistic for every classifier."
+        )
     return [
         *([Notes([warning])] if warning else []),
         Text(words.sentence(analysis, style), "lead"),
@@ -135,7 +137,7 @@ def _radius(analysis: Analysis, style: Style) -> Section:
     if analysis.gain_of_best_radius > 0:
         text += (
             f" On the {analysis.judged.name}, {number(best[0], 3)} has the highest balanced accuracy{against}, "
-            f"{percent(best[1])}. It was chosen by these very rows, so expect a little less of it on others."
+            f"{percent(best[1])}. It was chosen on these rows, so expect slightly less on others."
         )
     weights = Figure(
         "path-weights",
