@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "capture_repr": (),  # scripts print what matters; values such as matplotlib's texts and legends are noise
     "doc_module": ("drsvm",),
     "backreferences_dir": "generated/backreferences",
     "reference_url": {"drsvm": None},

@@ -63,7 +63,12 @@ def fit(
     positive: Positive = None,
     class_weight: ClassWeight = None,
     cv: Annotated[
-        bool, typer.Option("--cv", help="Choose radius and flip cost by cross-validation.", rich_help_panel=MODEL)
+        bool,
+        typer.Option(
+            "--cv",
+            help="Choose the radius by cross-validation, and intercept cost and class weights unless they are given.",
+            rich_help_panel=MODEL,
+        ),
     ] = False,
     folds: Annotated[int, typer.Option(help="Number of folds of --cv.", min=2, rich_help_panel=MODEL)] = 5,
     jobs: Annotated[

@@ -83,7 +83,9 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
     }
     if "cv" in payload:
         cv = payload["cv"]
-        lines["selection"] = f"best of {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
+        lines["selection"] = (
+            f"chosen from {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
+        )
     saved = f"{payload['model']}, trained on all {payload['rows']:,} rows" if "model" in payload else NOT_SAVED
     return {**lines, "model": saved}
 
@@ -115,7 +117,7 @@ def _figures(payload: dict[str, Any]) -> dict[str, str]:
 
     tested, held_out = payload["test"], payload["held_out"]
     if tested is None:
-        lines = [f"{summary(payload['train'])}, on the training rows, so too good", *by_class(payload["train"])]
+        lines = [f"{summary(payload['train'])}, on the training rows, so optimistic", *by_class(payload["train"])]
         return {"training": _below(lines)}
     how = f"held out; trained on the other {held_out['trained_on']:,}" if held_out else "of the test file"
     return {"test": _below([f"{summary(tested)}, {how}", *by_class(tested)]), "training": summary(payload["train"])}

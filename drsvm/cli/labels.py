@@ -15,7 +15,7 @@ drsvm labels train.svm.xz --top 50 --json"""
 
 CAVEAT = (
     "This is a ranking of what to look at first; it proves nothing about a single label. A low score means that the "
-    "other rows speak against the label: it may be wrong, or the row may be unusual."
+    "other rows contradict the label: it may be wrong, or the row may be unusual."
 )
 
 

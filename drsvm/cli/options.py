@@ -131,7 +131,7 @@ class DataOptions(FileOptions):
     ] = None
     id: Annotated[
         list[str] | None,
-        _option("--id", help="Columns that identify a row and are no features. Default: detected.", panel=READING),
+        _option("--id", help="Columns that identify a row, not used as features. Default: detected.", panel=READING),
     ] = None
     categorical: Annotated[
         list[str] | None,
@@ -290,11 +290,13 @@ class PriceOptions:
     ] = None
     increasing: Annotated[
         list[str] | None,
-        _option("--increasing", help="A numeric column that must speak for the positive class.", panel=KNOWN),
+        _option(
+            "--increasing", help="A numeric column whose larger values may only favour the positive class.", panel=KNOWN
+        ),
     ] = None
     decreasing: Annotated[
         list[str] | None,
-        _option("--decreasing", help="A numeric column that must speak against it.", panel=KNOWN),
+        _option("--decreasing", help="A numeric column whose larger values may only count against it.", panel=KNOWN),
     ] = None
     intercept_cost: Annotated[
         float | None,

@@ -95,7 +95,7 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
         rare, n = classes.tolist()[int(counts.argmin())], int(counts.min())
         screen.note(
             f"no rows are held out for a test, because only {n} {'row has' if n == 1 else 'rows have'} the label "
-            f"{rare!r}: the accuracy is that on the training rows, which is too good. Test with --test FILE, or "
+            f"{rare!r}: the accuracy is that on the training rows, which is optimistic. Test with --test FILE, or "
             f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None

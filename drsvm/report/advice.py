@@ -81,8 +81,8 @@ def _cost_and_gain(analysis: Analysis, style: Style) -> str:
     mine, others = own["worst_case_error"], other["worst_case_error"]
     verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
     return (
-        f"{cost} Under the attack it was trained for, the error rate{side} on these rows can reach {percent(mine)}, "
-        f"{verdict} that of {rival} ({percent(others)})."
+        f"{cost} Under the attack it was trained against, the error rate{side} on these rows can reach "
+        f"{percent(mine)}, {verdict} that of {rival} ({percent(others)})."
     )
 
 
@@ -103,7 +103,7 @@ def _guarantee(analysis: Analysis, style: Style) -> str:
         return "With a radius of 0, nothing is guaranteed beyond the training rows themselves."
     trusted = math.isinf(analysis.material.flip_cost)
     flips = "" if trusted else ", and wrong labels paid from the same budget"
-    limits = "It takes all training labels for correct, and" if trusted else "It"
+    limits = "It assumes that all training labels are correct, and" if trusted else "It"
     return (
         f"The guarantee covers every shift of the training rows by {shift_of(analysis, analysis.radius)} on "
         f"average{flips}: no linear classifier has a worst-case objective that is lower by more than "
@@ -126,9 +126,9 @@ def _labels(analysis: Analysis, style: Style) -> str:
     if analysis.stray_labels:
         return (
             f"{doubtful} About {percent(analysis.stray_labels)} of all labels are contradicted however far their rows "
-            "are from the boundary: wrong labels look like that, overlapping classes do not."
+            "are from the boundary: this is typical of wrong labels, not of overlapping classes."
         )
-    return f"{doubtful} They need not be wrong: they lie as rows of overlapping classes do."
+    return f"{doubtful} {'It' if flagged == 1 else 'They'} may be correct: the classes overlap here."
 
 
 def _features(analysis: Analysis, style: Style) -> str:
@@ -152,7 +152,7 @@ def next_step(analysis: Analysis) -> NextStep:
     if _lead(analysis) < -max(0.01, _chance(analysis)):
         return _cross_validation(
             analysis,
-            f"{analysis.best_rival} is more accurate here: let cross-validation choose the radius and the flip cost.",
+            f"{analysis.best_rival} is more accurate here: let cross-validation choose the parameters.",
         )
     if analysis.stray_labels:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
@@ -196,7 +196,7 @@ def _away_from_constant(analysis: Analysis) -> NextStep:
         python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
         return _step(analysis, why, "report", "--class-weight balanced", python)
     return _cross_validation(
-        analysis, "Let cross-validation choose the radius and the flip cost, and look for features that say more."
+        analysis, "Let cross-validation choose the parameters, and look for more informative features."
     )
 
 

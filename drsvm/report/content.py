@@ -46,7 +46,9 @@ def _opening(analysis: Analysis, style: Style) -> list:
     step, warning = next_step(analysis), constant_warning(analysis, style) or tell_tale_warning(analysis, style)
     notes = [style.text(note) for note in analysis.material.notes]
     if not analysis.judged.held_out:
-        notes.append("No rows are held out: the figures are those of the training rows, and flatter every classifier.")
+        notes.append(
+            "No rows are held out: the figures are those of the training rows, and optimistic for every classifier."
+        )
     return [
         *([Notes([warning])] if warning else []),
         Text(words.sentence(analysis, style), "lead"),
@@ -114,9 +116,9 @@ def _comparison(analysis: Analysis, style: Style) -> Section:
         f"{words.adversary(analysis)}; here it attacks the {where}."
     )
     captions = (
-        f"Worst-case risk on the {where}. It is the robust classifier that was trained for it, on the training rows.",
+        f"Worst-case risk on the {where}. Only {ROBUST} was trained to minimise this, on the training rows.",
         f"Worst-case error rate on the {where}: the share of errors that the adversary can force. None of the "
-        "classifiers was trained for it. It does not depend on the scale of the weights.",
+        "classifiers was trained to minimise this. It does not depend on the scale of the weights.",
     )
     figures = [
         Figure("risk-hinge", "Worst-case hinge risk over the radius, three classifiers", captions[0]),
@@ -135,7 +137,7 @@ def _radius(analysis: Analysis, style: Style) -> Section:
     if analysis.gain_of_best_radius > 0:
         text += (
             f" On the {analysis.judged.name}, {number(best[0], 3)} has the highest balanced accuracy{against}, "
-            f"{percent(best[1])}. It was chosen by these very rows, so expect a little less of it on others."
+            f"{percent(best[1])}. It was chosen on these rows, so expect slightly less on others."
         )
     weights = Figure(
         "path-weights",

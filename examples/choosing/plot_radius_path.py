@@ -25,13 +25,13 @@ y_noisy = np.where(wrong, 1 - y_train, y_train)
 
 # %%
 # As the radius grows, the classifier fits the given labels less and less (dotted) but the true ones better (solid),
-# until so little is left of the weights that it gets worse at both.
+# until the weights are so small that it gets worse at both.
 
 RadiusPathDisplay.from_data(X_train, y_noisy, X_test=X_test, y_test=y_test, flip_cost=np.inf)
 
 # %%
-# The same weights as images, one row for each norm of the shifts: orange pixels speak for odd digits, purple ones for
-# even ones, and each image has its own scale. Along the rows the radius grows and the images become calmer. With
+# The same weights as images, one row for each norm of the shifts: orange pixels favour odd digits, purple ones even
+# ones, and each image has its own scale. Along the rows the radius grows and the images become calmer. With
 # ``norm=2`` all pixels stay; with ``norm="inf"``, where a shift is measured by its largest entry, they drop out one
 # by one.
 

@@ -2,8 +2,8 @@
 Rare classes
 ============
 
-If one row in twenty is positive, a classifier that never says so is right in 95 % of all cases. The hinge loss finds
-this attractive, a robust one even more: protection against shifts costs margin, and the rare class gives way first.
+If one row in twenty is positive, a classifier that always predicts the other class is right in 95 % of all cases. The
+hinge loss favours this, and a robust one even more: protection against shifts costs margin, first in the rare class.
 ``class_weight="balanced"`` gives both classes the same weight. This example varies the share of the rare class.
 """
 
@@ -45,8 +45,8 @@ warnings.filterwarnings("ignore", "The fitted classifier is constant")
 
 # %%
 # Without weights both classifiers give up the rare class, the robust one earlier. With balanced weights they
-# recognise both classes about equally well at any share, and are about equally good: the rare class is bought with
-# false alarms among the frequent one.
+# recognise both classes about equally well at any share, and are about equally good: the price of recognising the rare
+# class is false alarms among the frequent one.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)

@@ -47,7 +47,7 @@ print(f"the fit of all rows has a proven gap of {model.gap_:.1e}")
 # %%
 # The angle to the truth falls about with the square root of the number of rows (the grey line), so four times as many
 # rows are needed to halve it. All rows from the file are best. Whether they are worth it depends on the data: here a
-# degree puts 0.6 % of the rows on the wrong side, and a sample that fits into memory may do.
+# degree puts 0.6 % of the rows on the wrong side, and a sample that fits into memory may be enough.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, ax = plt.subplots(figsize=(7.5, 4.5))

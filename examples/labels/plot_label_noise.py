@@ -4,7 +4,7 @@ Wrong labels: one fit against a tuned rival
 
 Labels are often typed in, guessed or inherited, and some of them are wrong. A classifier that fits every one of them
 learns the errors too. The usual remedy is to tune the regularisation, on folds whose labels are just as wrong. Here
-one fit of `WassersteinSVC` with its defaults competes with scikit-learn's LinearSVC, as it is and tuned by 30 fits.
+one fit of `WassersteinSVC` with its defaults is compared with scikit-learn's LinearSVC, untuned and tuned by 30 fits.
 """
 
 import numpy as np

@@ -2,9 +2,9 @@
 One-sided noise: when one class hides in the other
 ==================================================
 
-Fraud that nobody noticed is labelled as honest business, but hardly the other way round. Such errors change the class
-shares of the labels, and a free intercept follows them: the classifier predicts the depleted class too rarely. The
-default of `WassersteinSVC`, a price on the intercept, slows this down; balanced class weights almost stop it.
+Undetected fraud is labelled as honest business, but honest business is rarely labelled as fraud. Such errors change
+the class shares of the labels, and a free intercept follows them: the classifier predicts the depleted class too
+rarely. The default of `WassersteinSVC`, a price on the intercept, reduces this; balanced class weights almost avoid it.
 """
 
 import numpy as np

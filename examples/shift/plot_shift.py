@@ -41,9 +41,9 @@ def at_random(model):
 
 # %%
 # A distance of 1 is one standard deviation of one column. Where rows move against their labels, the robust
-# classifiers keep more of their accuracy, and a larger radius keeps more than the automatic one, which does not know
-# of shifts. Random shifts of the same length hurt nobody; there the larger radius only costs the one or two points
-# that it costs without any shift.
+# classifiers keep more of their accuracy, and a larger radius keeps more than the automatic one, which is not chosen
+# with shifts in mind. Random shifts of the same length do no harm; there the larger radius only costs the one or two
+# points that it costs without any shift.
 
 plt.style.use("drsvm.plotting.quiet")
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True)

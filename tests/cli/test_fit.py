@@ -118,7 +118,7 @@ def test_held_out_figures_are_those_of_a_classifier_of_the_other_rows(drsvm_comm
 
 def test_no_test_is_possible_or_wanted(drsvm_command, table, tmp_path):
     code, out, err = drsvm_command("fit", table, "--test-size", 0)
-    assert code == 0 and "on the training rows, so too good" in out and "held out" not in out + err
+    assert code == 0 and "on the training rows, so optimistic" in out and "held out" not in out + err
     X, _ = rows(40)
     small = write_csv(tmp_path / "small.csv", X, ["rare"] * 3 + ["common"] * 37)
     answer = json.loads(drsvm_command("fit", small, "--json", "--model", tmp_path / "m.drsvm")[1])
