@@ -36,6 +36,13 @@ the columns is missing (set to their mean); training rows are drawn mostly from 
 def main() -> None:
     options = parse_options()
     use_threads(1)
+    found = kept(options.name) if options.kept else run(options)
+    draw(found, RESULTS / f"study-{options.name}.png", "WassersteinSVC()", REFERENCE)
+    report(f"study-{options.name}", "Study of label noise and shift", sections(found, options))
+
+
+def run(options) -> dict:
+    """Run all cases and keep what came out."""
     families = CORE if options.core else CORE + RIVALS
     names = [name for group in options.groups for name in GROUPS[group] if is_available(name)]
     trained_on = NOISE if options.groups == ["multiclass"] else (*NOISE, BIASED)
@@ -53,8 +60,7 @@ def main() -> None:
         for setting, values in by_setting.items()
     }
     keep(found, options.name)
-    draw(found, RESULTS / f"study-{options.name}.png", "WassersteinSVC()", REFERENCE)
-    report(f"study-{options.name}", "Study of label noise and shift", sections(found, options))
+    return found
 
 
 def parse_options():
@@ -66,6 +72,7 @@ def parse_options():
     parser.add_argument("--core", action="store_true", help="leave out the rivals other than the reference")
     parser.add_argument("--all-rows", action="store_true", help="also compare on all rows, clean, with LinearSVC()")
     parser.add_argument("--name", default=None, help="name of the results (default: the groups)")
+    parser.add_argument("--kept", action="store_true", help="make tables and pictures of kept results again")
     options = parser.parse_args()
     options.name = options.name or "-".join(options.groups)
     return options
@@ -85,6 +92,12 @@ def keep(found, name: str) -> None:
     RESULTS.mkdir(exist_ok=True)
     with gzip.open(RESULTS / f"study-{name}.json.gz", "wt", encoding="utf-8") as stream:
         json.dump([{**case._asdict(), "outcomes": values} for case, values in found.items()], stream)
+
+
+def kept(name: str) -> dict:
+    """Return the outcomes that were saved under a name."""
+    with gzip.open(RESULTS / f"study-{name}.json.gz", "rt", encoding="utf-8") as stream:
+        return {Case(*(one[field] for field in Case._fields)): one["outcomes"] for one in json.load(stream)}
 
 
 # --- tables -------------------------------------------------------------------------------------------------------

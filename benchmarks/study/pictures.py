@@ -45,6 +45,7 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
         left.set(title=f"{size} training rows", xlim=(0, 1), xticks=[], ylim=(len(settings) - 0.4, -0.6))
         right.axvline(0, color="0.6", linewidth=0.8, zorder=0)
         right.set_xscale("symlog", linthresh=2.0)
+        right.set_xlim(-13, 16)
         right.set_xticks([-10, -5, -2, -1, 0, 1, 2, 5, 10], ["−10", "−5", "−2", "−1", "0", "1", "2", "5", "10"])
         left.spines[["left", "bottom"]].set_visible(False)
         left.grid(visible=False)
