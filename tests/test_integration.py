@@ -226,7 +226,7 @@ def test_parallel_fits_equal_sequential_fits(backend, flowers):
     with joblib.parallel_backend(backend, n_jobs=2):
         together = cross_validate(WassersteinSVC(), X, y, cv=3, return_estimator=True)
     for one, other in zip(alone["estimator"], together["estimator"], strict=True):
-        np.testing.assert_array_equal(one.coef_, other.coef_)
+        np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-10)  # BLAS adds in an order of its own
 
 
 def _fit_in_child(queue, X, y):

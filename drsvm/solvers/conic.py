@@ -146,7 +146,7 @@ def build_model(problem: Problem) -> Model:
     """Build the matrices of the problem; the variables are w, b, λ, t and u, without those a case does not need."""
     n, d = problem.n_rows, problem.n_features
     unit = _unit(problem)
-    signed = sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]
+    signed = (sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]).tocsr()
     b = [sparse.csr_array(problem.signs[:, None])] if problem.fit_intercept else []
     losses = -sparse.eye_array(n, format="csr")
     norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])

@@ -177,6 +177,7 @@ def trained_with(model):
     return {**model.best_params_, "intercept_cost": model.intercept_costs, "tol": model.tol}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
 @pytest.mark.parametrize(
     ("name", "n_classes", "note", "steps"),
     [("pipeline", 3, "three classes", [StandardScaler()]), ("cross-validated", 2, "two classes", [])],

@@ -55,7 +55,9 @@ def conic_optimum(problem, without=()):
     margins = cp.multiply(problem.signs, problem.X @ w + b)
     costs = problem.flip_costs
     flips = np.flatnonzero(np.isfinite(costs))
-    limits = [losses >= 0, losses >= 1 - margins, losses[flips] >= 1 + margins[flips] - costs[flips] * price]
+    limits = [losses >= 0, losses >= 1 - margins]
+    if len(flips):
+        limits.append(losses[flips] >= 1 + margins[flips] - costs[flips] * price)
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     intercept = problem.intercept_cost if problem.fit_intercept else 1.0
     scaled = cp.hstack([cp.multiply(np.where(np.isfinite(prices), 1.0 / prices, 0.0), w), b / intercept])
