@@ -120,6 +120,7 @@ def test_a_table_from_the_command_line(tmp_path, capsys):
     assert inputs == {"the age": "number", "gap-py": "number", "town": "text", "member": "number", "label_": "text"}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
 def test_a_model_of_a_table_in_format_2():
     from drsvm.cli.work import current_model
     from drsvm.persistence.model_files import OpenModel
