@@ -114,3 +114,12 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
             for name, model in models.items()
         }
     return found
+
+
+def gains_by_data(found, setting: str, name: str, measure: int, reference: str) -> dict[str, np.ndarray]:
+    """Return the gains of a method over another in percentage points, one for each seed, of every data set."""
+    by_data: dict[str, list[float]] = {}
+    for case, values in found.items():
+        if case.setting == setting:
+            by_data.setdefault(case.data, []).append(values[name][measure] - values[reference][measure])
+    return {data: np.array(one) for data, one in by_data.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from _common import RESULTS, report, table, use_threads
 from cases import BIASED, DECIDED, MULTICLASS, NOISE, REPORTED, SHIFTS, Case, is_available, rows_of, sizes
 from joblib import Parallel, delayed
-from methods import BALANCED_REFERENCE, CORE, REFERENCE, RIVALS, outcomes, quality
+from methods import BALANCED_REFERENCE, CORE, REFERENCE, RIVALS, gains_by_data, outcomes, quality
 from pictures import draw
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -131,21 +131,11 @@ def gains(found, measure: int, reference: str, settings) -> str:
     for name in names:
         cells = []
         for setting in settings:
-            means = mean_gains(found, setting, name, measure, reference)
+            means = np.array([one.mean() for one in gains_by_data(found, setting, name, measure, reference).values()])
             error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
             cells.append(f"{means.mean():+.1f} ± {error:.1f}")
         rows.append([name, *cells])
     return table(["method", *settings], rows)
-
-
-def mean_gains(found, setting: str, name: str, measure: int, reference: str) -> np.ndarray:
-    """Return the mean gain on every data set."""
-    by_data: dict[str, list[float]] = {}
-    for case, values in found.items():
-        if case.setting == setting:
-            gain = values[name][measure] - values[reference][measure]
-            by_data.setdefault(case.data, []).append(gain)
-    return np.array([np.mean(one) for one in by_data.values()])
 
 
 def data_tables(found) -> list[str]:

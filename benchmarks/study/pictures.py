@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 from cases import NOISE, SHIFTS
+from methods import gains_by_data
 
 TIE = 0.5
 COLOURS = {"better": "#0072B2", "level": "#d8d8d8", "worse": "#D55E00"}
@@ -20,15 +21,6 @@ NAMES = {
 }
 
 
-def gains(found, setting: str, size: int, name: str, reference: str, measure: int = 0) -> dict[str, np.ndarray]:
-    """Return the gains in percentage points, one for each seed, of every data set."""
-    by_data: dict[str, list[float]] = {}
-    for case, values in found.items():
-        if (case.setting, case.n_rows) == (setting, size):
-            by_data.setdefault(case.data, []).append(values[name][measure] - values[reference][measure])
-    return {data: np.array(one) for data, one in by_data.items()}
-
-
 def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
     """Save a picture with a row of two panels for every number of training rows."""
     sizes = sorted({case.n_rows for case in found})
@@ -37,8 +29,9 @@ def draw(found, path, name: str, reference: str, measure: int = 0) -> None:
     plt.style.use("drsvm.plotting.quiet")
     figure, axes = plt.subplots(len(sizes), 2, **shape)
     for size, (left, right) in zip(sizes, axes, strict=True):
+        rows = {case: values for case, values in found.items() if case.n_rows == size}
         for place, setting in enumerate(settings):
-            by_data = gains(found, setting, size, name, reference, measure)
+            by_data = gains_by_data(rows, setting, name, measure, reference)
             _shares(left, place, np.concatenate(list(by_data.values())))
             _dots(right, place, by_data)
         left.set_yticks(range(len(settings)), [NAMES[setting] for setting in settings])
