@@ -68,23 +68,42 @@ def dense_rows(n: int, d: int, dtype):
 
 
 def dense_section(options) -> list[str]:
-    lines = []
+    lines, passes = [], []
     for n, d, dtype in ((2_000_000, 1000, "float64"), (2_000_000, 1000, "float32"), (10_000_000, 100, "float64"),
                         (10_000_000, 20, "float64")):  # fmt: skip
         X, y = dense_rows(n, d, np.dtype(dtype))
-        seconds, result = on_card(Problem(X, y, **BALL), 1e-6)
+        problem = Problem(X, y, **BALL)
+        seconds, result = on_card(problem, 1e-6)
+        passes += [[f"{n:,} × {d:,} {dtype}", *milliseconds_of_passes(problem)]] if d == 1000 else []
         cores = "" if not options.cores or dtype == "float32" or d < 1000 else dense_on_cores(X.get(), y.get())
         times = "" if cores == "" else f"{cores / seconds:.1f}"
         cores = cores if cores == "" else short(cores)
         lines.append([f"{n:,} × {d:,} {dtype}", result.n_iter, f"{result.gap:.1e}", short(seconds), cores, times])
-        del X, y
+        del X, y, problem
         free_all()
     header = ["rows", "iterations", "proven gap", "card, s", f"{usable_cores()} cores, s", "×"]
     return [
         "`solve(Problem(X, y, radius=0.1, flip_cost=1), tol=1e-6)`, norm 2, no ridge, with X on the card already; "
         f"medians of {REPEATS} runs. The cores ran once, after a smaller problem that compiled their kernels.",
         table(header, lines),
+        "What single passes over all rows take, in milliseconds: products, sums for two vectors of coefficients, a "
+        "Gram matrix, and one in the low precision of iterations far from the optimum.",
+        table(["rows", "products", "sums", "Gram", "Gram, low precision"], passes),
     ]
+
+
+def milliseconds_of_passes(problem) -> list[str]:
+    import cupy as cp
+
+    rows, (n, d) = problem.rows, problem.rows.shape
+    ones, two, w = cp.ones(n), cp.ones((2, n)), np.ones(d)
+    calls = (
+        lambda: rows.dot(w),
+        lambda: rows.sums(two),
+        lambda: rows.gram(ones),
+        lambda: rows.gram(ones, rough=True),
+    )
+    return [f"{1e3 * np.median([timed(call)[0] for _ in range(REPEATS + 1)][1:]):.1f}" for call in calls]
 
 
 def dense_on_cores(X, y) -> float:

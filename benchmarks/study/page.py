@@ -104,7 +104,8 @@ def kept(name: str) -> dict:
 
 
 def sections(found, options) -> list[str]:
-    text = [ABOUT, f"{options.seeds} seeds; {', '.join(dict.fromkeys(case.data for case in found))}."]
+    seeds = len({case.seed for case in found})
+    text = [ABOUT, f"{seeds} seeds; {', '.join(dict.fromkeys(case.data for case in found))}."]
     for size in dict.fromkeys(case.n_rows for case in found):
         part = {case: values for case, values in found.items() if case.n_rows == size}
         text += [f"## {size} training rows", *gain_tables(part), *data_tables(part)]
@@ -132,8 +133,8 @@ def gains(found, measure: int, reference: str, settings) -> str:
         cells = []
         for setting in settings:
             means = np.array([one.mean() for one in gains_by_data(found, setting, name, measure, reference).values()])
-            error = means.std(ddof=1) / np.sqrt(len(means)) if len(means) > 1 else np.nan
-            cells.append(f"{means.mean():+.1f} ± {error:.1f}")
+            error = f" ± {means.std(ddof=1) / np.sqrt(len(means)):.1f}" if len(means) > 1 else ""
+            cells.append(f"{means.mean():+.1f}{error}")
         rows.append([name, *cells])
     return table(["method", *settings], rows)
 

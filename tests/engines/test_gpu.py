@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from drsvm import Problem, Status, WassersteinSVC, radius_max, radius_path, solve, worst_case_risk
-from drsvm.engines.gpu import given
+from drsvm.engines.gpu import engine, given
 from drsvm.engines.gpu.device import GpuError, cupy
 
 pytestmark = pytest.mark.gpu
@@ -80,6 +80,17 @@ def test_radius_max_path_and_risk():
     for loss in ("hinge", "zero-one"):
         risks = [worst_case_risk(model, rows, y, loss=loss) for rows in (X, on_card(X))]
         np.testing.assert_allclose(*risks, rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_newton_matrix_that_is_not_formed(norm, fit_intercept, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_FEATURES", 10)
+    X, y = samples()
+    ball = {"radius": 0.05, "norm": norm, "fit_intercept": fit_intercept}
+    X = KINDS["sparse"](X)
+    expected, result = (solve(Problem(rows, y, **ball), "interior-point", tol=1e-6) for rows in (X, on_card(X)))
+    assert result.gap <= 1e-6 and result.objective == pytest.approx(expected.objective, abs=2e-6)
 
 
 def test_far_columns_are_shifted_and_ill_conditioned_ones_solved():

@@ -52,6 +52,7 @@ class GpuEngine(Engine):
         flipped = samples.weights @ samples.flips if samples.flips.size > 1 else self.mass * float(samples.flips[0])
         self.weight = 2.0 * self.mass + float(flipped)
         self._state = cupy().empty((6, self.n))
+        self._mu = 1.0  # mean complementarity product, in units of the weights
         self._corrections = [None, None]  # the one in use and a spare
         self._step: Any = None
         self._spare_step: Any = None
@@ -81,6 +82,7 @@ class GpuEngine(Engine):
         return rates.tolerating(left_behind)
 
     def center(self, point, level: float, mu: float) -> None:
+        self._mu = mu
         margins = self._products(point) * self.samples.signs
         self._call("center", self.samples.weights, margins, *self.samples.flip_arguments, float(level), float(mu))
 
@@ -99,7 +101,7 @@ class GpuEngine(Engine):
 
     def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
         if self._many_features:
-            return GpuMatrixFree(samples, cone, ridge, self.rows)
+            return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
         return GpuFactorised(samples, cone, ridge, damping, regularisations)
 
     @property
@@ -158,7 +160,9 @@ class GpuEngine(Engine):
     def move(self, primal: float, dual: float, left: float = 0.0) -> float:
         partial = self._partial(1)
         self._call("move", *self._along(), float(primal), float(dual), float(left), partial)
-        return float(partial.sum())
+        products = float(partial.sum())
+        self._mu = products / self.weight
+        return products
 
     def dual_sums(self) -> DualSums:
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)

@@ -51,7 +51,7 @@ def _streamed_rows(X: np.ndarray) -> StreamedGpuRows:
 def _sparse_rows(X: Any, gpu_sparse) -> SparseGpuRows:
     dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
     if sparse.issparse(X):
-        _check_room(2 * X.nnz * (dtype.itemsize + 4) + X.shape[0] * STATE_BYTES, X.shape)
+        _check_room(X.nnz * (2 * dtype.itemsize + 12) + X.shape[0] * STATE_BYTES, X.shape)
     X = gpu_sparse.csr_matrix(X, dtype=dtype)
     if not X.has_canonical_format:
         X = X.copy()  # the given one is not modified

@@ -404,26 +404,27 @@ __global__ void sparse_sums(const T* data, const int* rows, const int* column, c
 }
 
 // Adds h_i x_i x_i' to some rows of the upper triangle of a matrix, for the entries begin … end - 1 of a CSC matrix,
-// which belong to the columns first … last - 1. These rows of the matrix are in shared memory meanwhile.
+// which belong to the columns first … last - 1. These rows of the matrix are in shared memory meanwhile. Eight threads
+// take an entry: those of its row from its own place on, which belong to the same or later columns.
 template <typename T>
 __global__ void sparse_gram(const T* data, const int* indices, const long long* indptr, const T* by_column,
-                            const int* rows, const long long* starts, const int* first, const int* last,
-                            const long long* begin, const long long* end, const double* h, long long d, double* matrix) {
+                            const int* rows, const long long* starts, const int* place, const int* first,
+                            const int* last, const long long* begin, const long long* end, const double* h,
+                            long long d, double* matrix) {
     extern __shared__ double tile[];
+    const int LANES = 8;
     int low = first[blockIdx.x], high = last[blockIdx.x];
     long long width = d - low, size = (high - low) * width;
     for (long long k = threadIdx.x; k < size; k += blockDim.x) tile[k] = 0.0;
     __syncthreads();
-    int lane = threadIdx.x & 31, warps = blockDim.x >> 5, column = low;
-    for (long long e = begin[blockIdx.x] + (threadIdx.x >> 5); e < end[blockIdx.x]; e += warps) {
+    int lane = threadIdx.x % LANES, groups = blockDim.x / LANES, column = low;
+    for (long long e = begin[blockIdx.x] + threadIdx.x / LANES; e < end[blockIdx.x]; e += groups) {
         while (column + 1 < high && e >= starts[column + 1]) column++;
         long long i = rows[e];
         double x = h[i] * (double)by_column[e];
         double* row = tile + (column - low) * width - low;
-        for (long long k = indptr[i] + lane; k < indptr[i + 1]; k += 32) {
-            int j = indices[k];
-            if (j >= column) atomicAdd(&row[j], x * (double)data[k]);
-        }
+        for (long long k = indptr[i] + place[e] + lane; k < indptr[i + 1]; k += LANES)
+            atomicAdd(&row[indices[k]], x * (double)data[k]);
     }
     __syncthreads();
     for (long long k = threadIdx.x; k < size; k += blockDim.x)

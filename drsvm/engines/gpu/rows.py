@@ -20,7 +20,7 @@ SUM_BLOCKS = 1024
 ENTRIES_OF_SUM = 8192
 """Number of entries of a column that one block of threads adds up."""
 
-TILE_BYTES, MOST_SHARED, GRAM_PARTS = 96 << 10, 220 << 10, 8
+TILE_BYTES, MOST_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
 """Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
 
 
@@ -218,6 +218,13 @@ class SparseGpuRows(GpuRows):
         return _entries(self.X.tocsc())
 
     @cached_property
+    def places(self) -> Any:
+        """For every entry by columns, its place among those of its row, which are sorted."""
+        _, rows, _ = self.columns
+        numbered = type(self.X)((cupy().arange(float(self.stored)), self.X.indices, self.X.indptr), self.shape)
+        return (numbered.tocsc().data - self.entries[2][rows]).astype(np.int32)
+
+    @cached_property
     def parts_of_sums(self) -> ColumnParts:
         """Parts with one column each."""
         return ColumnParts.of(here(self.columns[2]), ENTRIES_OF_SUM, 1)
@@ -255,7 +262,8 @@ class SparseGpuRows(GpuRows):
             raise GpuError(f"{d} features are too many for a Gram matrix of sparse rows on a card: use engine='cpu'.")
         form = kernel("sparse_gram", self.dtype)
         form.max_dynamic_shared_size_bytes = MOST_SHARED
-        form((len(parts.first),), (512,), (*self.entries, *self.columns, *parts, h, d, matrix), shared_mem=room)
+        arguments = *self.entries, *self.columns, self.places, *parts, h, d, matrix
+        form((len(parts.first),), (512,), arguments, shared_mem=room)
         return matrix
 
     def norms(self, p, factors=None):
