@@ -310,21 +310,23 @@ class WassersteinSVC(
         ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)
 
-    def _choose_radius(self, problems: list[Problem], at_centre, counts, time: TimeLimit) -> list[Result | None]:
-        """Set `radius_`, and return what is known about the solutions then."""
+    def _choose_radius(
+        self, problems: list[Problem], at_centre, counts: Callable[[int], Any], time: TimeLimit
+    ) -> list[Result | None]:
+        """Set `radius_`, and return what is known about the solutions then; `counts` are those of a problem's rows."""
         if not self._radius_is_automatic():
             self.radius_ = check_number(self.radius, "radius")
             return [None] * len(problems)
 
-        def measure(problem: Problem, **options) -> Automatic:
-            centred = at_centre(problem)
-            found = automatic(centred.problem, **options)
+        def measure(index: int, **options) -> Automatic:
+            centred = at_centre(problems[index])
+            found = automatic(centred.problem, counts=counts(index), **options)
             return found._replace(solution=centred.back(found.solution))
 
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
         with stage("choosing the radius"):
-            found = one_vs_rest.for_each(problems, measure, pilot, counts=counts)
+            found = one_vs_rest.for_each(range(len(problems)), measure, pilot)
         self.radius_ = min(one.radius for one in found)
         return [one.solution for one in found] + [None] * (len(problems) - len(found))
 

@@ -20,8 +20,10 @@ class FitData(ABC):
     """What an estimator needs to know of X, y and the weights of the rows."""
 
     classes: np.ndarray
-    counts: Any
-    """The given weights of the rows, or None."""
+
+    @abstractmethod
+    def counts(self, index: int) -> Any:
+        """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
 
     @abstractmethod
     def costs_by_class(self, costs: np.ndarray) -> Any:
@@ -44,10 +46,13 @@ class FitHere(FitData):
         self.classes = one_vs_rest.classes_of(self.y, estimator)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
-        self.counts = sample_weight
+        self.sample_weight = sample_weight
         factors = estimator.class_weight
         self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, factors, sample_weight)
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
+
+    def counts(self, index):
+        return self.sample_weight
 
     def costs_by_class(self, costs):
         return costs[np.searchsorted(self.classes, self.y)]
@@ -66,7 +71,7 @@ class FitElsewhere(FitData):
         _check_feature_names(estimator, self.arrays.named(X), reset=True)
         estimator.n_features_in_ = self.arrays.n_features(self.X)
         self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
-        self.counts = self.arrays.counts_for_radius(sample_weight)
+        self.sample_weight = sample_weight
         self.weights = self._weights(estimator.class_weight, sample_weight)
 
     def _weights(self, class_weight, sample_weight) -> Any:
@@ -75,6 +80,12 @@ class FitElsewhere(FitData):
         masses = self.arrays.masses_of_classes(self.y, self.classes, sample_weight)
         factors = compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
         return self.arrays.by_class(self.y, self.classes, factors, sample_weight)
+
+    def counts(self, index):
+        if self.sample_weight is None:
+            return None
+        positive = self.classes == one_vs_rest.positive_labels(self.classes)[index]
+        return self.arrays.counts_for_radius(self.y, self.classes, self.sample_weight, positive)
 
     def costs_by_class(self, costs):
         return self.arrays.by_class(self.y, self.classes, costs)

@@ -1,7 +1,7 @@
 """Reduction to binary problems: one problem for two classes, otherwise one per class, against the rest."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -149,8 +149,8 @@ def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
     return [first, *(first.relabelled(*side) for side in sides[1:])]
 
 
-def for_each(problems: list[Problem], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
-    """Return the results of a measure for the problems, or for as many as the time allows (at least one)."""
+def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
+    """Return the results of a measure for problems, or their indices: as many as the time allows, at least one."""
     found: list[Any] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)

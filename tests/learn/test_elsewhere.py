@@ -77,6 +77,24 @@ def test_costs_by_class_weights_and_balance(data):
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-7)
 
 
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_weights_count_as_rows_in_the_automatic_radius(data, class_weight):
+    weights = np.random.default_rng(1).integers(0, 5, size=600).astype(float)
+    model = WassersteinSVC(class_weight=class_weight)
+    there = model.fit(*on_cluster(*data), da.from_array(weights, chunks=(CUTS,))).radius_
+    assert there == pytest.approx(model.fit(*data, weights).radius_, rel=1e-2)
+    repeated = [np.repeat(column, weights.astype(int), axis=0) for column in data]
+    assert there == pytest.approx(model.fit(*repeated).radius_, rel=1e-2)
+    assert there != pytest.approx(model.fit(*data).radius_, rel=0.1)
+
+
+def test_weights_count_as_rows_of_three_classes_too(three_classes):
+    X, y = three_classes
+    weights = np.random.default_rng(1).integers(1, 5, size=len(y)).astype(float)
+    there = WassersteinSVC().fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60), weights).radius_
+    assert there == pytest.approx(WassersteinSVC().fit(X, y, weights).radius_, rel=1e-2)
+
+
 def test_data_frames_have_names(data):
     frame = pd.DataFrame(data[0], columns=["a", "b", "c", "d"]).assign(y=data[1])
     parts = dd.from_pandas(frame, npartitions=3)

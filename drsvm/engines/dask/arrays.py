@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of
+from drsvm.engines.parts.problem import CountsOfSides
 
 
 def with_labels(X, y) -> tuple[Any, Any]:
@@ -101,8 +102,10 @@ def like(X, values) -> np.ndarray:
     return np.asarray(values)
 
 
-def counts_for_radius(sample_weight) -> None:
-    """Return how many rows each row counts for in the automatic radius: one, regardless of its weight."""
+def counts_for_radius(y, classes, sample_weight, positive) -> CountsOfSides:
+    """Return how many rows the rows of each side count for in the automatic radius: as many as their weights say."""
+    masses = masses_of_classes(y, classes, sample_weight)
+    return CountsOfSides(float(masses[positive].sum()), float(masses[~positive].sum()))
 
 
 def decision_values(X, coef, intercept):

@@ -4,7 +4,7 @@ import math
 import pickle
 import uuid
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,13 @@ from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances
 
 BALL = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+
+
+class CountsOfSides(NamedTuple):
+    """How many rows those of either side count for in the automatic radius, in proportion to their weights."""
+
+    positive: float
+    negative: float
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -183,11 +190,13 @@ class PartedProblem(RemoteProblem):
         return found.means, np.sqrt(np.maximum(found.variances, 0.0))
 
     def pull_variances(self, pilot=None, counts=None) -> PullVariances:
-        if counts is not None:
+        if not isinstance(counts, CountsOfSides | None):
             raise TypeError(
-                f"counts of rows that are {self.place} are not supported: use sample_weight, or repeat rows."
+                f"counts of rows that are {self.place} are not supported: pass sample_weight to WassersteinSVC.fit, or "
+                "repeat rows."
             )
-        return PullVariances(*self.ask(questions.pull_variances, pilot))
+        per_weight = None if counts is None else tuple(np.array(counts) / self.masses_of_classes())
+        return PullVariances(*self.ask(questions.pull_variances, pilot, per_weight))
 
     # --- samples ----------------------------------------------------------------------------------------------------
 

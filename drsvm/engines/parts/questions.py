@@ -60,9 +60,10 @@ def moments(_, problem) -> Moments:
     return Moments(mass, means, deviations**2)
 
 
-def pull_variances(_, problem, pilot) -> Sums:
-    """Return the sums for the pull of rows with random labels."""
-    return Sums(problem.pull_variances(pilot))
+def pull_variances(_, problem, pilot, per_weight) -> Sums:
+    """Return the sums for the pull of rows with random labels; a side may count for so many rows per weight."""
+    counts = None if per_weight is None else problem.sample_weight * np.where(problem.signs > 0, *per_weight)
+    return Sums(problem.pull_variances(pilot, counts))
 
 
 def sums_of_multipliers(part, problem, hinge_dual, flip_dual) -> Sums:
