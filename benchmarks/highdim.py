@@ -91,7 +91,7 @@ def memory_section(X, y, q: float) -> str:
 
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     problem = Problem(X, y, norm=NORM_OF_Q[q], flip_cost=1.0)
-    radius = 0.1 * problem.norm.dual_value(X.T @ (np.asarray(y) / len(y)))
+    radius = 0.1 * problem.norm.dual.value(X.T @ (np.asarray(y) / len(y)))
     solve(problem.replace(radius=radius), tol=1e-2)
     tracemalloc.start()
     solve(problem.replace(radius=radius), tol=1e-5, max_time=60.0)
