@@ -67,12 +67,12 @@ class Centred:
 
 
 def _full_columns(X) -> np.ndarray:
-    """Return the columns of a CSR matrix that have an entry in every row."""
-    shortest = int(np.argmin(np.diff(X.indptr)))
-    columns = X.indices[X.indptr[shortest] : X.indptr[shortest + 1]]
-    if len(columns) == 0:
-        return columns
-    return columns[np.bincount(X.indices, minlength=X.shape[1])[columns] == X.shape[0]]
+    """Return the columns of a CSR matrix that have an entry in every row; few are left after the first rows."""
+    for n_rows in (min(SAMPLE, X.shape[0]), X.shape[0]):
+        columns = np.flatnonzero(np.bincount(X.indices[: X.indptr[n_rows]], minlength=X.shape[1]) == n_rows)
+        if len(columns) == 0:
+            break
+    return columns
 
 
 def _offset(X, columns) -> np.ndarray:
