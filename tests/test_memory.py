@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from thorough import unless_long
 
-ROWS, FEATURES = 200_000, 100
+ROWS, FEATURES = 400_000, 100  # a copy takes much more than the kernels that are compiled meanwhile
 
 SCRIPT = """
 import sys, threading, time
