@@ -13,12 +13,13 @@ import pytest
 from thorough import LONG, unless_long
 
 CHILD = """
-import sys, warnings
+import signal, sys, warnings
 import numpy as np
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, solve
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
     rng = np.random.default_rng(0)
     X = rng.normal(size=({rows}, {features}))
     y = X[:, 0] + rng.normal(size=len(X)) > 0

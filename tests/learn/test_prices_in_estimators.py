@@ -491,6 +491,7 @@ def test_parameters_survive_copies_and_files(data, frame, tmp_path):
     same_classifier(changed.fit(frame, y), model().fit(frame, y), atol=0)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")  # scikit-learn wrote it once
 @pytest.mark.parametrize(
     ("name", "intercept"), [("pipeline", "intercept_cost"), ("cross-validated", "intercept_costs")]
 )

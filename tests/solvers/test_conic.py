@@ -475,6 +475,7 @@ INTERRUPTED_PROCESS = """
     from drsvm import Problem, solve
     from drsvm.solvers import conic
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
     conic.LARGE = 0
     sys.path.insert(0, {folder!r})
 
