@@ -1,13 +1,15 @@
-"""Rows on a Dask cluster: two processes on this machine, which talk over the loopback address."""
+"""Rows on a Dask cluster of processes on this machine, which talk over the loopback address."""
 
 import gc
 import math
 import os
 import time
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy import sparse
+from thorough import unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
 from drsvm.engines.remote import RowsLost
@@ -28,9 +30,9 @@ CUTS = (300, 1, 699)
 BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 
-@pytest.fixture(scope="module")
-def client():
-    with new_cluster() as cluster, distributed.Client(cluster) as client:
+@pytest.fixture(scope="module", params=unless_long([2], [2, 4]), ids="{} workers".format)
+def client(request):
+    with new_cluster(n_workers=request.param) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
@@ -61,10 +63,11 @@ def check(problem, X, y, **ball):
 # --- the same optimum -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("norm", "l2", "flip_cost", "intercept_cost"),
-    [(1, 0.0, 1.0, math.inf), (2, 1.0, math.inf, 2.0), (math.inf, 1.0, 1.0, math.inf), (2, 0.0, math.inf, math.inf)],
-)
+SOME = [(1, 0.0, 1.0, math.inf), (2, 1.0, math.inf, 2.0), (math.inf, 1.0, 1.0, math.inf), (2, 0.0, math.inf, math.inf)]
+ALL = list(product((1, 2, math.inf), (0.0, 1.0), (1.0, math.inf), (2.0, math.inf)))
+
+
+@pytest.mark.parametrize(("norm", "l2", "flip_cost", "intercept_cost"), unless_long(SOME, ALL))
 def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
     X, y = samples()
     ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": flip_cost}
@@ -216,7 +219,7 @@ def test_workers_forget_what_nobody_needs(client):
     problem = Problem(*on_cluster(X, y), **BALL)
     name = problem.keeper.name
     result = solve(problem)
-    assert all(name in kept for kept in client.run(dask_worker.kept).values())
+    assert any(name in kept for kept in client.run(dask_worker.kept).values())
     del problem
     gc.collect()
     assert float(result.hinge_dual.sum().compute()) > 0
@@ -233,7 +236,7 @@ def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
         problem = Problem(*rows, **BALL)
     name = problem.keeper.name
-    assert all(name in kept for kept in client.run(dask_worker.kept).values())
+    assert any(name in kept for kept in client.run(dask_worker.kept).values())
     until = time.monotonic() + 10.0
     while any(name in kept for kept in client.run(dask_worker.kept).values()):
         Problem(*on_cluster(*samples(seed=1)), **BALL)
