@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,18 +75,22 @@ class FitElsewhere(FitData):
         self.sample_weight = sample_weight
         self.weights = self._weights(estimator.class_weight, sample_weight)
 
+    @cached_property
+    def masses(self) -> np.ndarray:
+        """The number of rows of every class, or the sum of their given weights."""
+        return self.arrays.masses_of_classes(self.y, self.classes, self.sample_weight)
+
     def _weights(self, class_weight, sample_weight) -> Any:
         if class_weight is None:
             return sample_weight
-        masses = self.arrays.masses_of_classes(self.y, self.classes, sample_weight)
-        factors = compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
+        factors = compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=self.masses)
         return self.arrays.by_class(self.y, self.classes, factors, sample_weight)
 
     def counts(self, index):
         if self.sample_weight is None:
             return None
         positive = self.classes == one_vs_rest.positive_labels(self.classes)[index]
-        return self.arrays.counts_for_radius(self.y, self.classes, self.sample_weight, positive)
+        return self.arrays.counts_for_radius(self.sample_weight, self.masses[positive], self.masses[~positive])
 
     def costs_by_class(self, costs):
         return self.arrays.by_class(self.y, self.classes, costs)

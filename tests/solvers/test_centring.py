@@ -8,7 +8,7 @@ from problems import NORMS
 from scipy import sparse
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.solvers.centring import Centred
+from drsvm.solvers.centring import SAMPLE, Centred
 
 OFFSETS = np.array([0.0, 480.0, -1e6, 0.0])
 SCALES = np.array([1.0, 40.0, 1.0, 1.0])
@@ -53,6 +53,14 @@ def test_far_columns_are_found_and_constant_ones_become_zero(rows, container):
     shifted = np.asarray(centred.problem.X[:, [3]].todense() if sparse.issparse(centred.problem.X) else
                          centred.problem.X[:, [3]])  # fmt: skip
     assert not shifted.any()
+
+
+def test_a_sparse_column_with_a_single_gap_is_not_shifted():
+    rng = np.random.default_rng(0)
+    X = 500.0 + rng.random((2 * SAMPLE, 3))
+    X[-1, 1] = 0.0  # after all rows that are looked at first
+    problem = Problem(sparse.csr_array(X), np.where(rng.random(len(X)) < 0.5, 1, -1), fit_intercept=True)
+    assert (Centred.of(problem).offset > 0).tolist() == [True, False, True]
 
 
 def test_a_sparse_matrix_stays_as_sparse_as_it_is():

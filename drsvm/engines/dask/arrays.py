@@ -102,10 +102,9 @@ def like(X, values) -> np.ndarray:
     return np.asarray(values)
 
 
-def counts_for_radius(y, classes, sample_weight, positive) -> CountsOfSides:
-    """Return how many rows the rows of each side count for in the automatic radius: as many as their weights say."""
-    masses = masses_of_classes(y, classes, sample_weight)
-    return CountsOfSides(float(masses[positive].sum()), float(masses[~positive].sum()))
+def counts_for_radius(sample_weight, positive, negative) -> CountsOfSides:
+    """Return how many rows those of either side count for in the automatic radius: the masses of its classes."""
+    return CountsOfSides(float(positive.sum()), float(negative.sum()))
 
 
 def decision_values(X, coef, intercept):

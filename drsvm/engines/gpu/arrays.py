@@ -60,7 +60,7 @@ def masses_of_classes(y, classes, weights=None) -> np.ndarray:
     return here(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
 
 
-def counts_for_radius(y, classes, sample_weight, positive) -> Any:
+def counts_for_radius(sample_weight, positive, negative) -> Any:
     """Return how many rows each row counts for in the automatic radius."""
     return sample_weight
 
