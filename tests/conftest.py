@@ -43,7 +43,16 @@ TOGETHER = {
         "blocks",
         "proximal",
     ),
-    "interior": ("interior_point", "interior_point_prices", "cpu", "parts", "visits", "dual_coordinate", "working_set"),
+    "interior": (
+        "interior_point",
+        "interior_point_prices",
+        "cpu",
+        "parts",
+        "visits",
+        "dual_coordinate",
+        "working_set",
+        "heavy_tails",
+    ),
 }
 """Files that compile the same kernels: in a fresh checkout, another process would compile them at the same time."""
 

@@ -1,14 +1,22 @@
 """`solve`, and the solvers by name."""
 
+from dataclasses import replace
+
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result
+from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
 from drsvm.solvers.loop import run
-from drsvm.solvers.registry import default_tol, make_solver, solver_names
+from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_names
 
 __all__ = ["make_solver", "solve", "solver_names"]
+
+FAILED = {Status.STALLED, Status.ITERATION_LIMIT}
+"""How a run ends that another solver may improve on."""
+
+PATIENCE = 5.0
+"""How much longer than the solver that failed the next one may run."""
 
 
 def solve(
@@ -74,15 +82,25 @@ def solve(
         given = type(problem).__name__
         raise TypeError(f"solve takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
     centred = Centred.of(problem)
-    result = run(
-        centred.problem,
-        make_solver(solver, centred.problem, **settings),
-        tol=default_tol(solver, tol),
-        max_iter=max_iter,
-        max_time=max_time,
-        start=centred.there(start),
-        callback=callback,
-        random_state=random_state,
-        n_threads=n_threads,
-    )
+    chosen, time = make_solver(solver, centred.problem, **settings), TimeLimit.of(max_time)
+    options = {"callback": callback, "random_state": random_state, "n_threads": n_threads}
+    options["tol"] = default_tol(solver, tol)
+    start = centred.there(start)
+    result = run(centred.problem, chosen, start=start, max_iter=max_iter, max_time=time, **options)
+    if is_auto(solver) and max_iter is None:
+        result = _with_other_solvers(centred.problem, result, time, options)
     return centred.back(result)
+
+
+def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options) -> Result:
+    """Return the best result that other solvers can reach if `auto` has picked one that fails."""
+    for other in alternatives(problem, result.solver) if result.status in FAILED else ():
+        allowed = TimeLimit(PATIENCE * max(result.time, 0.1), within=time)
+        again = run(problem, other, start=result, max_time=allowed, **options)
+        spent = {"n_iter": result.n_iter + again.n_iter, "time": result.time + again.time}
+        ran_out = again.status is Status.TIME_LIMIT and not time.over  # of its own allowance
+        better = again if again.gap < result.gap else result
+        result = replace(better, status=result.status if ran_out else again.status, **spent)
+        if result.status not in FAILED:
+            break
+    return result

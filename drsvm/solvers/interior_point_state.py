@@ -17,13 +17,17 @@ from drsvm.model.certificate import best_scale
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
-from drsvm.solvers.newton import NewtonSystem, newton_system
+from drsvm.solvers.newton import DAMPING, LEAST_DAMPING, NewtonSystem, newton_system
 from drsvm.solvers.priced_cones import cone_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 from drsvm.solvers.starts import Start, cold_starts, rows_to_begin_with, start_at
 
 SHORTEST_STEP = 1e-10
 """A direction that allows no longer step than this is rounding noise."""
+
+SHORT_STEP, MOST_SHORT_STEPS = 0.01, 8
+"""After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
+their meaning, as happens where rows far larger than all others meet weights that were found without them."""
 
 LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
@@ -59,7 +63,8 @@ DEEP, FUTILE_PROOFS = 1e-5, 3
 which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
 
 LOST = 1e-6
-"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point."""
+"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
+small problem cost nothing, so there they follow any gap above the tolerance."""
 
 SLOWER = 1.5
 """Early iterations divide the gap by more than late ones: about this power of the share of the way is linear in time
@@ -116,7 +121,7 @@ class InteriorPointState(State):
     def set_problem(self, problem: Problem, limits: Limits) -> None:
         """Set the limits and the problem, whose rows must be those of the engine."""
         self.problem, self.limits = problem, limits
-        self.cold_starts = cold_starts(problem)
+        self.cold_starts, self.damping = cold_starts(problem), DAMPING
 
     def first_point(self) -> Start:
         """Return where to start: at a given classifier, at the result of a run on a few rows, or at the origin."""
@@ -131,7 +136,10 @@ class InteriorPointState(State):
         while few.mu > SUBSET_MU and not few.finished:
             few.step()
         few.close()
-        return Start(few.point, few.level, few.mu)
+        d = self.problem.n_features
+        _, objective = self.problem.price_and_objective(few.point[:d], float(few.point[d:].sum()))
+        # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
+        return Start(few.point, few.level, few.mu) if objective < 1.0 else next(self.cold_starts)
 
     def begin(self, point, level: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""
@@ -143,7 +151,7 @@ class InteriorPointState(State):
 
     def reset(self) -> None:
         """Reset everything except the point."""
-        self.last_gap, self.futile_proofs, self.steps = np.inf, 0, 0
+        self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
         self.first_gap = self.central_gap
         self.expected_gap, self.near_the_end = np.inf, False
         self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
@@ -187,7 +195,7 @@ class InteriorPointState(State):
         self._move(*direction, *steps, target)
 
     def _system(self, samples: Curvature) -> NewtonSystem:
-        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine)
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine, self.damping)
 
     @property
     def _correctors(self) -> int:
@@ -267,6 +275,8 @@ class InteriorPointState(State):
         self.point = self.point + primal * direction
         self.level += primal * level
         self.mu = (self.products + self.cone.products()) / self.total_weight
+        self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
+        self.finished = self.short_steps >= MOST_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 
     def _end_is_near(self, step: float, target: float) -> bool:
@@ -337,8 +347,9 @@ class InteriorPointState(State):
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs > FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
-        if self.finished and gap > max(self.limits.tol, LOST):
+        if self.finished and gap > max(self.limits.tol, 0.0 if self.engine.small else LOST):
             for start in self.cold_starts:
+                self.damping = LEAST_DAMPING
                 self.begin(*start)
                 break
 

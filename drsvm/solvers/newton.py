@@ -20,8 +20,10 @@ from drsvm.solvers.cones import Scaling
 REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 """Values to add to a unit diagonal; the smallest one that works is used."""
 
-DAMPING = 1e-13
-"""Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions."""
+DAMPING, LEAST_DAMPING = 1e-13, 1e-15
+"""Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
+weights range over many decades, directions that only light rows determine look flat too; a run that fails is repeated
+with the second value."""
 
 ACCURATE = 1e-13
 
@@ -117,9 +119,8 @@ def _apply_factor(factor, scale, right):
 class TallSystem(NewtonSystem):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
-    most_refinements = 4
-
-    def __init__(self, samples: Curvature, cone: Scaling, ridge):
+    def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
+        self.most_refinements = 4 if damping == DAMPING else 12
         gram = samples.gram
         assert gram is not None
         n, d = len(samples.column), len(gram)
@@ -132,7 +133,7 @@ class TallSystem(NewtonSystem):
         diagonal = np.arange(n + 1)
         self.matrix[diagonal[:n], diagonal[:n]] += ridge
         cone.add_to(self.matrix)
-        self.matrix[diagonal, diagonal] *= 1.0 + DAMPING
+        self.matrix[diagonal, diagonal] *= 1.0 + damping
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
@@ -257,9 +258,9 @@ class SystemElsewhere(NewtonSystem):
         return self.factorised.apply_inverse(right)
 
 
-def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine) -> NewtonSystem:
+def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> NewtonSystem:
     """Return the wide system if the engine provides products with the rows, else the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
-    elsewhere = engine.factorised(samples, cone, ridge, DAMPING, REGULARISATIONS)
-    return TallSystem(samples, cone, ridge) if elsewhere is None else SystemElsewhere(elsewhere)
+    elsewhere = engine.factorised(samples, cone, ridge, damping, REGULARISATIONS)
+    return TallSystem(samples, cone, ridge, damping) if elsewhere is None else SystemElsewhere(elsewhere)

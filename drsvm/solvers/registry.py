@@ -1,12 +1,13 @@
 """The solvers by name, and the choice of `auto`."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from drsvm.engines.remote import RemoteProblem
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Solver
-from drsvm.solvers.selection import preferences
+from drsvm.solvers.selection import preferences, stored_entries
 
 _REGISTRY = {
     "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
@@ -18,6 +19,9 @@ _REGISTRY = {
     "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
     "conic": ("drsvm.solvers.conic", "Conic"),
 }
+
+SMALL_MODEL = 10_000
+"""Number of entries up to which a general-purpose solver takes a fraction of a second."""
 
 AUTO_TOL = 1e-6
 """Default tolerance of `auto`, regardless of the solver it picks."""
@@ -31,7 +35,7 @@ def solver_names() -> list[str]:
 def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
     """Return the solver for a name and its settings, or a given object as is; raise if it rejects the problem."""
     if not isinstance(solver, Solver):
-        solver = _make(choose(problem) if _is_auto(solver) else solver, settings)
+        solver = _make(choose(problem) if is_auto(solver) else solver, settings)
     elif settings:
         raise TypeError(f"pass settings {sorted(settings)} to the {type(solver).__name__} object, not to solve.")
     check_taken(solver, problem)
@@ -50,7 +54,8 @@ def _make(name: Any, settings: dict[str, Any]) -> Solver:
     return chosen(**settings)
 
 
-def _is_auto(solver: Any) -> bool:
+def is_auto(solver: Any) -> bool:
+    """Return whether the choice of the solver is left to this library."""
     return isinstance(solver, str) and solver == "auto"
 
 
@@ -77,6 +82,14 @@ def choose(problem: Problem) -> str:
     raise ValueError(" ".join(["solver='auto' found no solver that accepts this problem:", *refusals]))
 
 
+def alternatives(problem: Problem, failed: str) -> list[Solver]:
+    """Return the solvers that `auto` tries if its first choice fails, with a general-purpose one on small data."""
+    others = [name for name in preferences(problem) if name != failed]
+    if others and "conic" not in others and stored_entries(problem) <= SMALL_MODEL and find_spec("clarabel"):
+        others.insert(0, "conic")
+    return [solver for solver in (_make(name, {}) for name in others) if solver.refusal(problem) is None]
+
+
 def default_tol(solver: Any, tol: float | None) -> float | None:
     """Return the tolerance of a run: the given one, that of `auto`, or None for the solver's default."""
-    return AUTO_TOL if tol is None and _is_auto(solver) else tol
+    return AUTO_TOL if tol is None and is_auto(solver) else tol
