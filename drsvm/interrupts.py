@@ -1,7 +1,8 @@
 """Ctrl-C whose exception gets lost.
 
-Python drops a KeyboardInterrupt that is raised in a destructor, a weak reference's callback or a function called from C,
-such as those of numba's compiler. A run would then continue as if nothing had happened, so it also keeps a record.
+Python drops a KeyboardInterrupt that is raised in a destructor, in the callback of a weak reference, or in a function
+that C calls, such as those of numba's compiler. So that a run does not continue as if nothing had happened, it also
+keeps a record.
 """
 
 import signal

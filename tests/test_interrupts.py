@@ -1,4 +1,4 @@
-"""Ctrl-C as a real signal, at random times: it leads to an interrupted result or a KeyboardInterrupt, and to no other."""
+"""Ctrl-C as a real signal, at random times: it leads to an interrupted result or a KeyboardInterrupt."""
 
 import json
 import os
