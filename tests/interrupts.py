@@ -17,8 +17,10 @@ from scipy import sparse
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, find_label_issues, radius_max, radius_path, solve
 
-LATEST = 0.3
+LATEST = 1.0
 """The signal comes after at most this many seconds."""
+
+MAIN = threading.get_ident()
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(3000, 30))
@@ -28,12 +30,12 @@ text = sparse.random(2000, 6000, 0.005, format="csr", random_state=0)
 topic = np.asarray(text[:, :600].sum(axis=1)).ravel() > 1.5
 
 
-def dense(norm=2):
+def dense(norm=2.0):
     """Return a problem with dense rows."""
     return Problem(X, y, radius=0.05, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
-def wide(norm=2):
+def wide(norm=2.0):
     """Return a problem with sparse rows and many features, as in text."""
     return Problem(text, topic, radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
 
@@ -50,7 +52,7 @@ TASKS |= {
     "feature-working-set": lambda: solve(dense(np.inf), "feature-working-set"),
     "feature-working-set, sparse": lambda: solve(wide(np.inf), "feature-working-set"),
     "radius_max": lambda: radius_max(dense()),
-    "radius_path": lambda: radius_path(dense()),
+    "radius_path": lambda: radius_path(dense(), np.geomspace(0.2, 0.002, 50)),
     "fit": lambda: WassersteinSVC().fit(X, y),
     "fit, sparse": lambda: WassersteinSVC().fit(text, topic),
     "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(X, many),
@@ -67,7 +69,7 @@ def reaction(task, delay):
     sent = threading.Event()
 
     def send():
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        signal.pthread_kill(MAIN, signal.SIGINT)
         sent.set()
 
     sender = threading.Timer(delay, send)
