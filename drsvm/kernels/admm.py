@@ -3,8 +3,6 @@
 The flip cost κ and `flip_level` = κλ (inf where a label cannot be flipped) are numbers or arrays over the rows.
 """
 
-import numpy as np
-
 from drsvm.kernels.compiling import FAST, kernel
 from drsvm.kernels.entries import at
 
@@ -37,8 +35,8 @@ def update_samples(
 ):
     """Update the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
 
-    `decision` contains w·x_i. Returns an array: the loss at the margins m; Σ (α + β) and Σ κβ of the multipliers for g;
-    the squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
+    `decision` contains w·x_i. Returns the loss at the margins m; Σ (α + β) and Σ κβ of the multipliers for g; the
+    squares of m − t, of the change of t, of m, of t and of g, all weighted by π.
     """
     loss = mass = cost = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
@@ -61,7 +59,7 @@ def update_samples(
         margin_size += pi * margin**2
         split_size += pi * new**2
         slope_size += pi * slope**2
-    return np.array([loss, mass, cost, apart, moved, margin_size, split_size, slope_size])
+    return loss, mass, cost, apart, moved, margin_size, split_size, slope_size
 
 
 @kernel(fastmath=FAST)

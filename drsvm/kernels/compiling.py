@@ -10,7 +10,10 @@ from numba.core import event
 from drsvm.clock import pauses
 from drsvm.notices import tell_once
 
-NOTICE = "Compiling drsvm's kernels: this takes a few seconds, once per installation and kind of data."
+NOTICE = (
+    "Compiling drsvm's kernels, once per installation and kind of data: this takes about 10 s, and up to a minute for "
+    "solver='ippa' or 'hybrid'."
+)
 
 FAST, SCALAR = {"reassoc", "contract", "nsz"}, {"contract", "nsz"}
 """Relaxed floating-point rules: sums in any order, for vector instructions; or only fused multiply-add."""

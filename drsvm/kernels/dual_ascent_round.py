@@ -178,8 +178,8 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, c
     A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
     ones. `order` and the multipliers, with sums = [Σκβ, u₀], are updated in place. Returns the number of active rows;
     over the visited rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near the flipping
-    kink, and the largest violation; and the answer for the final sums. Threads of a crowd, each with its own rows, also
-    share ‖u‖²; a thread on its own passes None.
+    kink, and the largest violation; and for the final sums scale, λ and b of the answer. Threads of a crowd, each with
+    its own rows, also share ‖u‖²; a thread on its own passes None.
     """
     data, indices, indptr, width, _, weights = rows
     u, sums = multipliers.u, multipliers.sums
@@ -209,4 +209,4 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, c
         position += 1
     share(crowd, 0, square)
     sums[0], sums[1] = share(crowd, 1, cost), share(crowd, 2, pull)
-    return active, gap, near, violation, answer
+    return active, gap, near, violation, (answer.scale, answer.level, answer.bias)

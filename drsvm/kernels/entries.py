@@ -143,26 +143,21 @@ def clear_rows(indices, indptr, order, first, last, v):
 
 
 @kernel(fastmath=FAST)
-def row_squares(data, indptr, width):
-    """Return x_i·x_i for every row."""
-    n = data.size // max(width, 1) if indptr is None else indptr.size - 1
-    squares = np.empty(n)
-    for i in range(n):
+def row_squares(data, indptr, width, squares):
+    """Write x_i·x_i for every row."""
+    for i in range(squares.size):
         first, last = bounds(indptr, width, i)
         total = 0.0
         for k in range(first, last):
             total += float(data[k]) * float(data[k])
         squares[i] = total
-    return squares
 
 
 @kernel(fastmath=FAST)
-def feature_squares(rows):
-    """Return Σ_i g_i x_ij² for every column j, where g is the importance of the rows."""
+def feature_squares(rows, squares):
+    """Add Σ_i g_i x_ij² for every column j, where g is the importance of the rows."""
     data, indices, indptr, width, _, importance = rows
-    squares = np.zeros(width)
     for i in range(importance.size):
         first, last = bounds(indptr, width, i)
         for k in range(first, last):
             squares[column(indices, k, first)] += importance[i] * float(data[k]) * float(data[k])
-    return squares

@@ -59,7 +59,7 @@ def threshold(sizes, s, r):
     return (active_sum - s) / (active + r) if active + r > 0.0 else lower
 
 
-@kernel()
+@kernel(inner=True)
 def _keep(left, m, pivot, above):
     """Move the entries above (or below) the pivot to the front, and return their number."""
     kept = 0
@@ -70,7 +70,7 @@ def _keep(left, m, pivot, above):
     return kept
 
 
-@kernel()
+@kernel(inner=True)
 def _sum_above(sizes, lower, offset):
     """Return the compensated sum of sizes − offset over the entries above `lower`, and their number."""
     count = 0
@@ -86,37 +86,42 @@ def _sum_above(sizes, lower, offset):
     return total, count
 
 
-@kernel()
+@kernel(inner=True, allocates=True)
 def nearest(q, a, s, rho):
     """Return θ (only for q = 1) and λ of the point nearest to (a, s); λ is not computed as s + ρθ, which may cancel."""
     if q == TWO:
         return 0.0, onto_cone(euclidean(a), s, rho)[0]
-    sizes = np.abs(a)
+    sizes, total, largest = np.empty(a.size), 0.0, 0.0
+    for k in range(a.size):  # numba takes seconds to compile numpy's functions
+        sizes[k] = abs(a[k])
+        total += sizes[k]
+        largest = max(largest, sizes[k])
     if q == ONE:
-        if sizes.sum() <= s:
+        if total <= s:
             return 0.0, s
         theta = max(threshold(sizes, s, rho), 0.0)
         return theta, _sum_above(sizes, theta, theta)[0]
-    if sizes.max() <= s:
+    if largest <= s:
         return 0.0, s
-    if sizes.sum() <= -s / rho:
+    if total <= -s / rho:
         return 0.0, 0.0  # the origin
     return 0.0, max(threshold(sizes, -s / rho, 1.0 / rho), 0.0)
 
 
-@kernel()
+@kernel(inner=True)
 def euclidean(a):
     """Return the Euclidean norm of a without overflow or underflow."""
-    scale = np.abs(a).max() if a.size else 0.0
+    scale = total = 0.0
+    for k in range(a.size):
+        scale = max(scale, abs(a[k]))
     if scale == 0.0:
         return 0.0
-    total = 0.0
     for k in range(a.size):
         total += (a[k] / scale) ** 2
     return scale * math.sqrt(total)
 
 
-@kernel()
+@kernel(inner=True)
 def shrink(q, a, theta, level, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:

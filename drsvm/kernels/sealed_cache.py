@@ -12,6 +12,7 @@ import pickle
 from functools import cache
 from pathlib import Path
 
+from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.serialize import dumps
 
@@ -48,6 +49,17 @@ class _SealedResults(CompileResultCacheImpl):
         return super().rebuild(target_context, pickle.loads(code)) if seal == _seal(code) else None
 
 
+def _is_plain(kind: types.Type) -> bool:
+    """Return whether numba makes Python objects of a returned value without running Python code.
+
+    For arrays and named tuples it does run some. If Ctrl-C has been pressed meanwhile, that code raises
+    KeyboardInterrupt, which numba does not expect: the process ends with a segmentation fault.
+    """
+    if isinstance(kind, types.Tuple | types.UniTuple):
+        return all(_is_plain(part) for part in kind)
+    return isinstance(kind, types.Number | types.Boolean | types.NoneType)
+
+
 class SealedCache(FunctionCache):
     """The cache of one kernel."""
 
@@ -68,6 +80,8 @@ class SealedCache(FunctionCache):
 
     def save_overload(self, sig, data):
         """Store the code for a signature; reset a damaged index; log a warning if this fails."""
+        if not _is_plain(data.signature.return_type):
+            raise TypeError(f"{self._name} returns {data.signature.return_type}: return numbers or fill an array.")
         with paused():
             try:
                 super().save_overload(sig, data)

@@ -109,7 +109,7 @@ class WassersteinSVC(
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class, one when kernels are compiled for the first time, which takes a few seconds,
+        1: print a line for every class, one when kernels are compiled for the first time, which takes about 10 s,
         and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.

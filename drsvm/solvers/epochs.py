@@ -100,7 +100,8 @@ class Samples:
             entries = X.reshape(-1), None, None
         data, indices, indptr = map(_read_only, entries)
         self.rows = Rows(data, indices, indptr, self.d, _read_only(signs), _read_only(importance))
-        self.row_squares = row_squares(self.rows.data, self.rows.indptr, self.d)
+        self.row_squares = np.empty(self.n)
+        row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
 
     @property
@@ -113,7 +114,8 @@ class Samples:
 
         The average is weighted such that the expected change of a margin stays the same.
         """
-        squares = feature_squares(self.rows)
+        squares = np.zeros(self.d)
+        feature_squares(self.rows, squares)
         present = squares > 1e-12 * squares.max(initial=0.0)
         metric = np.ones(self.d)
         if present.any():

@@ -14,6 +14,7 @@ import numpy as np
 from drsvm.clock import Stopwatch
 from drsvm.engines.remote import RowsLost
 from drsvm.engines.threads import single_threaded_blas
+from drsvm.interrupts import Interrupts, recorded_interrupts
 from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
@@ -32,8 +33,8 @@ def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
     problem = problem if solver.reads_views else problem.on_rows(in_memory(problem.X))
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
-    with taken_over() as tell:
-        return _Run(problem, solver, checked, callback, tell).to_completion()
+    with taken_over() as tell, recorded_interrupts() as interrupts:
+        return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
 
 
 class _Best:
@@ -107,9 +108,9 @@ class _Pace:
 class _Run:
     """The loop: steps, certificates, callbacks and the reason to stop."""
 
-    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, tell: Tell):
+    def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, tell: Tell, interrupts: Interrupts):
         self.problem, self.solver, self.limits = problem, solver, limits
-        self.callback, self.tell = callback, tell
+        self.callback, self.tell, self.interrupts = callback, tell, interrupts
         self.watch, self.pace = Stopwatch(), _Pace()
         self.best, self.history = _Best(problem), History()
         self.iteration = 0
@@ -128,7 +129,9 @@ class _Run:
                 self.best.judge(self.limits.start)
             if self.best.gap <= self.limits.tol or self.limits.time.spent:
                 return Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
-            return self._solve()
+            status = self._solve()
+            self.interrupts.check()
+            return status
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         except RowsLost as error:
@@ -157,6 +160,7 @@ class _Run:
             with self.pace.timed(self.pace.steps):
                 state.step()
             self.iteration += 1
+            self.interrupts.check()
             late = self.limits.time_left() <= self.pace.expected()  # no time for another step
             last = state.finished or late or self.iteration >= self.limits.max_iter
             if last or state.certificate_due():
@@ -181,7 +185,7 @@ class _Run:
             state.judged(self.best.gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)
-        stop = self.callback is not None and self.callback(progress)
+        stop = self._callback_stops(progress)
         reasons = {
             Status.OPTIMAL: self.best.gap <= self.limits.tol,
             Status.STOPPED: stop,
@@ -189,6 +193,14 @@ class _Run:
             Status.STALLED: state.finished,
         }
         return next((status for status, holds in reasons.items() if holds), None)
+
+    def _callback_stops(self, progress: Progress) -> bool:
+        if self.callback is None:
+            return False
+        self.interrupts.check()
+        stop = self.callback(progress)
+        self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
+        return stop
 
     def _result(self, status: Status) -> Result:
         if status is Status.OPTIMAL:

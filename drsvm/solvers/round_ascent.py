@@ -24,11 +24,11 @@ class RoundAscent(Ascent):
         terms = RoundTerms(*scalars, intercept=intercept)
         u = self._pulled(proximity)
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
-        answer, gap, violation = self._visit_rows(u, sums, terms)
+        (scale, self.level, b), gap, violation = self._visit_rows(u, sums, terms)
         self.v = self._released(u, proximity)
-        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: answer.scale * u[part])
-        self.w, self.level = self._weights_at(u), answer.level
-        self._settle_intercept(intercept, float(sums[1]), answer.bias)
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: scale * u[part])
+        self.w = self._weights_at(u)
+        self._settle_intercept(intercept, float(sums[1]), b)
         return gap, violation
 
     def _kernels(self) -> Kernels:

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
 from thorough import unless_long
 
 import drsvm
+from drsvm.kernels.compiling import kernel
 
 NEIGHBOUR = """
 from drsvm.kernels.compiling import kernel
@@ -179,3 +182,29 @@ def careless(self, sig, context):
 Cache._load_overload = careless
 {CHILD}"""
     assert run(site, code)["compiled"] == 2
+
+
+class Pair(NamedTuple):
+    one: float
+    other: float
+
+
+def new_array(x):
+    return np.full(2, x)
+
+
+def given_array(x):
+    return x
+
+
+def pair_in_a_tuple(x):
+    return 1, Pair(x, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"), [(new_array, 1.0), (given_array, np.zeros(2)), (pair_in_a_tuple, 1.0)]
+)
+def test_kernels_that_python_calls_return_numbers(function, argument):
+    """A signal that is pending when numba makes an array or a named tuple for Python would kill the process."""
+    with pytest.raises(TypeError, match="return numbers or fill an array"):
+        kernel()(function)(argument)

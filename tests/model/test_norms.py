@@ -400,6 +400,7 @@ def test_threshold_visits_each_entry_a_few_times(kind, d, monkeypatch):
     visited = []
     keep = epigraph._keep.py_func
     monkeypatch.setattr(epigraph, "_keep", lambda left, m, *pivot: visited.append(m) or keep(left, m, *pivot))
+    monkeypatch.setattr(epigraph, "_sum_above", epigraph._sum_above.py_func)
     sizes = np.abs(long_vector(kind, d, np.random.default_rng(1)))
     for share in (0.01, 0.5):
         visited.clear()

@@ -1,6 +1,7 @@
 """The loop: how runs end, what is kept, and when certificates are computed."""
 
 import math
+import signal
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -201,6 +202,35 @@ def test_an_interrupt_in_a_callback_counts_as_one(problem):
         raise KeyboardInterrupt
 
     assert solve(problem, scripted(GOOD), callback=interrupt).status is Status.INTERRUPTED
+
+
+class Dropped:
+    """Receives a signal in its destructor, where Python drops the exception."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+@pytest.fixture
+def python_raises_interrupts():
+    """Restore what Python does on Ctrl-C, which jobs in the background of a shell ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("place", ["certificate_due", "info"])
+def test_an_interrupt_whose_exception_is_lost_ends_the_run(problem, place, monkeypatch, python_raises_interrupts):
+    monkeypatch.setattr(ScriptedState, place, lambda self: {"lost": Dropped() is None})
+    assert solve(problem, scripted(GOOD), max_iter=3).status is Status.INTERRUPTED
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_callback_may_handle_interrupts_itself(problem, python_raises_interrupts):
+    result = solve(problem, scripted(GOOD), max_iter=3, callback=lambda progress: Dropped() is None)
+    assert (result.status, result.n_iter) == (Status.ITERATION_LIMIT, 3)
 
 
 # What is kept

@@ -1,0 +1,104 @@
+"""A program that sends itself Ctrl-C at random times of a task: ``python interrupts.py TASK TIMES``.
+
+It prints how often the task raised KeyboardInterrupt, was "interrupted" (the best point so far), or finished as if
+nothing had happened. The task is repeated until the signal comes.
+"""
+
+import json
+import random
+import signal
+import sys
+import threading
+import warnings
+from collections import Counter
+
+import numpy as np
+from scipy import sparse
+
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, find_label_issues, radius_max, radius_path, solve
+
+LATEST = 1.0
+"""The signal comes after at most this many seconds."""
+
+MAIN = threading.get_ident()
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3000, 30))
+y = X[:, 0] + rng.normal(size=len(X)) > 0
+many = np.digitize(X[:, 0], np.linspace(-1, 1, 7))
+text = sparse.random(2000, 6000, 0.005, format="csr", random_state=0)
+topic = np.asarray(text[:, :600].sum(axis=1)).ravel() > 1.5
+
+
+def dense(norm=2.0):
+    """Return a problem with dense rows."""
+    return Problem(X, y, radius=0.05, flip_cost=1.0, norm=norm, fit_intercept=True)
+
+
+def wide(norm=2.0):
+    """Return a problem with sparse rows and many features, as in text."""
+    return Problem(text, topic, radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
+
+
+SOLVERS = ("interior-point", "isg", "ippa", "hybrid", "dual-coordinate", "admm", "conic")
+TASKS = {name: lambda name=name: solve(dense(), name) for name in SOLVERS}
+TASKS |= {
+    "ippa, norm=1": lambda: solve(dense(1), "ippa"),
+    "ippa, norm=inf": lambda: solve(dense(np.inf), "ippa"),
+    "dual-coordinate, sparse": lambda: solve(wide(), "dual-coordinate", tol=1e-9),
+    "dual-coordinate, sparse, norm=1": lambda: solve(wide(1), "dual-coordinate", tol=1e-2),
+    "auto, sparse": lambda: solve(wide()),
+    "auto, sparse, norm=inf": lambda: solve(wide(np.inf)),
+    "feature-working-set": lambda: solve(dense(np.inf), "feature-working-set"),
+    "feature-working-set, sparse": lambda: solve(wide(np.inf), "feature-working-set"),
+    "radius_max": lambda: radius_max(dense()),
+    "radius_path": lambda: radius_path(dense(), np.geomspace(0.2, 0.002, 50)),
+    "fit": lambda: WassersteinSVC().fit(X, y),
+    "fit, sparse": lambda: WassersteinSVC().fit(text, topic),
+    "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(X, many),
+    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(X, many),
+    "search": lambda: WassersteinSVCCV(radii=5).fit(X, y),
+    "search, two jobs": lambda: WassersteinSVCCV(radii=5, n_jobs=2).fit(X, y),
+    "search, two jobs and a time limit": lambda: WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(X, y),
+    "find_label_issues": lambda: find_label_issues(X, y),
+}
+
+
+def reaction(task, delay):
+    """Return how a task reacts to a signal after a delay; it is repeated until then."""
+    sent = threading.Event()
+
+    def send():
+        signal.pthread_kill(MAIN, signal.SIGINT)
+        sent.set()
+
+    sender = threading.Timer(delay, send)
+    status = Status.OPTIMAL
+    try:
+        sender.start()
+        while status is not Status.INTERRUPTED and not sent.is_set():
+            status = status_of(task())
+        return str(status)
+    except KeyboardInterrupt:
+        return "KeyboardInterrupt"
+    finally:
+        sender.join()
+
+
+def status_of(found):
+    """Return the status of what a task returned, after a check."""
+    result = found.results[-1] if hasattr(found, "results") else found
+    if not hasattr(result, "status"):
+        return Status.OPTIMAL
+    assert 0.0 <= result.lower_bound <= result.objective <= 1.0
+    assert result.status is not Status.OPTIMAL or result.gap <= result.tol
+    return result.status
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
+    name, times = sys.argv[1], int(sys.argv[2])
+    moments = random.Random(name)
+    TASKS[name]()  # compiles
+    print(json.dumps(Counter(reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times))))
