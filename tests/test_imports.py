@@ -11,7 +11,7 @@ import drsvm
 PACKAGE = Path(__file__).parents[1] / "drsvm"
 
 ROOMS = [
-    {"clock", "notices", "parallel"},
+    {"clock", "extras", "notices", "parallel"},
     {"progress"},
     {"kernels"},
     {"model"},

@@ -325,7 +325,7 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
         raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
     if int(words[0]) > FORMAT:
         raise ModelFileError(
-            f"{path}: was written by a newer drsvm (format {words[0]}): upgrade with pip install -U drsvm."
+            f"{path}: was written by a newer drsvm (format {words[0]}), and this is {__version__}: upgrade it."
         )
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
