@@ -27,6 +27,7 @@ from drsvm.datasets.values import (
     numbers_of,
     parser_of,
     shown,
+    too_large,
 )
 
 FREQUENT_GAPS = 0.05
@@ -152,12 +153,11 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
     except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
         text = f"column {name!r} has type {column.type} ({place(wrong.row)} contains {shown(wrong.text)}): drop it."
         return replace(kind, problem=(text, [Fix(("--drop", name))]))
+    large = too_large(name, values, place)
+    if large is not None:
+        fixes = [Fix(("--missing-values", str(column[row].as_py()))) for row in large[1][:NEEDLESS]]
+        return replace(kind, problem=(f"{large[0]}: correct it, or let it count as empty.", fixes))
     given = values[~np.isnan(values)]
-    if np.isinf(given).any():
-        row = int(np.argmax(np.isinf(values)))
-        text = f"column {name!r} is infinite at {place(row)}: correct it, or let it count as empty."
-        infinite = [str(column[each].as_py()) for each in _first_of_each_sign(values)]
-        return replace(kind, problem=(text, [Fix(("--missing-values", each)) for each in infinite]))
     missing = len(values) - len(given)
     if len(given) == 0:
         return Kind(left_out="empty")
@@ -165,11 +165,6 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
         return Kind(left_out="always the same")
     truth = kind.style == PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
     return replace(kind, style=TRUTH if truth else kind.style, missing=missing)
-
-
-def _first_of_each_sign(values: np.ndarray) -> list[int]:
-    """Return the first row that is infinite, and the first that is negative and infinite."""
-    return [int(np.argmax(values == sign)) for sign in (np.inf, -np.inf) if (values == sign).any()]
 
 
 # --- columns of text ----------------------------------------------------------------------------------------------

@@ -33,6 +33,9 @@ counts as empty."""
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
 
+LARGEST = 1e100
+"""Numbers beyond this are refused: their squares overflow, and they are mistakes or stand for an empty cell."""
+
 SIGNS = "$€£¥% \u00a0"
 DASHES = frozenset("-–—")
 """What accountants write for an empty cell: in a column of numbers, it is empty."""
@@ -216,6 +219,19 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
         row = int(np.argmax(np.isin(codes, wrong)))
         raise NotANumber(row, str(values[codes[row]]))
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
+
+
+def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tuple[str, list[int]] | None:
+    """Return what is wrong if a column has numbers beyond `LARGEST`, and the first row of each of them."""
+    beyond = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(beyond) == 0:
+        return None
+    rows = sorted(beyond[np.unique(values[beyond], return_index=True)[1]].tolist())
+    where = place(rows[0])
+    size = (
+        f"infinite at {where}" if np.isinf(values[rows[0]]) else f"{values[rows[0]]:g} at {where}, which is too large"
+    )
+    return f"column {name!r} is {size}", rows
 
 
 def _typed(column: Any) -> np.ndarray | None:

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
+from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre
 from drsvm.model import products
 from drsvm.model.elsewhere import fetched, is_elsewhere
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.validation import CheckedRows, as_rows
+from drsvm.model.validation import CheckedRows, as_rows, check_entries
 from drsvm.progress import part
 from drsvm.solvers.radius_max import radius_max
 
@@ -43,26 +43,12 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
             f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
             "use WassersteinSVC().fit, or bring a sample of the rows here."
         )
-    with naming_text(X):
+    with naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
-    return as_rows(X), y
-
-
-@contextmanager
-def naming_text(X):
-    """Say where the text is, and what to do, if X cannot be converted to numbers."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
-            raise
-        texts = (name for name in getattr(X, "columns", ()) if np.asarray(X[name]).dtype.kind in "OUS")
-        where = next((f"column {name!r}" for name in texts), "X")
-        raise ValueError(
-            f"{where} has text ({error}): encode it first, for instance with OneHotEncoder in a ColumnTransformer "
-            "in front of the classifier."
-        ) from error
+    rows = as_rows(X)
+    check_entries(rows)
+    return rows, y
 
 
 def is_on_disk(X) -> bool:

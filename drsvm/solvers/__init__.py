@@ -1,7 +1,7 @@
 """`solve`, and the solvers by name."""
 
 from drsvm.clock import TimeLimit
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
@@ -70,9 +70,7 @@ def solve(
     >>> solve(problem, "isg", batch_size=1, max_iter=1).n_iter
     1
     """
-    if not isinstance(problem, Problem):
-        given = type(problem).__name__
-        raise TypeError(f"solve takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
+    check_problem(problem, "solve")
     centred = Centred.of(problem)
     result = run(
         centred.problem,
