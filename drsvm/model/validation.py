@@ -230,7 +230,7 @@ def check_entries(rows) -> None:
 
 
 def _are_ordinary(block: np.ndarray) -> bool:
-    return -LARGEST_ENTRY <= float(block.min()) and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
+    return float(block.min()) >= -LARGEST_ENTRY and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
 
 
 def _coordinates(rows, position: int) -> tuple[int, int]:
