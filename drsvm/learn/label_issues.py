@@ -22,6 +22,7 @@ from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import CONSTANT, ROWS
+from drsvm.learn.warning import warn_user
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4
@@ -244,9 +245,7 @@ def _is_constant(decisions: np.ndarray) -> bool:
 
 def _warn_of_constant_folds(constant: int, n_folds: int) -> None:
     if constant:
-        warnings.warn(
+        warn_user(
             f"The classifier is constant in {constant} of {n_folds} folds and says nothing about their labels: they "
-            "have the score 0.5. Choose an estimator with a smaller radius, or other features.",
-            UserWarning,
-            stacklevel=3,
+            "have the score 0.5. Choose an estimator with a smaller radius, or other features."
         )
