@@ -207,7 +207,7 @@ def coded(column: Any) -> Coded:
 
 def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np.ndarray:
     """Return a column as floats, with NaN for empty cells; raise `NotANumber` for a cell of another style."""
-    array = _typed(column)
+    array = typed(column)
     if array is not None:
         numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
         return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
@@ -234,7 +234,7 @@ def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tup
     return f"column {name!r} is {size}", rows
 
 
-def _typed(column: Any) -> np.ndarray | None:
+def typed(column: Any) -> np.ndarray | None:
     """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
     if kind.startswith("date"):

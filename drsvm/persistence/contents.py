@@ -81,7 +81,9 @@ def _check_steps(steps: Any) -> None:
 
 def _check_classifier(state: dict[str, Any]) -> None:
     """Check that weights, intercepts and classes are there, and fit each other."""
-    coef, intercept, classes = (state.get(name) for name in ("coef_", "intercept_", "classes_"))
+    coef: Any = state.get("coef_")
+    intercept: Any = state.get("intercept_")
+    classes: Any = state.get("classes_")
     if not _are_numbers(coef, 2):
         raise ContentError("coef_ is not an array of numbers with one row per decision.")
     if not _are_numbers(intercept, 1) or intercept.shape != coef.shape[:1]:
