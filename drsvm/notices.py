@@ -1,6 +1,12 @@
-"""One-time notices for a waiting user: sent once per process to the logger ``drsvm`` and to all listeners."""
+"""One-time notices for a waiting user: sent once per process to the logger ``drsvm`` and to all listeners.
 
+In an interactive interpreter or a notebook, a notice that neither would show is printed on standard error, like a
+progress bar. A level set for the logger is respected: ``logging.getLogger("drsvm").setLevel("WARNING")`` ends this.
+"""
+
+import builtins
 import logging
+import sys
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -18,6 +24,14 @@ def tell_once(text: str, level: int = logging.INFO) -> None:
     logger.log(level, text)
     for tell in list(_listeners):
         tell(text)
+    nobody_listens = not _listeners and not logger.isEnabledFor(level)
+    if nobody_listens and logger.level == logging.NOTSET and _is_interactive():
+        print(text, file=sys.stderr, flush=True)
+
+
+def _is_interactive() -> bool:
+    """Return whether someone waits for an answer in an interpreter, IPython or a notebook."""
+    return hasattr(sys, "ps1") or hasattr(builtins, "__IPYTHON__")
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 import gc
 import sys
 
+from drsvm.extras import missing
+
 RARE_COLLECTIONS = (100_000, 20, 20)
 """Importing the libraries creates many long-lived objects; scanning them repeatedly takes 0.2 s."""
 
@@ -29,6 +31,6 @@ def _app():
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
-        print("error: the command line needs typer and rich: pip install 'drsvm[cli]'.", file=sys.stderr)
+        print(f"error: the command line needs {missing('typer', 'rich', 'pyarrow')}", file=sys.stderr)
         sys.exit(2)
     return app

@@ -3,6 +3,8 @@
 import io
 from pathlib import Path
 
+from drsvm.extras import optional
+
 FORMATS = (".png", ".svg", ".pdf")
 
 
@@ -12,11 +14,7 @@ def check_plot(path: Path | None) -> None:
         return
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"{path}: the name of a plot must end in {', '.join(FORMATS)}.")
-    try:
-        import matplotlib
-    except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'drsvm[plot]'.") from None
-    matplotlib.use("Agg")
+    optional("matplotlib", "plots need").use("Agg")
 
 
 def plot_content(display, path: Path) -> bytes:

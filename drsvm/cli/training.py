@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from drsvm.cli import work
@@ -14,6 +14,7 @@ from drsvm.cli.large_tables import StreamedParts
 from drsvm.cli.prices import feature_prices, flip_cost_by_row
 from drsvm.cli.work import Parts, Prepared
 from drsvm.clock import TimeLimit
+from drsvm.datasets.copies import can_stay_together, held_out_rows
 from drsvm.learn.probability import Sigmoids
 from drsvm.learn.scores import scores
 
@@ -106,7 +107,7 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int)
     if on_disk and tested is None:
         return "they need rows that are held out: train again without --test-size 0."
     found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
-    folds = [] if found else _folds(whole.y, int(counts.min()), seed)
+    folds = [] if found else _folds(whole, int(counts.min()), seed)
     for number, (train, test) in enumerate(folds):
         if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
             return "the time was up before all folds were fitted; allow more with --max-time."
@@ -116,14 +117,17 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int)
     return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
 
 
-def _folds(y: np.ndarray, fewest: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _folds(whole: Parts, fewest: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and test rows: of one split if its test is large enough, otherwise of several folds."""
+    y, copies = whole.y, whole.copies
     if len(y) * work.TEST_SHARE >= ENOUGH_ROWS:
-        train, test = train_test_split(np.arange(len(y)), test_size=work.TEST_SHARE, random_state=seed, stratify=y)
+        train, test = held_out_rows(y, work.TEST_SHARE, seed, copies)
         if _are_enough(y[test]):
             return [(train, test)]
-    splitter = StratifiedKFold(min(FOLDS, fewest), shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(y)), y))
+    together = copies is not None and can_stay_together(y, copies)
+    kind = StratifiedGroupKFold if together else StratifiedKFold
+    splitter = kind(min(FOLDS, fewest), shuffle=True, random_state=seed)
+    return list(splitter.split(np.zeros(len(y)), y, copies if together else None))
 
 
 def _are_enough(labels: np.ndarray | None) -> bool:

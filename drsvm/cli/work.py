@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from drsvm.cli.screen import Screen
 from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.datasets.arrow_arrays import taken
+from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
 
@@ -41,6 +43,11 @@ class Parts:
     ids: dict[str, np.ndarray] = field(default_factory=dict)
     positive: Any = None
 
+    @cached_property
+    def copies(self) -> np.ndarray | None:
+        """A number for every training row, the same for copies; None if there are none."""
+        return copies_of(self.X)
+
     @property
     def side(self) -> int:
         """1 if decisions for the positive class are positive, -1 if it is the other way round: it comes first."""
@@ -68,7 +75,7 @@ def load_parts(
         y_test = _known_labels(test, labels)
         return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified, ids)
     whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified, ids)
-    return split_off(whole, split.test_size, split.seed) if split.test_size else whole
+    return split_off(whole, split.test_size, split.seed, screen) if split.test_size else whole
 
 
 def read_test(file: Path, schema: Schema, options: ReadOptions, labels: np.ndarray) -> tuple[Dataset, np.ndarray]:
@@ -99,7 +106,7 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
             f"correct or remove {'the row if its label is a mistake' if n == 1 else 'the rows if they are mistakes'}."
         )
         return None
-    return split_off(whole, split.test_size or TEST_SHARE, split.seed)
+    return split_off(whole, split.test_size or TEST_SHARE, split.seed, screen)
 
 
 def show_notes(dataset: Dataset, screen: Screen) -> None:
@@ -145,10 +152,8 @@ def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
-def split_off(whole: Parts, size: float, seed: int) -> Parts:
-    """Return the parts with a share or number of the rows, stratified, as a test."""
-    from sklearn.model_selection import train_test_split
-
+def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
+    """Return the parts with a share or number of the rows, stratified, as a test; copies of a row stay together."""
     labels = whole.y
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
@@ -156,9 +161,11 @@ def split_off(whole: Parts, size: float, seed: int) -> Parts:
         raise DataFileError(f"{whole.data.path}: only one row has the label {rare!r}; --test-size needs two of each.")
     wanted = int(size) if size >= 1 else size
     try:
-        train, test = train_test_split(np.arange(len(labels)), test_size=wanted, random_state=seed, stratify=labels)
+        train, test = held_out_rows(labels, wanted, seed, whole.copies)
     except ValueError as error:
         raise ValueError(f"--test-size {size:g}: {error}") from None
+    for text in about_copies(labels, whole.copies):
+        screen.note(text)
     return part(whole, train, test)
 
 

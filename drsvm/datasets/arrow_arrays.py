@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.extras import optional
+
 
 def pyarrow_or_error() -> Any:
-    """Return pyarrow; if it is missing, the error names the extra."""
-    try:
-        import pyarrow  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ImportError("reading tables needs pyarrow: pip install 'drsvm[cli]'.") from None
-    return pyarrow
+    """Return pyarrow; if it is missing, the error says how to install it."""
+    return optional("pyarrow", "reading tables needs")
 
 
 def in_one_piece(column: Any) -> Any:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from drsvm.extras import missing
+
 HEAD_BYTES = 1 << 16
 
 COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
@@ -164,9 +166,7 @@ def _open_zst(path: Path) -> Any:
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise invalid(
-            path, "files compressed with zstd need pyarrow: pip install 'drsvm[cli]', or unpack it with unzstd."
-        ) from None
+        raise invalid(path, f"files compressed with zstd need {missing('pyarrow')} Or unpack it with unzstd.") from None
     with pyarrow.CompressedInputStream(pyarrow.OSFile(str(path), "rb"), "zstd") as stream:
         return io.BytesIO(stream.read())  # pyarrow's stream cannot be read by lines
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets.columns import Chosen, Problem
+from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Fix
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
@@ -27,6 +28,7 @@ from drsvm.datasets.values import (
     numbers_of,
     parser_of,
     shown,
+    too_large,
 )
 
 FREQUENT_GAPS = 0.05
@@ -93,9 +95,10 @@ def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dic
     texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
+    rows = _different_rows([texts.get(name, column) for name, column in columns.items()])
     kinds = {}
     for name, column in columns.items():
-        given = _Given(name, name in chosen.numeric, name in chosen.categorical)
+        given = _Given(name, name in chosen.numeric, name in chosen.categorical, rows)
         if name in texts:
             kind = _text_kind(column, texts[name], styles[name], given, options, file)
         else:
@@ -113,6 +116,16 @@ class _Given:
     name: str
     numeric: bool
     categorical: bool
+    rows: Any
+
+
+def _different_rows(columns: list[Any]) -> Any:
+    """Return one of all rows that are copies of each other: in a table of copies, an id repeats, too."""
+    try:
+        copies = copies_among(columns)
+    except NotImplementedError:  # pyarrow cannot compare the cells of some types; these are refused later
+        return slice(None)
+    return slice(None) if copies is None else first_of_each(copies)
 
 
 def _is_typed(column: Any) -> bool:
@@ -129,7 +142,7 @@ def _numeric_kind(column: Any, given: _Given) -> Kind:
         return Kind(TRUTH)
     if not str(column.type).startswith(("int", "uint")):
         return Kind(next((style for start, style in TYPES.items() if str(column.type).startswith(start)), PLAIN))
-    values = numbers_of(column, PLAIN)
+    values = numbers_of(column, PLAIN)[given.rows]
     if not given.numeric and _numbers_the_rows(given.name, values):
         return Kind(left_out="an id", is_id=True)
     return Kind(all_different=not given.numeric and len(np.unique(values)) == len(values) >= MANY_ROWS)
@@ -152,12 +165,11 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
     except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
         text = f"column {name!r} has type {column.type} ({place(wrong.row)} contains {shown(wrong.text)}): drop it."
         return replace(kind, problem=(text, [Fix(("--drop", name))]))
+    large = too_large(name, values, place)
+    if large is not None:
+        fixes = [Fix(("--missing-values", str(column[row].as_py()))) for row in large[1][:NEEDLESS]]
+        return replace(kind, problem=(f"{large[0]}: correct it, or let it count as empty.", fixes))
     given = values[~np.isnan(values)]
-    if np.isinf(given).any():
-        row = int(np.argmax(np.isinf(values)))
-        text = f"column {name!r} is infinite at {place(row)}: correct it, or let it count as empty."
-        infinite = [str(column[each].as_py()) for each in _first_of_each_sign(values)]
-        return replace(kind, problem=(text, [Fix(("--missing-values", each)) for each in infinite]))
     missing = len(values) - len(given)
     if len(given) == 0:
         return Kind(left_out="empty")
@@ -165,11 +177,6 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
         return Kind(left_out="always the same")
     truth = kind.style == PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
     return replace(kind, style=TRUTH if truth else kind.style, missing=missing)
-
-
-def _first_of_each_sign(values: np.ndarray) -> list[int]:
-    """Return the first row that is infinite, and the first that is negative and infinite."""
-    return [int(np.argmax(values == sign)) for sign in (np.inf, -np.inf) if (values == sign).any()]
 
 
 # --- columns of text ----------------------------------------------------------------------------------------------
@@ -189,7 +196,7 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
         return Kind(problem=_ambiguous_sign(cells, given.name, style, file.place))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
-    if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)):
+    if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)[given.rows]):
         return Kind(left_out="an id", is_id=True)
     if style is not None:
         return Kind(style)
@@ -199,7 +206,7 @@ def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, opti
     numbers = [any(parse(value) is not None for parse in parsers) for value in cells.values]
     if sum(np.bincount(cells.codes[cells.codes >= 0], minlength=levels)[numbers]) >= 0.5 * (cells.codes >= 0).sum():
         return Kind(problem=_mixed(cells, np.array(numbers), given.name, file.place))
-    present = len(column) - column.null_count
+    present = int((cells.codes[given.rows] >= 0).sum())
     if len(column) >= FEW_ROWS and levels > NEARLY_ALL * present:
         return Kind(left_out="an id" if _is_short(cells.values) else "text, nearly always different", is_id=True)
     if np.bincount(cells.codes[cells.codes >= 0]).max() < rare_below(len(column)):

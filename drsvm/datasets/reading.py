@@ -38,6 +38,7 @@ from drsvm.datasets.values import (
     levels_of,
     numbers_of,
     shown,
+    too_large,
     truth_texts,
 )
 
@@ -306,9 +307,9 @@ def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: froz
             f"{_expected(style)}: correct it, or let it count as empty with --missing-values.",
             [Fix(("--missing-values", wrong.text))],
         ) from None
-    if np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise invalid(file.path, f"column {name!r} is infinite at {file.place(row)}: correct it, or empty the cell.")
+    large = too_large(name, values, file.place)
+    if large is not None:
+        raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
     return values
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import compression_of, invalid, opened
-from drsvm.datasets.values import whole_numbers
+from drsvm.datasets.values import LARGEST, whole_numbers
 
 LONELY = 10
 """The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
@@ -63,7 +63,7 @@ def _parse(path: Path):
             raise _first_error(path, error) from None
     if len(y) == 0:
         raise invalid(path, "no rows found.")
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+    if not ((np.abs(X.data) <= LARGEST).all() and np.isfinite(y).all()):
         raise _first_error(path, ValueError("some values are not finite"))
     return X, y
 
@@ -182,7 +182,7 @@ def _pair_error(pairs: list[bytes]) -> str | None:
             return f"the index {index} is too large: correct it if it is mistyped"
         if index <= before:
             return f"the index {index} follows {before}: indices must increase along a line"
-        if not np.isfinite(value):
+        if not abs(value) <= LARGEST:
             return f"feature {index} is {_shown(text)}: delete the line or replace the value"
         before = index
     return None

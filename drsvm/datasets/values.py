@@ -33,6 +33,9 @@ counts as empty."""
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
 
+LARGEST = 1e100
+"""Numbers beyond this are refused: their squares overflow, and they are mistakes or stand for an empty cell."""
+
 SIGNS = "$€£¥% \u00a0"
 DASHES = frozenset("-–—")
 """What accountants write for an empty cell: in a column of numbers, it is empty."""
@@ -204,7 +207,7 @@ def coded(column: Any) -> Coded:
 
 def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np.ndarray:
     """Return a column as floats, with NaN for empty cells; raise `NotANumber` for a cell of another style."""
-    array = _typed(column)
+    array = typed(column)
     if array is not None:
         numbers = [number for text in missing - MISSING if (number := as_number(text)) is not None]
         return np.where(np.isin(array, numbers), np.nan, array) if numbers else array
@@ -218,7 +221,20 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)
 
 
-def _typed(column: Any) -> np.ndarray | None:
+def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tuple[str, list[int]] | None:
+    """Return what is wrong if a column has numbers beyond `LARGEST`, and the first row of each of them."""
+    beyond = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(beyond) == 0:
+        return None
+    rows = sorted(beyond[np.unique(values[beyond], return_index=True)[1]].tolist())
+    where = place(rows[0])
+    size = (
+        f"infinite at {where}" if np.isinf(values[rows[0]]) else f"{values[rows[0]]:g} at {where}, which is too large"
+    )
+    return f"column {name!r} is {size}", rows
+
+
+def typed(column: Any) -> np.ndarray | None:
     """Return a column of numbers, truth values, dates or durations (in days) as floats; None for text and mixtures."""
     kind = str(getattr(column, "type", "")) if hasattr(column, "dictionary_encode") else ""
     if kind.startswith("date"):

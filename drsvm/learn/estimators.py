@@ -110,7 +110,9 @@ class WassersteinSVC(
         Seed for randomised solvers.
     verbose : int, default=0
         1: print a line for every class, one when kernels are compiled for the first time, which takes about 10 s,
-        and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate.
+        and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate. With 0, an
+        interactive interpreter or notebook still shows the line about kernels, once, on standard error, unless the
+        logger ``drsvm`` has a level (``logging.getLogger("drsvm").setLevel("WARNING")``).
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
@@ -288,7 +290,7 @@ class WassersteinSVC(
         at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
         solutions = self._choose_radius(problems, at_centre, data.counts, time)
         problems = [problem.replace(radius=self.radius_) for problem in problems]
-        one_vs_rest.warn_of_large_budgets(problems, self.classes_, stacklevel=4)
+        one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -438,5 +440,5 @@ class WassersteinSVC(
         lost = [result.info["lost"] for result in results if result.status is Status.LOST]
         if lost:
             raise RowsLost(f"{lost[0]} The best classifier so far is stored.")
-        one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results), stacklevel=5)
-        one_vs_rest.warn_of_constant_ones(problems, results, self.classes_, stacklevel=5)
+        one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results))
+        one_vs_rest.warn_of_constant_ones(problems, results, self.classes_)

@@ -18,9 +18,12 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
-from drsvm.learn.one_vs_rest import CONSTANT
+from drsvm.learn.one_vs_rest import CONSTANT, ROWS
+from drsvm.learn.warning import warn_user
+from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4
 """Proven gap of the classifiers in the folds: it changes the ranking far less than another split does."""
@@ -46,7 +49,7 @@ def find_label_issues(
     Parameters
     ----------
     X : array, data frame or sparse matrix of shape (n, n_features)
-        Features.
+        Features: numbers, or anything that `estimator` takes.
     y : array of shape (n,)
         Labels, two or more classes with at least two rows each.
     estimator : unfitted classifier with a decision_function, optional
@@ -105,7 +108,9 @@ def find_label_issues(
     """
     X, y = indexable(X, column_or_1d(y))
     if estimator is None:
-        check_array(X, accept_sparse=True, estimator="find_label_issues", input_name="X")
+        with naming_columns(X, "of a pipeline, and pass that as estimator"):
+            rows = check_array(X, **ROWS, estimator="find_label_issues", input_name="X")
+        check_entries(as_rows(rows))
     check_classification_targets(y)
     classes, given = np.unique(y, return_inverse=True)
     _check_classes(classes, given)
@@ -240,9 +245,7 @@ def _is_constant(decisions: np.ndarray) -> bool:
 
 def _warn_of_constant_folds(constant: int, n_folds: int) -> None:
     if constant:
-        warnings.warn(
+        warn_user(
             f"The classifier is constant in {constant} of {n_folds} folds and says nothing about their labels: they "
-            "have the score 0.5. Choose an estimator with a smaller radius, or other features.",
-            UserWarning,
-            stacklevel=3,
+            "have the score 0.5. Choose an estimator with a smaller radius, or other features."
         )

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from drsvm.extras import optional
+
 RESAMPLES = 200
 LEVEL = 0.95
 SHOWN = 10
@@ -66,11 +68,8 @@ class LabelIssues:
 
     def to_frame(self) -> Any:
         """Return the columns as a pandas DataFrame, in the order of the rows (pandas must be installed)."""
-        try:
-            import pandas as pd  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install pandas. to_dict works without it.") from None
-        return pd.DataFrame(self.to_dict())
+        pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
+        return pandas.DataFrame(self.to_dict())
 
     def summary(self) -> str:
         """Return the counts as a sentence."""

@@ -39,6 +39,7 @@ from drsvm.learn.cross_validation import (
 from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
+from drsvm.learn.warning import warn_user
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.notices import listening
@@ -383,11 +384,9 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
         if constant and index != chosen:  # none helps
             self._fit_chosen(X, y, sample_weight, flip_cost, time, chosen)
         if constant:
-            warnings.warn(
+            warn_user(
                 "Cross-validation has chosen a constant classifier: no other scores clearly better. More rows or other "
-                "features may help; selection='best' takes the best mean score, however small the difference.",
-                UserWarning,
-                stacklevel=5,
+                "features may help; selection='best' takes the best mean score, however small the difference."
             )
         task.call_on_fit_task_end(estimator=self)
 
@@ -444,4 +443,4 @@ def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> No
         message += "the features."
     else:
         return
-    warnings.warn(message, ConvergenceWarning, stacklevel=6)
+    warn_user(message, ConvergenceWarning)

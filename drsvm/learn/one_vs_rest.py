@@ -1,8 +1,6 @@
 """Reduction to binary problems: one problem for two classes, otherwise one per class, against the rest."""
 
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
+from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre
+from drsvm.learn.warning import warn_user
 from drsvm.model import products
 from drsvm.model.elsewhere import fetched, is_elsewhere
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.validation import CheckedRows, as_rows
+from drsvm.model.validation import CheckedRows, as_rows, check_entries
 from drsvm.progress import part
 from drsvm.solvers.radius_max import radius_max
 
@@ -43,26 +43,12 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
             f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
             "use WassersteinSVC().fit, or bring a sample of the rows here."
         )
-    with naming_text(X):
+    with naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
-    return as_rows(X), y
-
-
-@contextmanager
-def naming_text(X):
-    """Say where the text is, and what to do, if X cannot be converted to numbers."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string to float" not in str(error):
-            raise
-        texts = (name for name in getattr(X, "columns", ()) if np.asarray(X[name]).dtype.kind in "OUS")
-        where = next((f"column {name!r}" for name in texts), "X")
-        raise ValueError(
-            f"{where} has text ({error}): encode it first, for instance with OneHotEncoder in a ColumnTransformer "
-            "in front of the classifier."
-        ) from error
+    rows = as_rows(X)
+    check_entries(rows)
+    return rows, y
 
 
 def is_on_disk(X) -> bool:
@@ -171,7 +157,7 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 
-def warn_of_constant_ones(problems: list[Problem], results: list[Result], classes, stacklevel: int) -> None:
+def warn_of_constant_ones(problems: list[Problem], results: list[Result], classes) -> None:
     """Warn of classifiers that decide alike for all training rows, except those that ran out of time.
 
     One class against the rest may well be predicted nowhere; it is constant if its decision values do not differ.
@@ -188,9 +174,7 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
             advice = advice or _advice(problem)
     if constant:
         of = f" ({listed(constant)})" if len(problems) > 1 else ""
-        warnings.warn(
-            f"The fitted classifier is constant on the training rows{of}: {advice}", UserWarning, stacklevel + 1
-        )
+        warn_user(f"The fitted classifier is constant on the training rows{of}: {advice}")
 
 
 def _advice(problem: Problem) -> str:
@@ -218,7 +202,7 @@ def listed(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + more
 
 
-def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> None:
+def warn_of_large_budgets(problems: list[Problem], classes) -> None:
     """Warn if the adversary can afford to flip all labels of a class."""
     for index, problem in enumerate(problems):
         if not problem.flips_possible:
@@ -228,11 +212,9 @@ def warn_of_large_budgets(problems: list[Problem], classes, stacklevel: int) -> 
             share = problem.masses_of_classes()[int(np.argmin(costs))]
             side = "the rarer class" if share <= 0.5 else "the larger class"
             side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
-            warnings.warn(
+            warn_user(
                 f"{_flips_in_words(problem, min(costs))} lets the adversary flip every label of {side}, which has a "
-                f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost.",
-                UserWarning,
-                stacklevel=stacklevel + 1,
+                f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost."
             )
             return
 
@@ -243,7 +225,7 @@ def _flips_in_words(problem: Problem, cost: float) -> str:
     return f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
 
 
-def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) -> None:
+def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
     """Warn of problems that did not reach their tolerance."""
     if not short:
         return
@@ -255,4 +237,4 @@ def warn_of_large_gaps(short: list[Result], n_problems: int, stacklevel: int) ->
         gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
         gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
     remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
-    warnings.warn(f"{gap} {remedy}", ConvergenceWarning, stacklevel=stacklevel + 1)
+    warn_user(f"{gap} {remedy}", ConvergenceWarning)

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
 from drsvm.model.large_rows import must_stay
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
@@ -98,6 +98,7 @@ def auto_radius(
     >>> 0.01 < auto_radius(problem) < 0.3
     True
     """
+    check_problem(problem, "auto_radius")
     return automatic(problem, counts=counts, max_time=max_time, n_threads=n_threads).radius
 
 

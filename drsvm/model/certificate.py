@@ -17,7 +17,7 @@ import numpy as np
 from drsvm.model.dual_scale import best_multiple, largest_weights
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.multipliers import Multipliers, Totals
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
 
 
@@ -104,6 +104,7 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     >>> certify(problem, [0.0]).objective
     1.0
     """
+    check_problem(problem, "certify")
     primal = primal_point(problem, weights, intercept)
     for name, values in (("hinge_dual", hinge_dual), ("flip_dual", flip_dual)):
         if values is not None and np.isnan(values).any():

@@ -355,6 +355,13 @@ class Problem(RowOperations):
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
 
 
+def check_problem(problem: Any, caller: str) -> None:
+    """Raise an error if something else is given in place of a problem, such as X."""
+    if not isinstance(problem, Problem):
+        given = type(problem).__name__
+        raise TypeError(f"{caller} takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
+
+
 def _columns(rows, features):
     chosen = rows[:, features]
     return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)

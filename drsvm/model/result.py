@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.extras import optional
+
 
 class Status(Enum):
     """How a run ended; the value is the message.
@@ -114,11 +116,8 @@ class History:
 
     def to_frame(self):
         """Return the columns as a pandas DataFrame (pandas must be installed)."""
-        try:
-            import pandas as pd  # pyright: ignore[reportMissingImports]
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install pandas. to_dict works without it.") from None
-        return pd.DataFrame(self.to_dict())
+        pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
+        return pandas.DataFrame(self.to_dict())
 
     def to_json(self) -> str:
         """Return the columns as JSON."""

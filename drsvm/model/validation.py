@@ -147,7 +147,7 @@ def check_rows(X):
     if isinstance(X, CheckedRows):
         return X.rows
     rows = as_rows(X)
-    _check_finite(rows)
+    check_entries(rows)
     return rows
 
 
@@ -206,20 +206,31 @@ def _sparse_rows(X):
     return rows if rows.dtype == dtype else rows.astype(dtype)
 
 
-def _check_finite(rows) -> None:
+LARGEST_ENTRY = 1e100
+"""Larger entries of X are refused: sums of their squares overflow, and nothing could be proven."""
+
+
+def check_entries(rows) -> None:
+    """Raise an error that names the first entry that is not a number of ordinary size."""
     stored = rows.data if sparse.issparse(rows) else rows
     size = max(1, BLOCK_BYTES // (8 * (1 if stored.ndim == 1 else stored.shape[1])))
     firsts = range(0, stored.shape[0], size)
-    finite = over(firsts, lambda first: bool(np.isfinite(stored[first : first + size]).all()))
-    if not all(finite):
-        first = firsts[finite.index(False)]
+    ordinary = over(firsts, lambda first: _are_ordinary(stored[first : first + size]))
+    if not all(ordinary):
+        first = firsts[ordinary.index(False)]
         block = stored[first : first + size]
-        bad = np.argwhere(~np.isfinite(block))[0]
+        bad = np.argwhere(~(np.abs(block, dtype=np.float64) <= LARGEST_ENTRY))[0]
         i, j = (first + bad[0], bad[1]) if stored.ndim == 2 else _coordinates(rows, first + bad[0])
+        value = block[tuple(bad)]
+        large = ", which is too large," if np.isfinite(value) else ""
         raise ValueError(
-            f"X has {block[tuple(bad)]} at row {i}, column {j}: impute or drop such entries "
+            f"X has {value:g}{large} at row {i}, column {j}: impute or drop such entries "
             "(for instance with sklearn.impute.SimpleImputer)."
         )
+
+
+def _are_ordinary(block: np.ndarray) -> bool:
+    return float(block.min()) >= -LARGEST_ENTRY and float(block.max()) <= LARGEST_ENTRY  # both are NaN if an entry is
 
 
 def _coordinates(rows, position: int) -> tuple[int, int]:

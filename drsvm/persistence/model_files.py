@@ -20,7 +20,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 from drsvm import __version__
 from drsvm.model.result import Result, Results
 from drsvm.persistence.archives import ArchiveError, check_archive, foreign_types, unpacked, with_public_names
+from drsvm.persistence.contents import ContentError, check_given, check_loaded, is_ours
 from drsvm.persistence.names import HOMES_IN_FORMAT_1
 from drsvm.persistence.nodes import Builder, Writer
 
@@ -105,14 +106,11 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     >>> load_model("height.drsvm").predict([[0.5], [2.5]]).tolist()
     ['low', 'high']
     """
-    if not all(hasattr(one, "coef_") for one in _classifiers(model)):
-        raise ModelFileError(f"{type(model).__name__} is not a fitted linear classifier: call fit first.")
-    if not all(map(_is_ours, _classifiers(model))):
-        raise ModelFileError(f"{Path(path)}: the model does not end in a WassersteinSVC or WassersteinSVCCV.")
     content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
     try:
+        check_given(model)
         archive = _archive_of(content)
-    except ArchiveError as error:
+    except (ArchiveError, ContentError) as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
@@ -148,21 +146,6 @@ def _state_of(thing: Any) -> dict[str, Any]:
     state.pop("_block_fits", None)
     # Additional information from a solver may be of any type and is not part of the certificate.
     return state | ({"info": {}} if isinstance(thing, Result) else {})
-
-
-def _classifiers(model: Any) -> list[Any]:
-    """Return the linear classifiers at the end of a model: several in a CalibratedClassifierCV."""
-    if hasattr(model, "calibrated_classifiers_"):
-        return [last for one in model.calibrated_classifiers_ for last in _classifiers(one.estimator)]
-    if type(model).__name__ == "FrozenEstimator":
-        return _classifiers(model.estimator)
-    return _classifiers(model.steps[-1][1]) if hasattr(model, "steps") else [model]
-
-
-def _is_ours(classifier: Any) -> bool:
-    from drsvm import WassersteinSVC, WassersteinSVCCV
-
-    return isinstance(classifier, WassersteinSVC | WassersteinSVCCV)
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -284,7 +267,10 @@ class OpenModel:
 
     def load(self) -> SavedModel:
         """Return the classifier with its metadata."""
-        return _checked_content(self.path, self._built(lambda schema: schema))
+        content = self._built(lambda schema: schema)
+        with self._errors():
+            check_loaded(content)
+        return SavedModel(content["model"], content["metadata"])
 
     def _built(self, part: Callable[[Any], Any]) -> Any:
         with self._errors(), ZipFile(io.BytesIO(self.archive)) as opened:
@@ -296,6 +282,8 @@ class OpenModel:
             yield
         except ArchiveError as error:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
+        except ContentError as error:
+            raise ModelFileError(f"{self.path}: its content is not that of a drsvm model: {error}") from None
         except MemoryError:
             raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
         except NO_ARCHIVE as error:
@@ -325,39 +313,17 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
         raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
     if int(words[0]) > FORMAT:
         raise ModelFileError(
-            f"{path}: was written by a newer drsvm (format {words[0]}): upgrade with pip install -U drsvm."
+            f"{path}: was written by a newer drsvm (format {words[0]}), and this is {__version__}: upgrade it."
         )
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
     return int(words[0]), archive
 
 
-def _checked_content(path: Path, content) -> SavedModel:
-    parts = content if isinstance(content, dict) else {}
-    model: Any = parts.get("model")
-    metadata: Any = parts.get("metadata")
-    try:
-        last = _classifiers(model)
-    except (AttributeError, TypeError, ValueError, IndexError):  # malformed steps
-        last = []
-    known = bool(last) and all(_is_ours(one) and hasattr(one, "coef_") for one in last)
-    if not known or not isinstance(metadata, dict):
-        raise ModelFileError(f"{path}: its content is not that of a drsvm model.")
-    for classifier in last:
-        results = getattr(classifier, "result_", None)
-        if not all(map(_is_complete, results if isinstance(results, list) else [] if results is None else [results])):
-            raise ModelFileError(f"{path}: the result in it is incomplete.")
-    return SavedModel(model, metadata)
-
-
 def _finish(thing: Any) -> None:
     """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
-    if _is_ours(thing):
+    if is_ours(thing):
         for name, parameter in signature(type(thing)).parameters.items():
             vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
         if isinstance(getattr(thing, "result_", None), list):
             thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())
-
-
-def _is_complete(result) -> bool:
-    return isinstance(result, Result) and {entry.name for entry in fields(Result)} == set(vars(result))

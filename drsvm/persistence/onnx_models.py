@@ -12,8 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from drsvm.datasets.table_reader import TableReader
 from drsvm.datasets.values import CATEGORY
-
-MISSING_EXTRA = "exporting to ONNX needs skl2onnx: pip install 'drsvm[onnx]'."
+from drsvm.extras import optional
 
 
 def to_onnx(model: Any) -> Any:
@@ -59,12 +58,8 @@ def register_onnx_converters() -> None:
 
 
 def skl2onnx_or_error() -> Any:
-    """Return skl2onnx; if it is missing, the error names the extra."""
-    try:
-        import skl2onnx  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise ImportError(MISSING_EXTRA) from None
-    return skl2onnx
+    """Return skl2onnx; if it is missing, the error says how to install it."""
+    return optional("skl2onnx", "exporting to ONNX needs")
 
 
 def _our_classes() -> tuple[type, ...]:

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.extras import optional
+
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY, FAINT, INK = "#CC79A7", "#56B4E9", "#7A7A7A", "#B8B8B8", "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
@@ -23,10 +25,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 def need_matplotlib(what: str) -> None:
     """Raise an error that explains how to install matplotlib, if it is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError(f'{what} needs matplotlib: pip install "drsvm[plot]".') from None
+    optional("matplotlib", f"{what} needs")
 
 
 def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.linear_model import behind_pipeline
@@ -193,7 +193,7 @@ def prepare(model, given: Given) -> Material:
 
 
 def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Return the training rows, the rows to hold out, and a note if none could be."""
+    """Return the training rows, the rows to hold out, and notes on that."""
     size = given.test_size
     if isinstance(size, bool) or not isinstance(size, numbers.Real) or not 0 <= float(size) < 1:
         raise ValueError(f"test_size must be a share from 0 to below 1, such as 0.25, got {size!r}.")
@@ -204,8 +204,9 @@ def _parts(X, y: np.ndarray, given: Given) -> tuple[np.ndarray, np.ndarray, list
     if counts.min() < 2 or len(y) * min(size, 1 - size) < len(classes):
         rare = classes.tolist()[int(counts.argmin())]
         return everything, nothing, [f"No rows were held out: too few rows, {counts.min()} of them of class {rare!r}."]
-    train, test = train_test_split(everything, test_size=size, random_state=given.random_state, stratify=y)
-    return np.sort(train), np.sort(test), []
+    copies = copies_of(X)
+    train, test = held_out_rows(y, float(size), given.random_state, copies)
+    return np.sort(train), np.sort(test), [f"{note[0].upper()}{note[1:]}" for note in about_copies(y, copies)]
 
 
 def _rows_of(X, rows: np.ndarray):

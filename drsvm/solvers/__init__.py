@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from drsvm.clock import TimeLimit
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver
 from drsvm.solvers.centring import Centred
@@ -78,9 +78,7 @@ def solve(
     >>> solve(problem, "isg", batch_size=1, max_iter=1).n_iter
     1
     """
-    if not isinstance(problem, Problem):
-        given = type(problem).__name__
-        raise TypeError(f"solve takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
+    check_problem(problem, "solve")
     centred = Centred.of(problem)
     chosen, time = make_solver(solver, centred.problem, **settings), TimeLimit.of(max_time)
     options = {"callback": callback, "random_state": random_state, "n_threads": n_threads}

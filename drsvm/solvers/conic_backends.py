@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from drsvm.extras import optional
+
 POLL_INTERVAL = 0.05
 """Seconds between two checks of the time limit."""
 
@@ -102,10 +104,7 @@ MODULES = {"clarabel": "clarabel", "highs": "highspy"}
 
 def import_extra(name: str):
     """Import a module of the extra `conic`."""
-    try:
-        return __import__(name)
-    except ImportError:
-        raise ImportError(f"solver 'conic' needs {name}: pip install 'drsvm[conic]'.") from None
+    return optional(name, "solver 'conic' needs")
 
 
 @contextmanager
@@ -133,7 +132,7 @@ def postponed_interrupt():
 def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
     """Return the answer of a separate process, or None if it was terminated at the time limit."""
     import_extra(MODULES[backend])  # report a missing extra here
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     # -P: nothing is imported from the folder of this file. A new session: Ctrl-C does not reach the child.
     program = [sys.executable, "-P", __file__]
     setting = {"env": environment, "start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

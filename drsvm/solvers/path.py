@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -147,6 +147,7 @@ def radius_path(
     >>> len(path), bool((path.table()["gap"] <= 1e-6).all())
     (5, True)
     """
+    check_problem(problem, "radius_path")
     time, centred = TimeLimit.of(max_time), Centred.of(problem)
     problem = centred.problem
     chosen = make_solver(solver, problem, **settings)

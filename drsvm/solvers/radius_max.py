@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.engines.remote import RowsLost
-from drsvm.model.problem import Problem
+from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers import solve
 from drsvm.solvers.centring import Centred
@@ -63,6 +63,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
     >>> round(radius_max(problem), 6)
     1.0
     """
+    check_problem(problem, "radius_max")
     time = TimeLimit.of(max_time)
     if np.all(problem.flip_cost == 0):
         return 0.0

@@ -50,6 +50,7 @@ def test_a_lonely_far_index_is_noted(write):
         ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 follows 3"),
         ("1 1:1\n-1 2:nan\n", {}, "line 2: feature 2 is 'nan'"),
         ("1 1:1\n-1 2:inf\n", {}, "line 2: feature 2 is 'inf'"),
+        ("1 1:1\n-1 2:1e308\n", {}, "line 2: feature 2 is '1e308'"),
         ("1 1:1\n-1 2:x\n", {}, "line 2: '2:x' is not of the form index:value"),
         ("1 1:1\n-1 2:", {}, "line 2: '2:' is not of the form index:value"),
         ("1 1:1\nnan 2:1\n", {}, "line 2: the label is 'nan'"),

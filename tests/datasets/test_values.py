@@ -111,6 +111,7 @@ def test_a_column_that_is_said_to_be_numeric(write):
     [
         ("a,b,label\n1,1_0,x\n3,4,y\n5,6,x\n", {}, "column 'b' contains the text '1_0' (line 2)"),
         ("a,b,label\n1,2,x\n3,-inf,y\n", {}, "column 'b' is infinite at line 3"),
+        ("a,b,label\n1,2,x\n3,-1e308,y\n", {}, "column 'b' is -1e+308 at line 3, which is too large: correct it"),
         ('a,label\n"1,234",x\n"5,678",y\n', {}, "'1,234' (line 2): the comma may separate"),
     ],
 )

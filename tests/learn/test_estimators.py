@@ -13,7 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 from thorough import unless_long
 
-from drsvm import Problem, Status, WassersteinSVC, auto_radius, progress, radius_max, solve, worst_case_risk
+from drsvm import (
+    Problem,
+    Status,
+    WassersteinSVC,
+    auto_radius,
+    find_label_issues,
+    progress,
+    radius_max,
+    solve,
+    worst_case_risk,
+)
 from drsvm.solvers.interior_point import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
@@ -61,12 +71,20 @@ def two_classes():
 # Input
 
 
-def test_text_in_the_rows_is_named_with_a_remedy(two_classes):
+@pytest.mark.parametrize("check", [WassersteinSVC().fit, find_label_issues])
+def test_columns_without_numbers_are_named_with_a_remedy(two_classes, check):
     X, y = two_classes
-    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(job="clerk")
-    for rows, where in ((frame, "column 'job'"), (frame.to_numpy(), "X")):
-        with pytest.raises(ValueError, match=f"{where} has text .*'clerk'.*: encode it first, .* with OneHotEncoder"):
-            WassersteinSVC().fit(rows, y)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    text, dates = frame.assign(job="clerk"), pd.date_range("2024-05-01", periods=len(frame))
+    for rows, where in ((text, "column 'job'"), (text.to_numpy(), "X"), (text.astype({"job": "category"}), "column")):
+        with pytest.raises(ValueError, match=f"{where}.* has text .*'clerk'.*: encode it first, .* with OneHotEncoder"):
+            check(rows, y)
+    for day in (dates, dates.date, dates - dates[0]):  # the last ones are durations
+        for rows in (frame.assign(day=day), frame.assign(day=day)[["day"]]):
+            with pytest.raises(ValueError, match=r"column 'day' has dates .*: turn them into numbers first"):
+                check(rows, y)
+    with pytest.raises(ValueError, match=r"X has 1e\+308, which is too large, at row 0, column 1"):
+        check(frame.assign(b=1e308), y)
 
 
 def test_free_flips_are_named_as_the_reason_of_a_constant_classifier(two_classes):

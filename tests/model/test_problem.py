@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -306,12 +307,13 @@ def test_the_given_data_are_not_modified(name):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csc_array])
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e101])
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (3, 0), (4, 2)])
-def test_errors_give_the_position_of_a_non_finite_entry(container, value, i, j):
+def test_errors_give_the_position_of_an_unusable_entry(container, value, i, j):
     spoilt = X.copy()
     spoilt[i, j] = value
-    with pytest.raises(ValueError, match=f"X has {value} at row {i}, column {j}: impute or drop"):
+    large = ", which is too large," if value == 1e101 else ""
+    with pytest.raises(ValueError, match=re.escape(f"X has {value:g}{large} at row {i}, column {j}: impute or drop")):
         Problem(container(spoilt), Y)
 
 

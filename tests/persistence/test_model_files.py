@@ -16,9 +16,12 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
@@ -147,9 +150,18 @@ def test_what_could_not_be_loaded_is_not_saved(file, model):
     assert not file.exists()
 
 
-def test_an_unfitted_model_is_not_saved(file):
-    with pytest.raises(ModelFileError, match="call fit first"):
-        save_model(WassersteinSVC(), file)
+def test_the_reason_why_a_model_is_not_saved(file):
+    X, y = data()
+    boosting = make_pipeline(StandardScaler(), HistGradientBoostingClassifier(max_iter=1)).fit(X, y)
+    search = GridSearchCV(WassersteinSVC(), {"radius": [0.1]}, cv=2).fit(X, y)
+    for model, reason in (
+        (WassersteinSVC(), "WassersteinSVC is not fitted: call fit first"),
+        (CalibratedClassifierCV(WassersteinSVC()), "CalibratedClassifierCV is not fitted: call fit first"),
+        (boosting, "does not end in a WassersteinSVC or WassersteinSVCCV, but in HistGradientBoostingClassifier"),
+        (search, "GridSearchCV is a search: save its best_estimator_"),
+    ):
+        with pytest.raises(ModelFileError, match=reason):
+            save_model(model, file)
 
 
 # --- files of other versions, and classes that move ---------------------------------------------------------------
@@ -398,6 +410,28 @@ def test_no_code_of_a_rejected_file_runs(refusal, tmp_path):
 )
 def test_allowed_types_that_are_not_a_model(refusal, content):
     assert "not that of a drsvm model" in refusal(with_checksum(dumped(content)))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [
+        *(("coef_", value) for value in ("text", None, {}, [[1.0, 2.0, 3.0]], np.ones(3))),
+        *(("intercept_", value) for value in (0.0, np.ones(2), np.array(["a"]))),
+        *(("classes_", value) for value in (["a", "b"], np.array(["a"]), None)),
+        *(("n_features_in_", value) for value in (4, "3", None)),
+        *(("objective", value) for value in ("0.5", None)),
+        *(("weights", value) for value in ([1.0], "text")),
+        *(("steps", value) for value in ({"a": 1}, [], ["text"], [("a",)], [("a", 1), ("b", 2)])),
+    ],
+    ids=str,
+)
+def test_malformed_models_are_rejected_by_name(refusal, attribute, value):
+    model = make_pipeline(StandardScaler(), WassersteinSVC(radius=0.1)).fit(*data())
+    owner = next(each for each in (model, model[-1], model[-1].result_) if attribute in vars(each))
+    vars(owner)[attribute] = value
+    message = refusal(with_checksum(dumped({"model": model, "metadata": {}})))
+    named = ("steps", "step 'a'", "does not end in") if attribute == "steps" else (attribute,)
+    assert "not that of a drsvm model: " in message and any(name in message for name in named)
 
 
 def test_a_model_with_an_incomplete_result(refusal):

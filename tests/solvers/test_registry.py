@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
 
-from drsvm import Problem, radius_path, solve
+from drsvm import Problem, auto_radius, certify, radius_max, radius_path, solve
 from drsvm.model.norms import L2
 from drsvm.solvers import cones, make_solver, solver_names
 from drsvm.solvers.base import Solver
@@ -31,10 +31,12 @@ def test_unknown_solvers_and_settings_are_rejected(problem):
         solve(problem, scripted(GOOD), every=2)
 
 
-@pytest.mark.parametrize("wrong", [(X, Y), None, "problem", Problem])
-def test_only_a_problem_can_be_solved(wrong):
-    with pytest.raises(TypeError, match=r"solve takes a drsvm.Problem, got .*build one with Problem\(X, y"):
-        solve(wrong)
+@pytest.mark.parametrize("function", [solve, radius_path, radius_max, auto_radius, certify])
+@pytest.mark.parametrize("wrong", [X, (X, Y), None, Problem])
+def test_only_a_problem_can_be_solved(function, wrong):
+    name, weights = function.__name__, [[0.0]] if function is certify else []
+    with pytest.raises(TypeError, match=rf"{name} takes a drsvm.Problem, got .*build one with Problem\(X, y"):
+        function(wrong, *weights)
 
 
 def test_every_registered_solver_can_be_made(problem):

@@ -11,9 +11,8 @@ from drsvm.engines.parts.part import Message
 from drsvm.engines.parts.problem import BALL, PartedProblem
 from drsvm.engines.parts.questions import values as values_of
 from drsvm.engines.parts.vectors import Vector
+from drsvm.extras import optional
 from drsvm.model.problem import Problem
-
-MISSING = "Rows on a Dask cluster need dask and distributed: pip install 'drsvm[distributed]'."
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -101,14 +100,11 @@ def _costs(flip_cost) -> Any:
 
 def _client_of(X):
     """Return the client of futures, or else the one in use."""
-    try:
-        from distributed import Future, get_client
-    except ImportError:
-        raise ImportError(MISSING) from None
-    if isinstance(X, list | tuple) and isinstance(X[0], Future):
+    distributed = optional("distributed", "Rows on a Dask cluster need", "dask", "distributed")
+    if isinstance(X, list | tuple) and isinstance(X[0], distributed.Future):
         return X[0].client
     try:
-        return get_client()
+        return distributed.get_client()
     except ValueError:
         raise RuntimeError(
             "X is a Dask collection, and there is no cluster to compute it on: start one first, for instance "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-REMEDY = "install the extra `gpu` (pip install drsvm[gpu]) and NVIDIA's driver, or use engine='cpu'"
+REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 
 TF32 = 3
 """cuBLAS: multiply numbers in float32 with a mantissa of 10 bits."""

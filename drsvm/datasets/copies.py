@@ -1,0 +1,148 @@
+"""Rows that occur more than once: copies of each other, or alike by nature.
+
+Copies on both sides of a split make held-out figures too good, so they are kept together. Rows of a table with a few
+categories are alike by nature, and keeping those together would leave a test of unseen combinations only. What tells
+them apart is a column with many different values: in copies, it agrees far more often than chance explains.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from drsvm.datasets.values import Coded, coded, typed
+
+CLEARLY_MORE, OF_FEW_ROWS = 100.0, 0.25
+"""Rows are copies if a column agrees this many times more often than by chance in rows that agree in all others; in a
+small table, this many times the number of its rows."""
+
+SAMPLE = 1000
+"""The number of repeated rows that are looked at."""
+
+
+def copies_of(X: Any) -> np.ndarray | None:
+    """Return a number for every row of a table, array or sparse matrix, the same for copies; None if there are none."""
+    if hasattr(X, "tocsr"):
+        return _copies_in_sparse(X.tocsr())
+    return copies_among(_columns(X)) if len(X.shape) == 2 else None
+
+
+def copies_among(columns: Iterable[Any]) -> np.ndarray | None:
+    """Return the same for rows given by their columns: of pyarrow, pandas or numpy, or coded."""
+    # The place is mixed in, too: equal numbers in two columns must not change places unnoticed.
+    terms = [_mixed(_mixed(_codes(column)) + np.uint64(place)) for place, column in enumerate(columns)]
+    hashes = np.zeros(len(terms[0]), dtype=np.uint64)
+    for term in terms:
+        hashes += term
+    return _groups(hashes, iter(terms))
+
+
+def held_out_rows(y: np.ndarray, size: float, seed: Any, copies: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return training rows and a share or number of test rows, stratified; copies stay together where possible."""
+    from sklearn.model_selection import train_test_split
+    from sklearn.utils import check_random_state
+
+    if copies is None or not can_stay_together(y, copies):
+        train, test = train_test_split(np.arange(len(y)), test_size=size, random_state=seed, stratify=y)
+        return train, test
+    first = first_of_each(copies)
+    share = size / len(y) if size >= 1 else size
+    test = train_test_split(first, test_size=share, random_state=seed, stratify=y[first])[1]
+    is_test = np.isin(copies, copies[test])
+    rows = check_random_state(seed).permutation(len(y))
+    return rows[~is_test[rows]], rows[is_test[rows]]
+
+
+def first_of_each(copies: np.ndarray) -> np.ndarray:
+    """Return the first one of all rows that are copies of each other, in the order of the table."""
+    return np.sort(np.unique(copies, return_index=True)[1])
+
+
+def can_stay_together(y: np.ndarray, copies: np.ndarray) -> bool:
+    """Return whether every class has at least two different rows, one for each side of a split."""
+    found, counts = np.unique(y[first_of_each(copies)], return_counts=True)
+    return len(found) == len(np.unique(y)) and counts.min() >= 2
+
+
+def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
+    """Return a note on the copies in a split."""
+    if copies is None:
+        return []
+    counts = np.unique(copies, return_counts=True)[1]
+    repeated = f"{counts[counts > 1].sum():,} of {len(copies):,} rows occur more than once"
+    if can_stay_together(y, copies):
+        return [f"{repeated}; copies of a row are held out together, or not at all."]
+    return [f"{repeated}, some of them both in training and in the test, whose figures are therefore too good."]
+
+
+# --- equal rows ---------------------------------------------------------------------------------------------------
+
+
+def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
+    """Return the group of every row if there are copies; the terms are what each column adds to the hashes."""
+    _, first, groups, counts = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
+    repeated = np.flatnonzero(counts > 1)
+    if len(repeated) == 0:
+        return None
+    chosen = repeated[:: -(-len(repeated) // SAMPLE)]
+    copies = int(counts[chosen].sum()) - len(chosen)
+    for term in terms:
+        expected = min(CLEARLY_MORE, OF_FEW_ROWS * len(hashes)) * _agreement(term)
+        if expected < 1.0 and copies > expected * _repetitions(hashes - term, first[chosen]):
+            return groups
+    return None
+
+
+def _repetitions(values: np.ndarray, chosen: np.ndarray) -> int:
+    """Return how many further rows have the value of a chosen one."""
+    wanted = np.unique(values[chosen])
+    places = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
+    return int((wanted[places] == values).sum()) - len(chosen)
+
+
+def _agreement(term: np.ndarray) -> float:
+    """Return the chance that two rows agree in a column, from a sample of the rows."""
+    counts = np.unique(term[:: -(-len(term) // (10 * SAMPLE))], return_counts=True)[1]
+    return float(((counts / counts.sum()) ** 2).sum())
+
+
+def _columns(X: Any) -> Iterator[Any]:
+    if hasattr(X, "column_names"):  # pyarrow
+        yield from X.columns
+    elif hasattr(X, "columns") and not hasattr(X, "iloc"):  # polars
+        yield from (X[name] for name in X.columns)
+    else:
+        rows = getattr(X, "iloc", X)
+        yield from (rows[:, place] for place in range(X.shape[1]))
+
+
+def _codes(column: Any) -> np.ndarray:
+    """Return a column as 64-bit numbers that are equal where the cells are."""
+    numbers = None if isinstance(column, Coded) else typed(column)
+    if numbers is None:
+        cells = column if isinstance(column, Coded) else coded(column)
+        return cells.codes.astype(np.int64).view(np.uint64)
+    return np.where(np.isnan(numbers), np.nan, numbers + 0.0).view(np.uint64)  # one kind of NaN, and no -0.0
+
+
+def _copies_in_sparse(X: Any) -> np.ndarray | None:
+    entries = _mixed(_mixed(X.indices.astype(np.uint64)) ^ _codes(X.data))
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+    def terms() -> Iterator[np.ndarray]:
+        # A column that is mostly 0 agrees too often by chance to tell anything.
+        for column in np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) > 0.8 * X.shape[0]):
+            mine, term = column == X.indices, np.zeros(X.shape[0], dtype=np.uint64)
+            term[rows[mine]] = entries[mine]
+            yield term
+
+    return _groups(sums[X.indptr[1:]] - sums[X.indptr[:-1]], terms())
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return 64-bit numbers in which every bit depends on all bits of the given ones (SplitMix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
+    return values ^ (values >> np.uint64(31))

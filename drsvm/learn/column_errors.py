@@ -1,0 +1,68 @@
+"""Errors that name the column of X that has no numbers, and the remedy."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Cells(NamedTuple):
+    """Cells that are not numbers: kinds of arrays, types of objects, and what to do with them."""
+
+    name: str
+    kinds: str
+    types: tuple[type, ...]
+    remedy: str
+
+
+TEXT = Cells("text", "US", (str,), "encode it first, for instance with OneHotEncoder in a ColumnTransformer")
+DATES = Cells(
+    "dates", "mM", (date, timedelta), "turn them into numbers first, for instance days since the first one, in a step"
+)
+
+SYMPTOMS = {
+    "could not convert string to float": TEXT,
+    "DateTime64DType": DATES,
+    "TimeDelta64DType": DATES,
+    "float() argument must be a string or a real number": DATES,
+}
+"""Parts of the messages of numpy and scikit-learn, and the cells that cause them."""
+
+
+@contextmanager
+def naming_columns(X: Any, place: str = "in front of the classifier"):
+    """Name the column with text or dates, and the remedy, if X cannot be converted to numbers in the block."""
+    _, first = next(_columns(X), ("", None))
+    if getattr(getattr(first, "dtype", None), "kind", "") in tuple(DATES.kinds):
+        _explain(X, DATES, place)  # numpy would convert a table that has nothing but dates
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        for symptom, cells in SYMPTOMS.items():
+            if symptom in str(error):
+                _explain(X, cells, place)
+        raise
+
+
+def _explain(X: Any, cells: Cells, place: str) -> None:
+    """Raise an error that names the first such cell, if there is one."""
+    for name, column in _columns(X):
+        for cell in _cells_in(np.asarray(column), cells):
+            raise ValueError(f"{name} has {cells.name} ({str(cell)!r}): {cells.remedy} {place}.")
+
+
+def _columns(X: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the columns of a data frame with their names; anything else counts as one."""
+    if not hasattr(X, "columns"):
+        yield "X", X
+    for name in getattr(X, "columns", ()):
+        yield f"column {name!r}", X[name]
+
+
+def _cells_in(column: np.ndarray, cells: Cells) -> Iterator[Any]:
+    if column.dtype.kind in cells.kinds:
+        yield from column.flat
+    if column.dtype.kind == "O":
+        yield from (cell for cell in column.flat if isinstance(cell, cells.types))

@@ -1,0 +1,58 @@
+"""Warnings that point at the user's own line, and that the loops of scikit-learn do not repeat."""
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functools", "multiprocessing", "threading")
+"""Packages whose lines say nothing to a user."""
+
+EVERY_TIME = ("always", "all", "error", "ignore")
+"""What a filter may ask for, instead of showing a warning once per line."""
+
+_shown: set[tuple[str, int, str]] = set()
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning at the line of the user's code that led here, outside this library, scikit-learn and joblib.
+
+    In a loop of scikit-learn, such as that over the folds of GridSearchCV, every fit would issue it, each with its own
+    numbers. It then appears once per line, as Python's default filter shows equal texts, unless a filter asks for all.
+    """
+    frames = list(_callers())
+    level = next((k for k, frame in enumerate(frames) if _package(frame) not in LIBRARIES), len(frames) - 1)
+    if any(_package(frame) == "joblib" for frame in frames[:level]):  # which runs all such loops
+        alike = frames[level].f_code.co_filename, frames[level].f_lineno, re.sub(r"\d[\d.e+-]*", "#", message)
+        if alike in _shown and _action(message, category, frames[level]) not in EVERY_TIME:
+            return
+        _shown.add(alike)
+        message = f"{message} (In one of several fits; similar warnings are not repeated.)"
+    warnings.warn(message, category, stacklevel=level + 2)
+
+
+def _callers() -> Iterator[FrameType]:
+    """Yield the frames above that of `warn_user`."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _package(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def _action(message: str, category: type[Warning], frame: FrameType) -> str:
+    """Return what Python's filters do with a warning."""
+    module, line = frame.f_globals.get("__name__", ""), frame.f_lineno
+    for action, text, kind, where, at in warnings.filters:
+        if _fits(text, message) and _fits(where, module) and issubclass(category, kind) and at in (0, line):
+            return action
+    return "default"
+
+
+def _fits(pattern: Any, text: str) -> bool:
+    return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))

@@ -1,0 +1,113 @@
+"""The models that files may contain: a fitted classifier of this library, also at the end of a pipeline.
+
+What is loaded is checked as a whole, because a malformed classifier would only fail when it predicts. The attributes of
+scikit-learn's transformers are not checked.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, get_origin
+
+import numpy as np
+
+from drsvm.model.result import Result
+
+
+class ContentError(ValueError):
+    """A model cannot be saved, or is malformed; the message gives the reason."""
+
+
+# --- saving -------------------------------------------------------------------------------------------------------
+
+
+def check_given(model: Any) -> None:
+    """Raise an error if a model is not one that can be saved, or not fitted."""
+    for last in classifiers(model):
+        kind = type(last).__name__
+        if hasattr(last, "best_estimator_"):
+            raise ContentError(f"{kind} is a search: save its best_estimator_.")
+        if not is_ours(last) and kind != "CalibratedClassifierCV":
+            raise ContentError(f"it does not end in a WassersteinSVC or WassersteinSVCCV, but in {kind}.")
+        if not hasattr(last, "coef_"):
+            raise ContentError(f"{kind} is not fitted: call fit first.")
+
+
+def classifiers(model: Any) -> Iterator[Any]:
+    """Yield the classifiers at the end of a model: several in a fitted CalibratedClassifierCV."""
+    inner = [model.estimator] if type(model).__name__ == "FrozenEstimator" else []
+    if hasattr(model, "calibrated_classifiers_"):
+        inner = [one.estimator for one in model.calibrated_classifiers_]
+    if hasattr(model, "steps"):
+        _check_steps(model.steps)
+        inner = [model.steps[-1][1]]
+    for each in inner:
+        yield from classifiers(each)
+    if not inner:
+        yield model
+
+
+def is_ours(classifier: Any) -> bool:
+    """Return whether something is a classifier of this library."""
+    from drsvm import WassersteinSVC, WassersteinSVCCV
+
+    return isinstance(classifier, WassersteinSVC | WassersteinSVCCV)
+
+
+# --- loading ------------------------------------------------------------------------------------------------------
+
+
+def check_loaded(content: Any) -> None:
+    """Raise an error if the content of a file is not a whole model with its metadata."""
+    parts = content if isinstance(content, dict) else {}
+    if not isinstance(parts.get("metadata"), dict):
+        raise ContentError("it has no metadata.")
+    for last in classifiers(parts.get("model")):
+        if not is_ours(last):
+            raise ContentError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
+        _check_classifier(vars(last))
+        for result in _listed(vars(last).get("result_")):
+            _check_result(result)
+
+
+def _check_steps(steps: Any) -> None:
+    pairs = steps if isinstance(steps, list | tuple) else ()
+    if not pairs or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        raise ContentError("the steps of its Pipeline are not pairs of a name and a step.")
+    for name, step in pairs[:-1]:
+        if step not in (None, "passthrough") and not hasattr(step, "transform"):
+            raise ContentError(f"step {name!r} of its Pipeline is not a transformer.")
+
+
+def _check_classifier(state: dict[str, Any]) -> None:
+    """Check that weights, intercepts and classes are there, and fit each other."""
+    coef: Any = state.get("coef_")
+    intercept: Any = state.get("intercept_")
+    classes: Any = state.get("classes_")
+    if not _are_numbers(coef, 2):
+        raise ContentError("coef_ is not an array of numbers with one row per decision.")
+    if not _are_numbers(intercept, 1) or intercept.shape != coef.shape[:1]:
+        raise ContentError("intercept_ is not an array with one number per row of coef_.")
+    n_classes = 2 if coef.shape[0] == 1 else coef.shape[0]
+    if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,):
+        raise ContentError(f"classes_ is not an array of {n_classes} labels.")
+    if state.get("n_features_in_") != coef.shape[1]:
+        raise ContentError(f"n_features_in_ is not the number of columns of coef_, {coef.shape[1]}.")
+
+
+def _are_numbers(values: Any, ndim: int) -> bool:
+    return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
+
+
+def _listed(results: Any) -> Iterable[Any]:
+    return results if isinstance(results, list) else () if results is None else (results,)
+
+
+def _check_result(result: Any) -> None:
+    """Check that a result has all its parts, of the right types."""
+    if not isinstance(result, Result) or {entry.name for entry in fields(Result)} != set(vars(result)):
+        raise ContentError("the result in it is incomplete.")
+    for entry in fields(Result):
+        kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
+        if not isinstance(getattr(result, entry.name), kind):
+            raise ContentError(f"{entry.name} of the result in it is not of type {kind.__name__}.")
