@@ -53,7 +53,8 @@ def audit(
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
-    Shifts are measured in the units of the model's features (standard deviations, if it standardises them).
+    Shifts are measured in the units of the model's features: standard deviations for numbers, if it standardises them,
+    while 0/1 columns stay as they are.
     """
     from drsvm.cli import work
     from drsvm.cli.plots import check_plot

@@ -6,6 +6,8 @@ from typing import Any
 
 NOT_SAVED = "not saved; use --model FILE to save it"
 
+NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
+
 PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
 
 
@@ -14,11 +16,16 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     import numpy as np
 
     import drsvm
+    from drsvm.learn.resolution import are_noise
+    from drsvm.learn.scores import scores
 
     classifier, prepared, parts = model
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
     held_out = None if tested is None else {"rows": len(tested.parts.y_test), "trained_on": len(tested.parts.y)}
+    decisions = model.train_decisions()
+    constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
+    positive = classes.tolist() if len(results) > 1 else [parts.positive]
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -33,32 +40,46 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
             **{name: getattr(classifier, name) for name in PARAMETERS},
             "standardise": standardise,
         },
-        "certificates": [
-            _certificate(result, label)
-            for result, label in zip(results, classes.tolist() if len(results) > 1 else [parts.positive], strict=True)
-        ],
+        "units": _units(prepared, standardise),
+        "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
         "proven": all(result.gap <= result.tol for result in results),
-        "train": model.train_scores(),
+        "train": scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
-        "weights": _weights(parts.side * classifier.coef_, prepared.names, parts.data.schema.index_base),
+        "weights": _weights(model, results, constant),
     }
 
 
-def _certificate(result, positive) -> dict[str, Any]:
+def _units(prepared, standardise: bool) -> dict[str, int]:
+    """Return how many features are in standard deviations, and how many are as they are: 0/1 columns, for instance."""
+    scaled = int(sum(prepared.scaled(standardise)))
+    return {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled}
+
+
+def _certificate(result, positive, constant: bool) -> dict[str, Any]:
     names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
-    return {"positive": positive, "status": str(result.status), **{name: getattr(result, name) for name in names}}
+    known = {name: getattr(result, name) for name in names}
+    return {"positive": positive, "status": str(result.status), "constant": constant, **known}
 
 
-def _weights(coef, names: list[str] | None, index_base: int) -> dict[str, Any]:
-    """Return the number of nonzero weights, and the largest ones."""
+def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
+    """Return how many weights count, of classifiers that are not constant, and the largest ones of a single one."""
     import numpy as np
 
-    strength = np.abs(coef).max(axis=0)
-    names = names or [str(index + index_base) for index in range(len(strength))]
-    first = [int(index) for index in np.argsort(-strength)[:5] if strength[index] > 0]
-    largest = {names[index]: coef[:, index] for index in first} if len(coef) == 1 else {}
-    return {"nonzero": int(np.count_nonzero(strength)), "largest": {name: float(w[0]) for name, w in largest.items()}}
+    from drsvm.learn.resolution import column_deviations, weights_that_count
+
+    coef, index_base = model.parts.side * model.classifier.coef_, model.parts.data.schema.index_base
+    deviations = column_deviations(model.prepared.X)
+    counts = np.zeros(len(deviations), dtype=bool)
+    for result, same in zip(results, constant, strict=True):
+        counts |= weights_that_count(result, deviations) & (not same)
+    names = model.prepared.names or [str(index + index_base) for index in range(len(counts))]
+    first = [index for index in np.argsort(-np.abs(coef[0])).tolist() if counts[index]][:5] if len(coef) == 1 else []
+    return {
+        "nonzero": int(np.count_nonzero(counts)),
+        "below_accuracy": int(np.count_nonzero(coef.any(axis=0) & ~counts)),
+        "largest": {names[index]: float(coef[0, index]) for index in first},
+    }
 
 
 def show_fit(console, payload: dict[str, Any]) -> None:
@@ -74,6 +95,7 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
     scaling = "numbers standardised" if ball["standardise"] else "numbers not scaled"
+    scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
         "adversary": _adversary(ball) + f"; {scaling}",
@@ -81,6 +103,10 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
         **_figures(payload),
         "weights": _weights_line(payload),
     }
+    constant = [str(each["positive"]) for each in payload["certificates"] if each["constant"]]
+    if constant:
+        of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
+        lines["constant"] = f"{of}: {NOISE}"
     if "cv" in payload:
         cv = payload["cv"]
         lines["selection"] = (
@@ -130,4 +156,6 @@ def _below(lines: list[str]) -> str:
 def _weights_line(payload: dict[str, Any]) -> str:
     weights = payload["weights"]
     largest = ", ".join(f"{' '.join(name.split())} {value:+.3g}" for name, value in weights["largest"].items())
-    return f"{weights['nonzero']:,} of {payload['features']:,} nonzero" + (f"; largest: {largest}" if largest else "")
+    below = f"; {weights['below_accuracy']:,} below the accuracy of the solution" if weights["below_accuracy"] else ""
+    counted = f"{weights['nonzero']:,} of {payload['features']:,} nonzero{below}"
+    return counted + (f"; largest: {largest}" if largest else "")

@@ -52,6 +52,7 @@ def path(
     from drsvm.cli.prices import feature_prices, flip_cost_by_row
     from drsvm.cli.tables import save_outputs, show_table
     from drsvm.learn.prices import at_centre, with_intercept_cost
+    from drsvm.learn.resolution import column_deviations, weights_that_count
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
@@ -71,6 +72,8 @@ def path(
     found = _solve(centred.problem, grid, limits, screen)
     found = replace(found, results=[centred.back(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
+    deviations = column_deviations(X)
+    columns["nonzero"] = [int(weights_that_count(result, deviations).sum()) for result in found.results]
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")
@@ -130,7 +133,7 @@ def _marked(columns: dict[str, Any], best: int | None) -> dict[str, Any]:
 def _words(found, best: int | None) -> str:
     if best is None:
         return "which radius is best, test rows would show: --test-size 0.25"
-    return f"best radius on the test rows: {found.radii[best]:.4g}"
+    return f"highest accuracy on the test rows: radius {found.radii[best]:.4g}"
 
 
 def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:

@@ -69,6 +69,7 @@ def predict(
     _note_unseen_levels(saved.model, dataset, screen)
     classes, labels = _as_in_the_file(dataset.schema, saved.model.classes_, _labels(dataset, saved.model, screen))
     decisions = _decisions(saved.model, dataset)
+    _note_noise(saved, decisions, classes, screen)
     place = _place_of_positive(saved)
     columns = _columns(decisions, classes, place, _sigmoids(saved, model) if probability else None)
     columns |= {} if labels is None else {"label": _with_gaps(labels, dataset.labelled)}
@@ -102,6 +103,21 @@ def _note_unseen_levels(model, dataset, screen: Screen) -> None:
 
     for text in what_is_new(unseen_levels(model, dataset.schema, dataset.X), dataset.shape[0]):
         screen.note(text)
+
+
+def _note_noise(saved, decisions, classes, screen: Screen) -> None:
+    """Say so if decision values differ by less than the accuracy of the solution; other tools save no accuracy."""
+    from drsvm.cli.fit_summary import NOISE
+    from drsvm.learn.resolution import are_noise
+
+    known = [(one["gap"], one["tol"]) for one in saved.metadata.get("training", {}).get("certificates", ())]
+    if len(decisions) < 2 or len(known) != (1 if decisions.ndim == 1 else decisions.shape[1]):
+        return
+    constant = [
+        str(label) for label, same in zip(classes[-len(known) :], are_noise(decisions, known), strict=True) if same
+    ]
+    if constant:
+        screen.note(f"{', '.join(constant)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}.")
 
 
 def _labels(dataset, model, screen: Screen):

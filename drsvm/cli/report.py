@@ -120,7 +120,9 @@ def report(
     named = {"--radius": radius, "--class-weight": class_weight, "--positive": None if several else positive}
     settings_typed = [word for option, value in named.items() if value is not None for word in (option, value)]
     settings_typed += [*_typed(ball), *_typed(prices)]
-    given = _given(parts, prepared, ball.standardise, _shell(file, _typed(options), settings_typed, parts.data))
+    given = _given(
+        parts, prepared, prepared.scaled(ball.standardise), _shell(file, _typed(options), settings_typed, parts.data)
+    )
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
@@ -142,7 +144,7 @@ def report(
     return 0 if proven else 1
 
 
-def _given(parts, prepared, scaled: bool, shell) -> Any:
+def _given(parts, prepared, scaled: list[bool], shell) -> Any:
     """Return the data and names of the report: rows are held out and prepared already."""
     from drsvm.report.data import Given
 
@@ -186,7 +188,7 @@ def _show(console, summary: dict[str, Any], output: Path) -> None:
     """Print what matters most, and where the rest is."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
-    lines = [text for text in (summary["warning"], summary["tell_tale"]) if text]
+    lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
     lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
     lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

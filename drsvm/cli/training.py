@@ -48,10 +48,9 @@ class Fitted(NamedTuple):
         """Return the decision values of the test rows."""
         return np.asarray(self.classifier.decision_function(self.prepared.X_test))
 
-    def train_scores(self) -> dict[str, Any]:
-        """Return the figures on the training rows."""
-        decisions = np.asarray(self.classifier.decision_function(self.prepared.X))
-        return scores(decisions, self.parts.y, self.classifier.classes_)
+    def train_decisions(self) -> np.ndarray:
+        """Return the decision values of the training rows."""
+        return np.asarray(self.classifier.decision_function(self.prepared.X))
 
     def test_scores(self) -> dict[str, Any] | None:
         """Return the figures on the test rows, if there are any."""

@@ -245,6 +245,12 @@ class Prepared:
         """The names of the features."""
         return None if self.features is None else [feature.name for feature in self.features]
 
+    def scaled(self, standardise: bool) -> list[bool]:
+        """Return which features are in standard deviations: all of an svmlight file, the numbers of a table."""
+        if self.features is None:
+            return [standardise] * self.X.shape[1]
+        return [standardise and feature.part == "numbers" for feature in self.features]
+
 
 def prepared(parts: Parts, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""

@@ -4,6 +4,9 @@ import numpy as np
 
 from drsvm.kernels.interior_point import BINS
 
+TIE = 1.0 + 1e-9
+"""Samples whose weights sum to exactly the share, such as 2 of 40, are left behind however their sum is rounded."""
+
 
 class Rates:
     """How soon samples reach their boundaries: the largest rates, and the weight of samples by longest step.
@@ -32,6 +35,6 @@ class Rates:
         for k, rate in enumerate(rates):
             if rate > 1.0:
                 behind = self.bins[k].cumsum()
-                steps = behind.searchsorted(share, side="right")  # the first bin that must not be left behind
+                steps = behind.searchsorted(share * TIE, side="right")  # the first bin that must not be left behind
                 rates[k] = min(rate, BINS / steps) if steps > 0 else rate
         return rates[0], rates[1]

@@ -2,7 +2,6 @@
 
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,24 +72,21 @@ class FitElsewhere(FitData):
         estimator.n_features_in_ = self.arrays.n_features(self.X)
         self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
         self.sample_weight = sample_weight
-        self.weights = self._weights(estimator.class_weight, sample_weight)
+        self.class_factors = self._class_factors(estimator.class_weight)
+        self.first: Any = None  # of the problems
 
-    @cached_property
-    def masses(self) -> np.ndarray:
-        """The number of rows of every class, or the sum of their given weights."""
-        return self.arrays.masses_of_classes(self.y, self.classes, self.sample_weight)
-
-    def _weights(self, class_weight, sample_weight) -> Any:
+    def _class_factors(self, class_weight) -> np.ndarray:
         if class_weight is None:
-            return sample_weight
-        factors = compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=self.masses)
-        return self.arrays.by_class(self.y, self.classes, factors, sample_weight)
+            return np.ones(len(self.classes))
+        masses = self.arrays.masses_of_classes(self.y, self.classes, self.sample_weight)
+        return compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
 
     def counts(self, index):
         if self.sample_weight is None:
             return None
-        positive = self.classes == one_vs_rest.positive_labels(self.classes)[index]
-        return self.arrays.counts_for_radius(self.sample_weight, self.masses[positive], self.masses[~positive])
+        label = one_vs_rest.positive_labels(self.classes)[index]
+        given = self.y, self.classes, self._is(label), self._factors(label), self.sample_weight
+        return self.arrays.counts_for_radius(self.first, *given)
 
     def costs_by_class(self, costs):
         return self.arrays.by_class(self.y, self.classes, costs)
@@ -99,12 +95,12 @@ class FitElsewhere(FitData):
         automatic = ball["fit_intercept"] and ball["intercept_cost"] == "auto"
         ball = {**ball, "intercept_cost": math.inf if automatic else ball["intercept_cost"]}
         labels = one_vs_rest.positive_labels(self.classes)
-        neutral: Any = Problem(self.X, self._is(labels[0]), sample_weight=self.weights, **ball)
+        neutral: Any = Problem(self.X, self._is(labels[0]), sample_weight=self._weights(self.class_factors), **ball)
         cost = prices.typical_size(neutral, ball) if automatic else ball["intercept_cost"]
-        neutral = neutral.replace(intercept_cost=cost)
+        self.first = neutral = neutral.replace(intercept_cost=cost)
         if len(self.classes) == 2:
             return [neutral]
-        return [neutral.relabelled(self._is(label), self._side(label)) for label in labels]
+        return [neutral.relabelled(self._is(label), self._weights(self._factors(label))) for label in labels]
 
     def like_rows(self, values):
         return self.arrays.like(self.X, values)
@@ -112,10 +108,14 @@ class FitElsewhere(FitData):
     def _is(self, label) -> Any:
         return self.arrays.by_class(self.y, self.classes, self.classes == label)
 
-    def _side(self, label) -> Any:
-        n_classes = len(self.classes)
-        factors = np.where(self.classes == label, n_classes / 2, n_classes / (2 * (n_classes - 1)))
-        return self.arrays.by_class(self.y, self.classes, factors, self.weights)
+    def _factors(self, label) -> np.ndarray:
+        """Return how many times its given weight a row has in the problem of a label, by its class."""
+        return one_vs_rest.side_weights(self.classes, label, self.classes, self.class_factors)
+
+    def _weights(self, factors: np.ndarray) -> Any:
+        if (factors == 1.0).all():
+            return self.sample_weight
+        return self.arrays.by_class(self.y, self.classes, factors, self.sample_weight)
 
 
 def fit_data(estimator, X, y, sample_weight) -> FitData:

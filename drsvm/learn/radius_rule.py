@@ -11,6 +11,7 @@ the labels say little, this may be more than all pulls together: from `radius_ma
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,9 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
+from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.radius_max import is_useful, radius_max
+from drsvm.solvers.selection import interior_point_pays, interior_point_seconds
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}
 """The radius as a fraction of F by norm, for dense data; for norm=inf, F leaves few weights."""
@@ -40,6 +43,10 @@ LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
+
+SAME_STEPS_SECONDS = 0.5
+"""If an accurate interior-point solve takes at most this long, rough ones take the same steps wherever the rows are,
+and whether they are repeated or weighted: the steps determine which rows are active, and so the radius."""
 
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
 """Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature."""
@@ -117,13 +124,37 @@ def automatic(
 ) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
-    sample = _sample(problem)
-    with part(0.0, 0.6):
-        chance = chance_radius(problem, counts=counts, max_time=time.share(2), n_threads=n_threads, sample=sample)
+    counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
+    with part(0.0, 0.15):
+        everything = problem.pull_variances(counts=counts)
+    features = np.flatnonzero(_deviations(problem, everything))
+    if len(features) == 0:
+        return Automatic(0.0, None)
+    # Features that do not differ between rows would still change the steps of a rough solution.
+    lively = problem.on_features(features)
+    sample = _sample(lively)
+    of_all = chance_pull(
+        lively, PullVariances(everything.sums[features], everything.squares[features], everything.mass)
+    )
+    with part(0.15, 0.6):
+        chance = _chance_of_active(lively, of_all, counts, time.share(2), n_threads, sample)
     with part(0.6, 0.8):
-        radius = _far_from_largest(problem, sample, _share_of_chance(problem) * chance, time, n_threads)
+        radius = _far_from_largest(lively, sample, _share_of_chance(lively, counts) * chance, time, n_threads)
     with part(0.8, 1.0):
-        return _without_giving_up(problem, sample, radius, time, n_threads)
+        found = _without_giving_up(lively, sample, radius, time, n_threads)
+    return found._replace(solution=_with_all_features(found.solution, features, problem.n_features))
+
+
+def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> Any:
+    """Return a solution for some of the features as one for all."""
+    if solution is None or len(features) == n_features:
+        return solution
+    weights = np.zeros(n_features)
+    if isinstance(solution, Result):
+        weights[features] = solution.weights
+        return replace(solution, weights=weights)
+    weights[features], intercept = solution
+    return weights, intercept
 
 
 def _far_from_largest(
@@ -173,36 +204,42 @@ def _sample(problem: Problem) -> Problem:
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
-    result = solve(problem, tol=PILOT_TOL, max_time=time, n_threads=n_threads, start=start)
+    options: dict[str, Any] = {"tol": PILOT_TOL, "max_time": time, "n_threads": n_threads, "start": start}
+    if interior_point_pays(problem) and interior_point_seconds(problem) <= SAME_STEPS_SECONDS:
+        # Proofs in every step, a start at the origin, and neither correctors nor screening: these go by size and place.
+        options |= {"solver": InteriorPoint(correctors=0, screening=False), "callback": lambda progress: False}
+        options["start"] = (np.zeros(problem.n_features), 0.0) if start is None else start
+    result = solve(problem, **options)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
 
 
-def _share_of_chance(problem: Problem) -> float:
+def _share_of_chance(problem: Problem, counts=None) -> float:
     share = SHARE_OF_CHANCE[problem.norm.p]
     if not problem.is_sparse:
         return share
-    return share * min(max(problem.n_features / problem.n_rows, LEAST_IF_SPARSE), 1.0)
+    n_rows = problem.n_rows if counts is None else float(counts.sum())
+    return share * min(max(problem.n_features / n_rows, LEAST_IF_SPARSE), 1.0)
 
 
 def chance_radius(
-    problem: Problem,
-    *,
-    counts=None,
-    max_time: float | TimeLimit | None = None,
-    n_threads: int | None = None,
-    sample: Problem | None = None,
+    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> float:
-    """Return F, computed over the rows that are active in a pilot solution: that of all rows, or of a sample."""
-    time = TimeLimit.of(max_time)
-    with part(0.0, 0.25):
-        of_all = chance_pull(problem, problem.pull_variances(counts=counts))
+    """Return F, computed over the rows that are active in a pilot solution."""
+    of_all = chance_pull(problem, problem.pull_variances(counts=counts))
+    return _chance_of_active(problem, of_all, counts, TimeLimit.of(max_time), n_threads, problem)
+
+
+def _chance_of_active(
+    problem: Problem, of_all: float, counts, time: TimeLimit, n_threads: int | None, sample: Problem
+) -> float:
+    """Return F, computed over the rows that are active in a pilot solution of a sample; of_all is that of all rows."""
     if time.spent:
         return of_all
-    with part(0.25, 0.5):
-        pilot = _rough_solution((sample or problem).replace(radius=PILOT_SHARE * of_all), time, n_threads)
-    with part(0.7, 1.0):
+    with part(0.0, 0.4):
+        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all), time, n_threads)
+    with part(0.6, 1.0):
         active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
     return chance_pull(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
 
@@ -210,16 +247,22 @@ def chance_radius(
 def chance_pull(problem: Problem, active: PullVariances) -> float:
     """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean.
 
-    A feature with the price a_j counts a_j times; one that cannot shift does not count.
+    A feature with the price a_j counts a_j times; one that cannot shift, or is the same in all rows, does not count.
     """
+    deviations = _deviations(problem, active)
+    if problem.feature_cost is not None:
+        finite = np.isfinite(problem.feature_cost)
+        deviations = deviations[finite] * problem.feature_cost[finite]
+    deviations = deviations[deviations > 0]
+    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
+
+
+def _deviations(problem: Problem, active: PullVariances) -> np.ndarray:
+    """Return the standard deviation of the active rows' total pull with random labels, by feature."""
     if active.mass == 0.0:
-        return 0.0
+        return np.zeros(problem.n_features)
     variances = active.squares.copy()
     if problem.fit_intercept:
         variances -= active.sums**2 / active.mass
         variances[variances <= ROUNDING * active.squares] = 0.0
-    deviations = np.sqrt(variances)
-    if problem.feature_cost is not None:
-        finite = np.isfinite(problem.feature_cost)
-        deviations = deviations[finite] * problem.feature_cost[finite]
-    return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
+    return np.sqrt(variances)

@@ -197,10 +197,13 @@ class Problem(RowOperations):
         if len(features) == self.n_features:
             return self
         other = self.on_rows(changed(self.X, lambda rows: _columns(rows, features)))
-        for name in ("feature_cost", "monotonic_cst"):
-            prices = getattr(self, name)
-            other._set_parameters(**{name: None if prices is None else prices[features]})
+        other._set_parameters(**self.prices_of(features))
         return other
+
+    def prices_of(self, features) -> dict[str, np.ndarray | None]:
+        """Return the prices and signs of some of the features."""
+        known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
+        return {name: None if values is None else values[features] for name, values in known.items()}
 
     def shifted(self, offset) -> "Problem":
         """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""

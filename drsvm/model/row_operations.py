@@ -42,6 +42,14 @@ def moments(X, weights) -> tuple[np.ndarray, np.ndarray]:
     return origin + sums, np.sqrt(np.maximum(squares - sums**2, 0.0))
 
 
+def drawn_members(counts: list[int], size: int) -> list[np.ndarray]:
+    """Return the places of some members of each class, drawn at random: so many of those with more, all of others."""
+    random = np.random.default_rng(0)
+    return [
+        np.arange(count) if count <= size else np.sort(random.choice(count, size, replace=False)) for count in counts
+    ]
+
+
 class RowOperations:
     """Questions to the rows of a problem that has them in arrays."""
 
@@ -162,13 +170,13 @@ class RowOperations:
 
     def drawn_by_class(self: Any, size: int) -> Any:
         """Return the problem on a random sample in which large classes have so many rows, but the same weight."""
-        random, drawn, weights = np.random.default_rng(0), [], []
-        for sign in (-1.0, 1.0):
-            members = np.flatnonzero(self.signs == sign)
-            few = members if len(members) <= size else np.sort(random.choice(members, size, replace=False))
+        members = [np.flatnonzero(self.signs == sign) for sign in (-1.0, 1.0)]
+        drawn, weights = [], []
+        for places, all_of_class in zip(drawn_members([len(one) for one in members], size), members, strict=True):
+            few = all_of_class[places]
             share = self.sample_weight[few]
             drawn.append(few)
-            weights.append(share * (self.sample_weight[members].sum() / share.sum()))
+            weights.append(share * (self.sample_weight[all_of_class].sum() / share.sum()))
         return self.subset(np.concatenate(drawn), np.concatenate(weights))
 
     def drawn_rows(self: Any, size: int) -> np.ndarray:

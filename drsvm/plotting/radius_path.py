@@ -244,7 +244,7 @@ class RadiusPathDisplay:
     def _mark_best(self, ax) -> None:
         best = self.best_radius
         if best is not None:
-            name = f"best on {HELD_OUT}: {best:.3g}"
+            name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
             ax.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
 
     def _name_of(self, feature: int) -> str:

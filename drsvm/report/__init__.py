@@ -16,7 +16,7 @@ from typing import Any
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
 from drsvm.report import page, text
-from drsvm.report.advice import constant_warning, next_step, paragraph, tell_tale_warning
+from drsvm.report.advice import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
 from drsvm.report.content import document
 from drsvm.report.data import Given
 from drsvm.report.figures import draw_all
@@ -177,6 +177,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
     in_words = {
         "warning": constant_warning(analysis, Plain()),
         "tell_tale": tell_tale_warning(analysis, Plain()),
+        "noise": noise_warning(analysis),
         "in_plain_words": paragraph(analysis, Plain()),
         "next": {"why": step.why, "command": step.command},
     }

@@ -42,6 +42,17 @@ def constant_warning(analysis: Analysis, style: Style) -> str | None:
     )
 
 
+def noise_warning(analysis: Analysis) -> str | None:
+    """Return which decisions are constant up to the accuracy of the solution, and what follows; None if none are."""
+    if not analysis.noise:
+        return None
+    which = f"of {listed([str(label) for label in analysis.noise])} against the rest " if analysis.multiclass else ""
+    return (
+        f"The decision values {which}on the {analysis.judged.name} differ by less than the accuracy of the solution: "
+        "there, ranks, ROC AUC and probabilities are noise, and the weights mean nothing."
+    )
+
+
 def tell_tale_warning(analysis: Analysis, style: Style) -> str | None:
     """Return what is wrong if columns determine the label by themselves, or None."""
     names = _tell_tales(analysis)
@@ -133,7 +144,7 @@ def _labels(analysis: Analysis, style: Style) -> str:
 
 def _features(analysis: Analysis, style: Style) -> str:
     if not analysis.features:
-        return "No feature carries the decision: all weights are 0."
+        return "No feature carries the decision: no weight exceeds the accuracy of the solution."
     total, largest = len(analysis.features), abs(analysis.features[0][1])
     shown = [pair for pair in analysis.features[:CARRIERS] if abs(pair[1]) >= MATTERS * largest]
     sizes = np.abs([weight for _, weight in analysis.features])
@@ -145,7 +156,7 @@ def _features(analysis: Analysis, style: Style) -> str:
 
 def next_step(analysis: Analysis) -> NextStep:
     """Return what to try next."""
-    if analysis.constant is not None:
+    if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
         return _away_from_constant(analysis)
     if _tell_tales(analysis):
         return _without_tell_tales(analysis)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.learn.resolution import are_noise, column_deviations, weights_that_count
 from drsvm.learn.scores import scores
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
@@ -22,7 +23,7 @@ from drsvm.solvers.path import RadiusPath
 ROBUST = "WassersteinSVC"
 
 NEGLIGIBLE = 1e-6
-"""Weights and multipliers below this share of their largest possible value count as 0."""
+"""Multipliers below this share of their largest possible value count as 0."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,24 @@ class Analysis:
         return constant_label(self.own)
 
     @cached_property
+    def noise(self) -> list[Any]:
+        """The labels (with two classes, the positive one) whose decision values on the judged rows are noise."""
+        decisions = self.material.linear.decision_function(self.judged.X)
+        found = are_noise(decisions, [(result.gap, result.tol) for result in self.results])
+        labels = self.classes if self.multiclass else [self.positive]
+        return [label for label, noise in zip(labels, found, strict=True) if noise]
+
+    @property
+    def informative(self) -> bool:
+        """Whether the shown decision differs between rows, and the predictions do."""
+        return self.constant is None and self.positive not in self.noise
+
+    @cached_property
+    def deviations(self) -> np.ndarray:
+        """The standard deviations of the columns of the training rows."""
+        return column_deviations(self.material.X)
+
+    @cached_property
     def best_radius(self) -> tuple[float, float] | None:
         """The radius of the path with the highest balanced accuracy of the shown decision, and that accuracy."""
         if self.path is None:
@@ -178,13 +197,17 @@ class Analysis:
         return [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
 
     @cached_property
+    def used(self) -> np.ndarray:
+        """Indices of the features whose weights count, largest weights first; none of a constant decision."""
+        order = np.argsort(-np.abs(self.data.coef), kind="stable")
+        counts = weights_that_count(self.result, self.deviations) & (self.positive not in self.noise)
+        return order[counts[order]]
+
+    @cached_property
     def features(self) -> list[tuple[str, float]]:
-        """Names and weights of the features in use, largest weights first."""
-        sizes = np.abs(self.data.coef)
-        order = np.argsort(-sizes, kind="stable")
-        used = order[sizes[order] > NEGLIGIBLE * max(float(sizes.max()), 1e-300)]
+        """Names and weights of these features."""
         side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
-        return [(self.material.feature_names[k], side * float(self.data.coef[k])) for k in used]
+        return [(self.material.feature_names[k], side * float(self.data.coef[k])) for k in self.used]
 
     @cached_property
     def pulls(self) -> np.ndarray:
@@ -269,6 +292,7 @@ class Analysis:
             "certificates": certificates,
             "models": self.comparison,
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
+            "constant_decisions": self.noise,
             "bounds": self.bounds,
             "provenance": self.provenance,
             "flipped_share": float(distribution.mass[distribution.flipped].sum()),

@@ -3,7 +3,7 @@
 import drsvm
 from drsvm.plotting.style import short
 from drsvm.report import words
-from drsvm.report.advice import constant_warning, next_step, paragraph, tell_tale_warning
+from drsvm.report.advice import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.audit import audit_section
 from drsvm.report.blocks import (
@@ -28,8 +28,8 @@ FEATURES, SAMPLES = 12, 8
 
 
 def document(analysis: Analysis, title: str, style: Style) -> Document:
-    """Return the report; of a constant classifier, only what is not noise."""
-    useful = analysis.constant is None
+    """Return the report; of a constant decision, only what is not noise."""
+    useful = analysis.informative
     sections = [_per_class, _certificate, *([_comparison] if useful else []), _radius]
     sections += [_worst_case, _features, _samples] if useful else []
     sections += [_reading] if analysis.material.shell and analysis.material.shell.notes else []
@@ -44,7 +44,7 @@ def document(analysis: Analysis, title: str, style: Style) -> Document:
 
 def _opening(analysis: Analysis, style: Style) -> list:
     step, warning = next_step(analysis), constant_warning(analysis, style) or tell_tale_warning(analysis, style)
-    notes = [style.text(note) for note in analysis.material.notes]
+    notes = [style.text(note) for note in (*analysis.material.notes, noise_warning(analysis)) if note]
     if not analysis.judged.held_out:
         notes.append(
             "No rows are held out: the figures are those of the training rows, and optimistic for every classifier."
@@ -67,6 +67,7 @@ def _figures_of_merit(analysis: Analysis, style: Style) -> Table:
         return [name, *(_share(figures[key]) for figures in columns)]
 
     auc = ["ROC AUC", *("–" if one["roc_auc"] is None else f"{one['roc_auc']:.3f}" for one in columns)]
+    auc[1] += " (noise)" if analysis.noise and auc[1] != "–" else ""
     rows = [row("accuracy", "accuracy"), row("balanced accuracy", "balanced_accuracy"), auc]
     side = f", {style.text(short(analysis.positive, 14))} against the rest" if analysis.multiclass else ""
     rows.append(row(f"worst-case error rate{side}", "worst_case_error"))
@@ -146,11 +147,11 @@ def _radius(analysis: Analysis, style: Style) -> Section:
     )
     scores = Figure(
         "path-scores",
-        "Accuracy over the radius",
-        f"Accuracy over the radius{against}. If the training data may have wrong labels, use held-out data with "
-        "labels you trust.",
+        "Balanced accuracy over the radius",
+        f"Balanced accuracy over the radius{against}. If the training data may have wrong labels, use held-out data "
+        "with labels you trust.",
     )
-    shown = [weights, scores] if analysis.constant is None else [scores]
+    shown = [weights, scores] if analysis.informative else [scores]
     return Section("The radius", [Text(text), Caption("The vertical line marks the radius in use."), Figures(shown)])
 
 
@@ -171,14 +172,18 @@ def _features(analysis: Analysis, style: Style) -> Section:
     against, towards = (style.strong(name) for name in analysis.side_names)
     ends = [style.text(short(name, 14)) for name in analysis.side_names]
     largest = abs(shown[0][1])
-    rows = [[style.text(name), number(weight), Bar(weight / largest)] for name, weight in shown]
+    units = ["1 standard deviation" if analysis.material.scaled[k] else "1" for k in analysis.used]
+    rows = [
+        [style.text(name), unit, number(weight), Bar(weight / largest)]
+        for (name, weight), unit in zip(shown, units, strict=False)
+    ]
     more = len(analysis.features) - len(shown)
     rest = f" {more:,} more {'has a smaller weight' if more == 1 else 'have smaller weights'}." if more else ""
     text = (
-        f"Weights for {words.unit(analysis)}. A positive weight means that larger values favour {towards}, a negative "
-        f"one {against}.{rest}"
+        "A weight is the change of the decision value when its feature grows by one unit. A positive weight means that "
+        f"larger values favour {towards}, a negative one {against}.{rest}"
     )
-    return Section("Most important features", [Text(text), Table(["feature", "weight", ends], rows)])
+    return Section("Most important features", [Text(text), Table(["feature", "unit", "weight", ends], rows, text=2)])
 
 
 def _samples(analysis: Analysis, style: Style) -> Section:

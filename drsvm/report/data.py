@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -63,7 +64,7 @@ class Given:
     row_note: str | None = None
     label: str | None = None
     standardise: bool = True
-    scaled: bool | None = None
+    scaled: Sequence[bool] | None = None
     shell: Shell | None = None
 
 
@@ -87,8 +88,8 @@ class Material:
         Names of the transformed features and of the training rows.
     row_note : str
         A sentence that explains the names of the rows.
-    scaled : bool
-        Whether features are in standard deviations.
+    scaled : array of bool
+        Which features are in standard deviations; the others are in their original units.
     notes : list of str
         Warnings of the fit.
     shell : Shell or None
@@ -105,7 +106,7 @@ class Material:
     feature_names: list[str]
     row_names: list[str]
     row_note: str
-    scaled: bool
+    scaled: np.ndarray
     notes: list[str]
     shell: Shell | None = None
 
@@ -184,7 +185,7 @@ def prepare(model, given: Given) -> Material:
         feature_names=names_behind(estimator, names, rows.shape[1]),
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
-        scaled=_is_scaled(estimator) if given.scaled is None else given.scaled,
+        scaled=_scaled(estimator, rows.shape[1]) if given.scaled is None else np.array(given.scaled),
         notes=notes,
         shell=given.shell,
     )
@@ -250,9 +251,22 @@ def _estimator(model, standardise: bool, is_sparse: bool):
     return make_pipeline(StandardScaler(with_mean=not is_sparse), model)
 
 
-def _is_scaled(estimator) -> bool:
-    """Return whether a step standardises features, also one for some of the columns."""
-    return any(isinstance(step, StandardScaler) for step in estimator.get_params().values())
+def _scaled(estimator, n_features: int) -> np.ndarray:
+    """Return which features a fitted estimator standardises: those of a scaler, also one for some of the columns."""
+    scaled = np.zeros(n_features, dtype=bool)
+    for step in [one for _, one in estimator.steps[:-1]] if isinstance(estimator, Pipeline) else []:
+        if isinstance(step, ColumnTransformer):
+            places = step.output_indices_
+            for name, part, _ in step.transformers_:
+                scaled[places[name]] = _has_scaler(part)
+        elif _has_scaler(step):
+            scaled[:] = True
+    return scaled
+
+
+def _has_scaler(step) -> bool:
+    inside = step.get_params().values() if hasattr(step, "get_params") else ()
+    return any(isinstance(one, StandardScaler) for one in (step, *inside))
 
 
 def _check_test_labels(X_test, y_test, classes) -> None:

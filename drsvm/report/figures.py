@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import balanced_accuracy_score
 
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
@@ -40,7 +41,7 @@ POINTS = 350
 
 
 def draw_all(analysis: Analysis) -> dict[str, str]:
-    """Return the plots by name; of a constant classifier, only its accuracy over the radius."""
+    """Return the plots by name; of a constant decision, only the accuracy over the radius."""
     material, radius = analysis.material, analysis.radius
     judged, adversary = (analysis.judged.X, analysis.judged.y), analysis.adversary
     radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
@@ -58,7 +59,7 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
         )
 
     paths = {} if analysis.path is None else _path_figures(analysis, analysis.path, radius)
-    if analysis.constant is not None:
+    if not analysis.informative:
         return paths
     return {
         "risk-hinge": svg("risk-hinge", draw_risk("hinge")),
@@ -76,10 +77,16 @@ def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[s
 
     def draw(kind: str) -> Callable:
         return lambda ax: RadiusPathDisplay.from_path(
-            path, **scores, feature_names=material.feature_names, radius=radius, kind=kind, ax=ax
+            path,
+            **scores,
+            metric=balanced_accuracy_score,  # the one that the text speaks of
+            feature_names=material.feature_names,
+            radius=radius,
+            kind=kind,
+            ax=ax,
         )
 
-    kinds = ("weights", "scores") if analysis.constant is None else ("scores",)
+    kinds = ("weights", "scores") if analysis.informative else ("scores",)
     return {f"path-{kind}": svg(f"path-{kind}", draw(kind)) for kind in kinds}
 
 

@@ -2,8 +2,9 @@
 
 import math
 
+from drsvm.learn.resolution import weights_that_count
 from drsvm.model.result import Status
-from drsvm.report.analysis import NEGLIGIBLE, Analysis
+from drsvm.report.analysis import Analysis
 from drsvm.report.styles import Style, number, percent
 
 _SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf: "its largest change in one feature"}
@@ -11,12 +12,20 @@ _SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf:
 
 def unit(analysis: Analysis) -> str:
     """Return the units of the features."""
-    return "features in standard deviations" if analysis.material.scaled else "features in their original units"
+    scaled = analysis.material.scaled
+    if scaled.any() and not scaled.all():
+        return (
+            f"{int(scaled.sum()):,} features in standard deviations and the other {int((~scaled).sum()):,}, which are "
+            "not scaled (such as 0/1 columns), in their original units"
+        )
+    return "features in standard deviations" if scaled.all() else "features in their original units"
 
 
 def shift_of(analysis: Analysis, size: float) -> str:
     """Return the size of a shift with its unit."""
-    return f"{number(size, 3)}{' standard deviations' if analysis.material.scaled else ''}"
+    scaled = analysis.material.scaled
+    units = (" standard deviations" if scaled.all() else " (in units of each feature)") if scaled.any() else ""
+    return f"{number(size, 3)}{units}"
 
 
 def sentence(analysis: Analysis, style: Style) -> str:
@@ -77,7 +86,8 @@ def proof_details(analysis: Analysis) -> str:
     size = _SHIFTS[float(analysis.ball["norm"])]
     return (
         "The lower bound comes from the dual problem and is computed by the same strict function for every solver. "
-        f"The size of a shift is {size}; the risk is the mean hinge loss, which is 1 if all decision values are 0."
+        f"The size of a shift is {size}, with {unit(analysis)}; the risk is the mean hinge loss, which is 1 if all "
+        "decision values are 0."
     )
 
 
@@ -105,7 +115,6 @@ def end_of_path(analysis: Analysis) -> str:
     """Return what is left of the weights at the largest radius of the path, from the path itself."""
     assert analysis.path is not None
     last = int(analysis.path.radii.argmax())
-    sizes = abs(analysis.path.weights)
-    left = int((sizes[last] > max(1e-3 * sizes.max(), NEGLIGIBLE)).sum())
+    left = int(weights_that_count(analysis.path[last], analysis.deviations).sum())
     what = "all weights are 0" if left == 0 else f"{left:,} features still have weights"
     return f"At {number(analysis.path.radii[last], 3)}, the largest radius tried, {what}."

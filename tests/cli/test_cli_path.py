@@ -45,6 +45,6 @@ def test_the_best_radius_is_marked(drsvm_command, table):
     out = drsvm_command(*arguments)[1]
     marked = [line.split()[0] for line in out.splitlines() if line.rstrip().endswith(" best")]
     assert marked == [str(answer["best"]["radius"])]
-    assert f"best radius on the test rows: {answer['best']['radius']}" in out
+    assert f"highest accuracy on the test rows: radius {answer['best']['radius']}" in out
     answer = json.loads(drsvm_command("path", table, "--radii", "0.5,0.2", "--json")[1])
     assert answer["best"] is None

@@ -166,3 +166,40 @@ def test_a_table_of_one_row(drsvm_command, tmp_path):
     table.write_text("a,b,label\n1,2,x\n")
     code, _, err = drsvm_command("fit", table)
     assert code == 2 and "has only one row" in err
+
+
+def with_a_constant_class(path):
+    """Write a table with three classes; nothing tells the rows of the rarest from the others. One column is 0/1."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(300) % 50 == 0, "rare", np.where(np.arange(300) % 2, "a", "b"))
+    columns = {
+        "x": rng.normal(size=300) + 3.0 * (y == "a"),
+        "flag": np.where(rng.random(300) < 0.5, "yes", "no"),
+        "y": y,
+    }
+    path.write_text(
+        ",".join(columns)
+        + "\n"
+        + "".join(",".join(map(str, row)) + "\n" for row in zip(*columns.values(), strict=True))
+    )
+    return path
+
+
+def test_constant_classes_and_units_are_named(drsvm_command, tmp_path):
+    table, model = with_a_constant_class(tmp_path / "t.csv"), tmp_path / "m.drsvm"
+    fit = ("fit", table, "--intercept-cost", "inf", "--radius", 0.3, "--test-size", 0)
+    code, out, _ = drsvm_command(*fit, "--model", model)
+    assert code == 0 and "constant   rare against the rest: decision values differ by less than the accuracy" in out
+    assert "numbers standardised, 0/1 columns as they are" in out
+    answer = json.loads(drsvm_command(*fit, "--json")[1])
+    assert {one["positive"]: one["constant"] for one in answer["certificates"]} == {
+        "a": False,
+        "b": False,
+        "rare": True,
+    }
+    assert answer["units"] == {"standard_deviations": 1, "original": 1} and answer["weights"]["nonzero"] <= 2
+    assert "rare against the rest: decision values differ" in drsvm_command("predict", model, table)[2]
+
+
+def test_a_classifier_that_differs_is_not_called_constant(drsvm_command, table, model):
+    assert "noise" not in drsvm_command("fit", table)[1] + drsvm_command("predict", model, table)[2]

@@ -12,7 +12,12 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_sample_weight_equivalence_on_dense_data,
+    check_sample_weight_equivalence_on_sparse_data,
+    parametrize_with_checks,
+)
+from thorough import unless_long
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, radius_max, radius_path, worst_case_risk
 
@@ -22,14 +27,21 @@ SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "intercept_costs": np.inf, "cl
 @pytest.mark.filterwarnings(
     "ignore:Cross-validation has chosen a constant classifier", "ignore:The least populated class"
 )
-@parametrize_with_checks([WassersteinSVCCV(radii=[0.05], class_weight=None, cv=2)])
+@parametrize_with_checks(
+    [WassersteinSVCCV(radii=[0.05], norms=p, class_weight=None, cv=2) for p in unless_long([2], [1, 2, np.inf])]
+)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
+EQUIVALENT = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
+
+
 @pytest.mark.filterwarnings("ignore:Cross-validation has chosen a constant classifier")
-def test_weights_are_counts_in_grid_and_choice_too():
-    check_sample_weight_equivalence_on_dense_data("WassersteinSVCCV", WassersteinSVCCV(radii=6))
+@pytest.mark.parametrize("check", EQUIVALENT)
+@pytest.mark.parametrize("norm", unless_long([2], [1, 2, np.inf]))
+def test_weights_are_counts_in_grid_and_choice_too(check, norm):
+    check("WassersteinSVCCV", WassersteinSVCCV(radii=6, norms=norm))
 
 
 @pytest.fixture

@@ -110,6 +110,19 @@ def test_neither_order_nor_storage_nor_place_of_the_rows_matters(sample):
     assert stored == pytest.approx(chance_radius(problem), rel=0.02)
 
 
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_array])
+def test_columns_that_do_not_differ_between_rows_change_nothing(sample, norm, storage):
+    X, y = sample
+    X, y = X[:10], y[:10]  # so few rows that the number of features matters for sparse ones
+    wider = np.hstack([np.zeros((10, 1)), X, np.zeros((10, 3)), np.full((10, 1), 7.0)])
+    problem, other = (Problem(storage(rows), y, norm=norm, **TRUSTED) for rows in (X, wider))
+    assert auto_radius(other) == auto_radius(problem)
+    found = radius_rule.automatic(other).solution
+    np.testing.assert_array_equal(found.weights[1:7], radius_rule.automatic(problem).solution.weights)
+    assert not found.weights[[0, 7, 8, 9, 10]].any()
+
+
 @pytest.mark.parametrize("price", [np.inf, 1.0])
 def test_wrong_labels_and_few_rows_call_for_a_larger_radius(sample, price):
     X, y = sample
@@ -127,6 +140,15 @@ def test_a_count_is_a_number_of_equal_rows(sample):
     one_by_one = auto_radius(Problem(X.repeat(counts, axis=0), y.repeat(counts), **TRUSTED))
     assert together == pytest.approx(one_by_one, rel=1e-6)
     assert together < auto_radius(Problem(X, y, sample_weight=counts, **TRUSTED))
+
+
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
+def test_weights_count_as_rows_where_the_number_of_features_matters(norm):
+    rng = np.random.default_rng(0)
+    y, X = np.arange(40) % 2, sparse.csr_array(rng.normal(size=(40, 30)))
+    once = WassersteinSVC(norm=norm).fit(X, y, np.full(40, 2.0))
+    twice = WassersteinSVC(norm=norm).fit(sparse.vstack([X, X]), np.append(y, y))
+    assert once.radius_ == pytest.approx(twice.radius_, rel=1e-6)
 
 
 def test_rows_that_do_not_differ_have_no_scale():

@@ -84,7 +84,7 @@ def test_the_best_radius_on_held_out_data_is_marked(data, problem):
     held_out = display.scores["held-out data"]
     assert display.best_radius == max(path.radii[held_out == held_out.max()])
     for ax in axes:
-        [mark] = [line for line in ax.lines if str(line.get_label()).startswith("best on held-out data")]
+        [mark] = [line for line in ax.lines if str(line.get_label()).startswith("best accuracy on held-out data")]
         assert mark.get_xdata()[0] == display.best_radius
     display = RadiusPathDisplay.from_path(path, X=rows, y=y, ax=Figure().subplots(1, 2))
     assert display.best_radius is None and not any("best" in name for name in labels(display.ax_[0]))

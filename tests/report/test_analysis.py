@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -80,3 +81,32 @@ def test_several_classes_show_the_largest_or_the_chosen_one():
     assert "against the rest" in made.html
     with pytest.raises(ValueError, match=r"positive=7 is not one of the classes \[0, 1, 2\]"):
         make_report(None, X, y, positive=7)
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_no_story_is_told_about_a_constant_decision():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(300) % 50 == 0, "rare", np.where(np.arange(300) % 2, "a", "b"))
+    X = np.column_stack([rng.normal(size=300) + 3.0 * (y == "a"), rng.normal(size=300)])
+    model = WassersteinSVC(0.3, intercept_cost=np.inf)
+    made = make_report(model, X, y, positive="rare", test_size=0)
+    assert made.summary["constant_decisions"] == ["rare"] and made.summary["weights"] == {}
+    assert "of rare against the rest" in made.summary["noise"] and "(noise)" in made.markdown
+    assert "Most important features" not in made.markdown and made.summary["n_features_used"] == 0
+    useful = make_report(model, X, y, positive="a", test_size=0)
+    assert "Most important features" in useful.markdown and useful.summary["n_features_used"] > 0
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_every_column_has_its_unit():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = np.column_stack([100.0 * (rng.normal(size=200) + y), rng.random(200) < 0.3 + 0.4 * y])
+    mixed = make_pipeline(ColumnTransformer([("n", StandardScaler(), [0])], remainder="passthrough"), WassersteinSVC())
+    made = make_report(mixed, X, y, feature_names=["size", "flag"], test_size=0)
+    assert "standard deviations on average" not in made.markdown
+    units = {
+        line.split("|")[1].strip(): line.split("|")[2].strip() for line in made.markdown.splitlines() if "|" in line
+    }
+    assert units["flag"] == "1" and units["size"] == "1 standard deviation"
+    assert "standard deviations on average" in make_report(None, X, y, test_size=0).markdown

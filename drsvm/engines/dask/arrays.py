@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.dask.blocks import delayed_blocks, lengths_of
-from drsvm.engines.parts.problem import CountsOfSides
+from drsvm.engines.parts.problem import CountsElsewhere
 
 
 def with_labels(X, y) -> tuple[Any, Any]:
@@ -102,9 +102,15 @@ def like(X, values) -> np.ndarray:
     return np.asarray(values)
 
 
-def counts_for_radius(sample_weight, positive, negative) -> CountsOfSides:
-    """Return how many rows those of either side count for in the automatic radius: the masses of its classes."""
-    return CountsOfSides(float(positive.sum()), float(negative.sum()))
+def counts_for_radius(problem, y, classes, positive, factors, sample_weight) -> CountsElsewhere:
+    """Return how many rows each row counts for in the automatic radius of a problem: as many as its given weight says.
+
+    In the problem, the rows of every class have this weight times a factor.
+    """
+    masses = masses_of_classes(y, classes, sample_weight)
+    weights = by_class(y, classes, factors**2, sample_weight)
+    scale = float(masses @ factors**2) / float(masses @ factors) ** 2
+    return CountsElsewhere(problem.relabelled(positive, weights), scale, float(masses.sum()))
 
 
 def decision_values(X, coef, intercept):

@@ -60,9 +60,9 @@ def masses_of_classes(y, classes, weights=None) -> np.ndarray:
     return here(cupy().bincount(_positions(y, classes), weights, minlength=len(classes))).astype(np.float64)
 
 
-def counts_for_radius(sample_weight, positive, negative) -> Any:
-    """Return how many rows each row counts for in the automatic radius."""
-    return sample_weight
+def counts_for_radius(problem, y, classes, positive, factors, sample_weight) -> Any:
+    """Return how many rows each row counts for in the automatic radius: as many as its given weight says."""
+    return on_device(sample_weight)
 
 
 def decision_values(X, coef, intercept) -> Any:

@@ -14,7 +14,7 @@ from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
 from drsvm.model.multipliers import Multipliers
 from drsvm.model.risk import TIE
-from drsvm.model.row_operations import Decisions, PullVariances
+from drsvm.model.row_operations import Decisions, PullVariances, drawn_members
 
 QUANTILES = 1001
 """Number of flip costs that are known here if every row has its own."""
@@ -242,16 +242,14 @@ class GpuProblem(RemoteProblem):
         return self._subset(cupy().sort(order))
 
     def drawn_by_class(self, size: int) -> "GpuProblem":
-        xp, random = cupy(), np.random.default_rng(0)
+        xp = cupy()
+        members = [xp.flatnonzero(self.device_signs == sign) for sign in (-1.0, 1.0)]
         drawn, weights = [], []
-        for sign in (-1.0, 1.0):
-            members = xp.flatnonzero(self.device_signs == sign)
-            few = members
-            if len(members) > size:
-                few = members[on_device(np.sort(random.choice(len(members), size, replace=False)), np.int64)]
+        for places, all_of_class in zip(drawn_members([len(one) for one in members], size), members, strict=True):
+            few = all_of_class[on_device(places, np.int64)]
             share = self.device_weights[few]
             drawn.append(few)
-            weights.append(share * (self.device_weights[members].sum() / share.sum()))
+            weights.append(share * (self.device_weights[all_of_class].sum() / share.sum()))
         return self._subset(xp.concatenate(drawn), xp.concatenate(weights))
 
     def _subset(self, taken, weights=None) -> "GpuProblem":
@@ -271,6 +269,13 @@ class GpuProblem(RemoteProblem):
 
     def shifted(self, offset) -> "GpuProblem":
         return self._on(self.rows.shifted(offset))
+
+    def on_features(self, features) -> "GpuProblem":
+        if len(features) == self.n_features:
+            return self
+        other = self._on(self.rows.on_features(features))
+        other._set_parameters(**self.prices_of(features))
+        return other
 
     def relabelled(self, positive, sample_weight=None) -> "GpuProblem":
         weights = weights_on_card(sample_weight, self.n_given)

@@ -61,6 +61,10 @@ class GpuRows(ABC):
         """Return some rows."""
 
     @abstractmethod
+    def on_features(self, features: np.ndarray) -> "GpuRows":
+        """Return copies of the rows with some of the features."""
+
+    @abstractmethod
     def shifted(self, offset) -> "GpuRows":
         """Return x − offset for every row."""
 
@@ -141,6 +145,9 @@ class DenseGpuRows(GpuRows):
 
     def taken(self, rows):
         return DenseGpuRows(self.X[rows])
+
+    def on_features(self, features):
+        return DenseGpuRows(cupy().ascontiguousarray(self.X[:, on_device(features, np.int64)]))
 
     def shifted(self, offset):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
@@ -279,6 +286,9 @@ class SparseGpuRows(GpuRows):
 
     def taken(self, rows):
         return SparseGpuRows(self.X[rows])
+
+    def on_features(self, features):
+        return SparseGpuRows(self.X[:, on_device(features, np.int64)].tocsr())
 
     def shifted(self, offset):
         raise TypeError("Sparse rows on a graphics card are not shifted.")

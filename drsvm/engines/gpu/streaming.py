@@ -44,6 +44,10 @@ class StreamedGpuRows(DenseGpuRows):
         taken = on_device(self.X[rows], self.dtype)
         return DenseGpuRows(taken if self.offset is None else taken - self.offset)
 
+    def on_features(self, features) -> "StreamedGpuRows":
+        offset = None if self.offset is None else self.offset[on_device(features, np.int64)]
+        return StreamedGpuRows(np.ascontiguousarray(self.X[:, features]), self.block_bytes, offset)
+
     def shifted(self, offset) -> "StreamedGpuRows":
         offset = on_device(offset, self.dtype)
         return StreamedGpuRows(self.X, self.block_bytes, offset if self.offset is None else self.offset + offset)

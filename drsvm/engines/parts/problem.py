@@ -19,16 +19,25 @@ from drsvm.engines.remote import RemoteProblem, RowsElsewhere
 from drsvm.model.multipliers import DualSums, Multipliers, Totals
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE
-from drsvm.model.row_operations import Decisions, PullVariances
+from drsvm.model.row_operations import Decisions, PullVariances, drawn_members
 
 BALL = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
 
 
-class CountsOfSides(NamedTuple):
-    """How many rows those of either side count for in the automatic radius, in proportion to their weights."""
+class CountsElsewhere(NamedTuple):
+    """How many rows each row counts for in the automatic radius.
 
-    positive: float
-    negative: float
+    If a row counts for as many as its given weight w says, and has f times this weight in a problem, its pull has a
+    variance in proportion to w f². A problem with these weights has them where the rows are.
+    """
+
+    problem: Any
+    scale: float  # the variance of the pull of a row, divided by its weight in that problem
+    total: float
+
+    def sum(self) -> float:
+        """Return how many rows all rows together count for."""
+        return self.total
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -92,9 +101,7 @@ class PartedProblem(RemoteProblem):
         offset = None if self.view.offset is None else self.view.offset[features]
         other = self._seen(View(uuid.uuid4().hex, chosen, offset))
         other._set(X=self.X._replace(shape=(self.n_rows, len(features))))
-        for name in ("feature_cost", "monotonic_cst"):
-            prices = getattr(self, name)
-            other._set_parameters(**{name: None if prices is None else prices[features]})
+        other._set_parameters(**self.prices_of(features))
         return other
 
     def _seen(self, view: View) -> "PartedProblem":
@@ -190,13 +197,15 @@ class PartedProblem(RemoteProblem):
         return found.means, np.sqrt(np.maximum(found.variances, 0.0))
 
     def pull_variances(self, pilot=None, counts=None) -> PullVariances:
-        if not isinstance(counts, CountsOfSides | None):
+        if not isinstance(counts, CountsElsewhere | None):
             raise TypeError(
                 f"counts of rows that are {self.place} are not supported: pass sample_weight to WassersteinSVC.fit, or "
                 "repeat rows."
             )
-        per_weight = None if counts is None else tuple(np.array(counts) / self.masses_of_classes())
-        return PullVariances(*self.ask(questions.pull_variances, pilot, per_weight))
+        if counts is None:
+            return PullVariances(*self.ask(questions.pull_variances, pilot, None))
+        other = counts.problem._seen(self.view)
+        return PullVariances(*other.ask(questions.pull_variances, pilot, counts.scale))
 
     # --- samples ----------------------------------------------------------------------------------------------------
 
@@ -210,17 +219,14 @@ class PartedProblem(RemoteProblem):
         return self._here(*drawn)
 
     def drawn_by_class(self, size: int) -> Problem:
-        drawn = self._drawn_of_class(-1.0, size) + self._drawn_of_class(1.0, size)
-        return self._here(*drawn)
-
-    def _drawn_of_class(self, sign: float, size: int):
-        count, mass = int(self.survey.counts[int(sign > 0)]), self.survey.shares[int(sign > 0)]
-        enough = (size + 5.0 * math.sqrt(size) + 10.0) / count
-        keys, *rows = drawn = self.ask_once(questions.random_rows, sign, enough)
-        chosen = np.sort(np.argsort(keys)[:size])
-        X, signs, weights, costs = rows
-        weights = weights[chosen] * (mass / weights[chosen].sum())
-        return type(drawn)((X[chosen], signs[chosen], weights, None if costs is None else costs[chosen]))
+        numbers, *counts = self.ask_once(questions.sizes_of_classes)
+        order = np.argsort(numbers)
+        before = [dict(zip(numbers[order].tolist(), np.cumsum(one[order]) - one[order], strict=True)) for one in counts]
+        places = drawn_members([int(one.sum()) for one in counts], size)
+        X, signs, weights, costs = self.ask(questions.rows_at_places, before, places)
+        for sign, mass in zip((-1.0, 1.0), self.survey.shares, strict=True):
+            weights[signs == sign] *= mass / weights[signs == sign].sum()
+        return self._here(X, signs, weights, costs)
 
     def _here(self, X, signs, weights, costs) -> Problem:
         """Return the problem on a few rows that have been fetched."""

@@ -60,10 +60,9 @@ def moments(_, problem) -> Moments:
     return Moments(mass, means, deviations**2)
 
 
-def pull_variances(_, problem, pilot, per_weight) -> Sums:
-    """Return the sums for the pull of rows with random labels; a side may count for so many rows per weight."""
-    counts = None if per_weight is None else problem.sample_weight * np.where(problem.signs > 0, *per_weight)
-    return Sums(problem.pull_variances(pilot, counts))
+def pull_variances(_, problem, pilot, scale: float | None) -> Sums:
+    """Return the sums for the pull of rows with random labels, whose variances may be so many times their weights."""
+    return Sums(problem.pull_variances(pilot, None if scale is None else problem.sample_weight / scale))
 
 
 def sums_of_multipliers(part, problem, hinge_dual, flip_dual) -> Sums:
@@ -125,13 +124,20 @@ def rows_at_a_stride(_, problem, stride: int) -> Joined:
     return _sample(problem, np.arange(0, problem.n_rows, stride))
 
 
-def random_rows(part, problem, sign: float, largest: float) -> Joined:
-    """Return rows of a class with a random number up to the given one, after these numbers."""
-    random = np.random.default_rng([part.number, int(sign > 0)])
-    members = np.flatnonzero(problem.signs == sign)
-    drawn = random.random(len(members))
-    few = np.flatnonzero(drawn <= largest)
-    return Joined((drawn[few], *_sample(problem, members[few])))
+def sizes_of_classes(part, problem) -> Joined:
+    """Return the number of the part, and how many of its rows are negative and positive."""
+    counts = [np.count_nonzero(problem.signs == sign) for sign in (-1.0, 1.0)]
+    return Joined(np.array([value]) for value in (part.number, *counts))
+
+
+def rows_at_places(part, problem, before, places) -> Joined:
+    """Return the rows at some places among all rows of their class; `before` counts those in earlier parts."""
+    found = []
+    for sign, first, wanted in zip((-1.0, 1.0), before, places, strict=True):
+        members = np.flatnonzero(problem.signs == sign)
+        own = wanted - first[part.number]
+        found.append(members[own[(own >= 0) & (own < len(members))]])
+    return _sample(problem, np.concatenate(found))
 
 
 def _sample(problem, rows) -> Joined:

@@ -1,0 +1,62 @@
+"""How finely a solution is known: which of its weights count, and when its decision values are noise.
+
+What is proven is the objective, up to the gap g. It hardly changes near its minimum, so decision values may be farther
+from the optimal ones than g. Here they are taken to be known up to 100 g (or 100 tolerances, if these are more), where
+margins are of size 1: what is smaller is not distinguished from 0.
+"""
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.result import Result
+from drsvm.model.row_operations import moments
+
+GAPS, COARSEST = 100.0, 0.1
+"""Decision values are known up to this many gaps; those of a run that was cut short at least to the second number."""
+
+
+def resolution(gap: float, tol: float) -> float:
+    """Return up to which size decision values are known."""
+    return min(GAPS * max(gap, tol), COARSEST)
+
+
+def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
+    """Return which weights count, given the standard deviations of the columns.
+
+    A weight w_j moves the decision values of the rows by |w_j| times the standard deviation of its column. The smallest
+    ones, which together move them by no more than the resolution, do not count.
+    """
+    moves = np.abs(result.weights) * deviations
+    order = np.argsort(moves, kind="stable")
+    counts = np.empty(len(moves), dtype=bool)
+    counts[order] = np.cumsum(moves[order]) > resolution(result.gap, result.tol)
+    return counts
+
+
+def column_deviations(X) -> np.ndarray:
+    """Return the standard deviations of the columns of dense or sparse rows."""
+    if not sparse.issparse(X):
+        return moments(X, np.full(X.shape[0], 1.0 / X.shape[0]))[1]
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    return np.sqrt(mean_variance_axis(X.tocsr(), axis=0)[1])
+
+
+def are_noise(decisions, certificates) -> list[bool]:
+    """Return for each classifier whether its decision values for some rows differ by no more than it is known to.
+
+    Such a classifier is constant: ranks of the rows and probabilities come from the solver, not from the data.
+
+    Parameters
+    ----------
+    decisions : array of shape (n,) or (n, n_classes)
+        Decision values.
+    certificates : list of (gap, tol)
+        One per classifier.
+
+    Returns
+    -------
+    list of bool
+    """
+    spreads = np.reshape(decisions, (len(decisions), -1)).std(axis=0).tolist()
+    return [spread <= resolution(*known) for spread, known in zip(spreads, certificates, strict=True)]
