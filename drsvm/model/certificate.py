@@ -11,12 +11,13 @@ These functions certify the results of every solver.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.model.dual_scale import best_multiple, largest_weights
+from drsvm.model.dual_scale import best_multiple, uncharged_features, largest_contribution
 from drsvm.model.dual_scale import best_scale as best_scale
-from drsvm.model.multipliers import Multipliers, Totals
+from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_weight_vector
 
@@ -35,15 +36,21 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    The bound holds for all classifiers with ‖w‖_q ≤ `weight_bound`. This is infinite unless weights are free of charge,
-    where no bound above 0 can be proven for all classifiers: if radius = l2 = 0, or, without ridge, where features
-    cannot shift (or hardly, at a very high price). Only the weights of those features then need to be bounded.
+    The bound holds for all classifiers unless weights are free of charge, where rounding leaves no bound above 0 for all
+    classifiers: if radius = l2 = 0, or, without ridge, where features cannot shift (or hardly, at a very high price).
+    It then holds for those with Σ_j s_j |w_j| ≤ `contribution_bound` over these features, where s_j is the root mean
+    square of feature j, and hence for all with ‖w‖_q ≤ `weight_bound`. `dual_scale` says where the numbers come from.
     """
 
     hinge_dual: np.ndarray
     flip_dual: np.ndarray
     lower_bound: float
     weight_bound: float = math.inf
+    contribution_bound: float = math.inf
+
+    def covers(self, problem: Problem, weights) -> bool:
+        """Return whether the bound holds for given weights, with room to spare."""
+        return largest_contribution(problem, weights) <= self.contribution_bound
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,9 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
+NEGLIGIBLE = 1e-13
+"""Change of a bound that is no larger than the rounding errors of an objective, which is at most 1."""
+
 SIGN_SLACK = 1e-9
 """A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
 
@@ -138,44 +148,70 @@ def _with_signs(problem, weights) -> np.ndarray:
     return signed
 
 
+class _Way(NamedTuple):
+    """A way to make clipped multipliers feasible."""
+
+    release: bool  # remove their pull at weights that are free of charge, as far as possible
+    balance: bool
+
+
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
-    `reference` is a weight vector that sets the scale of a finite `weight_bound`.
+    `reference` is a weight vector for which the bound must hold.
     """
-    multipliers = problem.feasible(hinge_dual, flip_dual)
-    unbalanced = None
+    free = uncharged_features(problem)[1]
+    ways = [_Way(False, problem.fit_intercept)]
     if problem.prices_intercept and problem.radius > 0:
-        unbalanced = _best_multiple(problem, multipliers.totals(), reference)
-    if problem.fit_intercept:
-        multipliers.balance()
-    totals = multipliers.totals()
-    if problem.fit_intercept:
-        totals = totals._replace(turn=0.0)  # up to rounding
-    if problem.radius == 0 and problem.l2 == 0:
-        return _bound_for_limited_weights(problem, multipliers, totals, reference)
-    best = _best_multiple(problem, totals, reference)
-    if unbalanced is not None and unbalanced[1] >= best[1]:
-        del multipliers  # the memory is needed, so they are clipped again rather than kept
-        best, multipliers = unbalanced, problem.feasible(hinge_dual, flip_dual)
-    scale, bound, limit = best
+        ways.insert(0, _Way(False, False))
+    if free.any():
+        ways.append(_Way(True, problem.fit_intercept))
+    best = None
+    for way in ways:
+        multipliers = _feasible(problem, hinge_dual, flip_dual, way, free)
+        if multipliers is not None:
+            found = best_multiple(problem, *_sums(problem, multipliers, way, free), reference)
+            best = (found, way) if best is None or found[1] > best[0][1] else best
+        if way is not ways[-1]:
+            multipliers = None  # the memory is needed, so they are made again rather than kept
+    assert best is not None
+    (scale, bound, validity), best_way = best
+    if best_way is not ways[-1] or multipliers is None:
+        multipliers = None
+        multipliers = _feasible(problem, hinge_dual, flip_dual, best_way, free)
+    assert multipliers is not None
     multipliers.shrink(scale, scale)
-    return DualPoint(*multipliers.vectors(), bound, limit)
+    return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
-def _best_multiple(problem, totals: Totals, reference) -> tuple[float, float, float]:
-    """Return factor, bound and limit of the weights."""
-    return best_multiple(problem, totals.mass, totals.flip_cost, totals.pull, totals.turn, reference)
+def _feasible(problem, hinge_dual, flip_dual, way: _Way, free) -> Multipliers | None:
+    multipliers = problem.feasible(hinge_dual, flip_dual)
+    if way.release and not multipliers.release(free):
+        return None
+    if way.balance:
+        multipliers.balance()
+    return multipliers
 
 
-def _bound_for_limited_weights(problem, multipliers: Multipliers, totals: Totals, reference) -> DualPoint:
-    """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
-    v = problem.with_signs(totals.pull)
-    if not np.any(v):
-        return DualPoint(*multipliers.vectors(), totals.mass)
-    largest = largest_weights(problem, reference)
-    bound = totals.mass - largest * problem.norm.dual.value(v)
-    if bound <= 0:
-        multipliers.shrink(0.0, 0.0)
-        return DualPoint(*multipliers.vectors(), 0.0)
-    return DualPoint(*multipliers.vectors(), bound, largest)
+def _sums(problem, multipliers: Multipliers, way: _Way, free) -> tuple[float, float, np.ndarray, float]:
+    """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
+    mass, cost, pull, turn, rounding = multipliers.totals(careful=bool(free.any()))
+    if way.balance:
+        # The turn is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
+        rounding = rounding + (2.0 * abs(turn) / mass if mass > 0 else 0.0)
+        mass, turn = mass - abs(turn), 0.0
+    errors = rounding * problem.column_sizes
+    if not free.any() and _costs_nothing(problem, errors):
+        return mass, cost, pull, turn
+    away = np.where(pull < 0, -1.0, 1.0)
+    if problem.monotonic_cst is not None:
+        away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
+    return mass, cost, pull + away * errors, turn
+
+
+def _costs_nothing(problem, errors) -> bool:
+    """Return whether errors of the pulls change a bound by no more than errors of the objective."""
+    if problem.l2 > 0:
+        return float(errors @ problem.column_sizes) <= NEGLIGIBLE * problem.l2
+    priced = errors if problem.feature_cost is None else errors * problem.feature_cost
+    return problem.norm.dual.value(priced) <= NEGLIGIBLE * problem.radius

@@ -9,10 +9,13 @@ from scipy import sparse
 
 from drsvm.model.large_rows import LARGE, RowView
 from drsvm.model.validation import row_blocks
-from drsvm.parallel import over, over_parts, parts_of, usable_threads
+from drsvm.parallel import PART, over, over_parts, parts_of, usable_threads
 
 PART_ENTRIES = 1 << 18
 """Number of stored entries in a part of a product with sparse rows."""
+
+ULP = 2.0**-53
+"""Largest relative error of one rounding."""
 
 ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
@@ -48,6 +51,14 @@ def transposed_dot(X, c) -> np.ndarray:
 
     over_parts(X.shape[1], add)
     return sums[0]
+
+
+def rounding_of_sums(X) -> float:
+    """Return a bound on the error of `transposed_dot`, relative to Σ_i |c_i x_ij|: terms are added one by one."""
+    n = X.shape[0]
+    in_parts = PART if sparse.issparse(X) else next(row_blocks(X)).stop
+    longest = n if _is_small(X) else min(n, in_parts)
+    return ULP * (longest + n // longest + 2)
 
 
 def _is_small(X) -> bool:
