@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from drsvm.cli import exit_codes
+
 NOT_SAVED = "not saved; use --model FILE to save it"
 
 PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
@@ -37,7 +39,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
             _certificate(result, label)
             for result, label in zip(results, classes.tolist() if len(results) > 1 else [parts.positive], strict=True)
         ],
-        "proven": all(result.gap <= result.tol for result in results),
+        "proven": exit_codes.of_all(str(result.status) for result in results) == 0,
         "train": model.train_scores(),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
@@ -47,7 +49,8 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
 
 def _certificate(result, positive) -> dict[str, Any]:
     names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
-    return {"positive": positive, "status": str(result.status), **{name: getattr(result, name) for name in names}}
+    figures = {name: getattr(result, name) for name in names}
+    return {"positive": positive, "status": str(result.status), "only_for": result.condition or None, **figures}
 
 
 def _weights(coef, names: list[str] | None, index_base: int) -> dict[str, Any]:
@@ -104,8 +107,9 @@ def _adversary(ball: dict[str, Any]) -> str:
 
 def _proof(certificate: dict[str, Any], named: bool) -> str:
     name = f"{certificate['positive']}: " if named else ""
+    optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above the optimum "
+        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum} "
         f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{certificate['n_iter']} iterations, {certificate['time']:.2f} s"
     )

@@ -28,7 +28,7 @@ def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
         return parts.sum(axis=0), errors
     sums = np.array([math.fsum(column) for column in parts.T])
     if X.shape[0] <= MOST_FRACTIONS:
-        zeros = np.flatnonzero(sums == 0.0)
+        zeros = np.flatnonzero(sums == 0.0).tolist()
         errors[[j for j in zeros if _is_zero(X[:], c, j)]] = 0.0
     return sums, errors
 

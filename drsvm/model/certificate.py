@@ -11,11 +11,11 @@ These functions certify the results of every solver.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model.dual_scale import best_multiple, uncharged_features, largest_contribution
+from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem
@@ -36,10 +36,10 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    The bound holds for all classifiers unless weights are free of charge, where rounding leaves no bound above 0 for all
-    classifiers: if radius = l2 = 0, or, without ridge, where features cannot shift (or hardly, at a very high price).
-    It then holds for those with Σ_j s_j |w_j| ≤ `contribution_bound` over these features, where s_j is the root mean
-    square of feature j, and hence for all with ‖w‖_q ≤ `weight_bound`. `dual_scale` says where the numbers come from.
+    The bound holds for all classifiers unless weights are free of charge: if radius = l2 = 0, or, without ridge, where
+    features cannot shift (or hardly, at a very high price). It then holds for those with Σ_j s_j |w_j| ≤
+    `contribution_bound` over these features, where s_j is the root mean square of feature j, and hence for all with
+    ‖w‖_q ≤ `weight_bound` (see `dual_scale`).
     """
 
     hinge_dual: np.ndarray
@@ -118,8 +118,8 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
-NEGLIGIBLE = 1e-13
-"""Change of a bound that is no larger than the rounding errors of an objective, which is at most 1."""
+NEGLIGIBLE = 1e-11
+"""Rounding errors of the pulls are ignored if they cannot change a bound by more; they are usually far smaller."""
 
 SIGN_SLACK = 1e-9
 """A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
@@ -154,6 +154,14 @@ class _Way(NamedTuple):
     release: bool  # remove their pull at weights that are free of charge, as far as possible
     balance: bool
 
+    def of(self, problem: Problem, hinge_dual, flip_dual, free) -> Multipliers:
+        multipliers: Any = problem.feasible(hinge_dual, flip_dual)
+        if self.release:
+            multipliers.release(free)
+        if self.balance:
+            multipliers.balance()
+        return multipliers
+
 
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
@@ -161,47 +169,41 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
     `reference` is a weight vector for which the bound must hold.
     """
     free = uncharged_features(problem)[1]
-    ways = [_Way(False, problem.fit_intercept)]
-    if problem.prices_intercept and problem.radius > 0:
-        ways.insert(0, _Way(False, False))
-    if free.any():
-        ways.append(_Way(True, problem.fit_intercept))
-    best = None
-    for way in ways:
-        multipliers = _feasible(problem, hinge_dual, flip_dual, way, free)
-        if multipliers is not None:
-            found = best_multiple(problem, *_sums(problem, multipliers, way, free), reference)
-            best = (found, way) if best is None or found[1] > best[0][1] else best
-        if way is not ways[-1]:
-            multipliers = None  # the memory is needed, so they are made again rather than kept
-    assert best is not None
-    (scale, bound, validity), best_way = best
-    if best_way is not ways[-1] or multipliers is None:
-        multipliers = None
-        multipliers = _feasible(problem, hinge_dual, flip_dual, best_way, free)
-    assert multipliers is not None
+    given, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
+    first, *others = _ways(problem, careful)
+    multipliers, way = first.of(*given), first
+    best = best_multiple(problem, *_sums(problem, multipliers, first.balance, careful), reference)
+    for other in others:
+        del multipliers  # the memory is needed, so they are made again rather than kept
+        multipliers = other.of(*given)
+        found = best_multiple(problem, *_sums(problem, multipliers, other.balance, careful), reference)
+        way, best = (other, found) if found[1] > best[1] else (way, best)
+    if others and way is not others[-1]:
+        del multipliers
+        multipliers = way.of(*given)
+    scale, bound, validity = best
     multipliers.shrink(scale, scale)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
-def _feasible(problem, hinge_dual, flip_dual, way: _Way, free) -> Multipliers | None:
-    multipliers = problem.feasible(hinge_dual, flip_dual)
-    if way.release and not multipliers.release(free):
-        return None
-    if way.balance:
-        multipliers.balance()
-    return multipliers
+def _ways(problem: Problem, careful: bool) -> list[_Way]:
+    ways = [_Way(release=False, balance=problem.fit_intercept)]
+    if problem.prices_intercept and problem.radius > 0:
+        ways.insert(0, _Way(release=False, balance=False))
+    if careful and problem.signs is not None:  # not for rows that are elsewhere
+        ways.append(_Way(release=True, balance=problem.fit_intercept))
+    return ways
 
 
-def _sums(problem, multipliers: Multipliers, way: _Way, free) -> tuple[float, float, np.ndarray, float]:
+def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> tuple[float, float, np.ndarray, float]:
     """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
-    mass, cost, pull, turn, rounding = multipliers.totals(careful=bool(free.any()))
-    if way.balance:
+    mass, cost, pull, turn, rounding = multipliers.totals(careful)
+    if balanced:
         # The turn is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
         rounding = rounding + (2.0 * abs(turn) / mass if mass > 0 else 0.0)
         mass, turn = mass - abs(turn), 0.0
     errors = rounding * problem.column_sizes
-    if not free.any() and _costs_nothing(problem, errors):
+    if not careful and _costs_nothing(problem, errors):
         return mass, cost, pull, turn
     away = np.where(pull < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:
@@ -210,7 +212,7 @@ def _sums(problem, multipliers: Multipliers, way: _Way, free) -> tuple[float, fl
 
 
 def _costs_nothing(problem, errors) -> bool:
-    """Return whether errors of the pulls change a bound by no more than errors of the objective."""
+    """Return whether errors of the pulls change a bound only negligibly."""
     if problem.l2 > 0:
         return float(errors @ problem.column_sizes) <= NEGLIGIBLE * problem.l2
     priced = errors if problem.feature_cost is None else errors * problem.feature_cost

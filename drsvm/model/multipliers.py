@@ -64,10 +64,6 @@ class Multipliers(ABC):
     def vectors(self) -> tuple[Any, Any]:
         """Return α and β, as the result of a run keeps them."""
 
-    def release(self, free: np.ndarray) -> bool:
-        """Change multipliers so that they do not pull at the free features; return whether that is possible here."""
-        return False
-
     def balance(self) -> None:
         """Shrink the heavier side to the sum of the other: then v_0 = 0."""
         one, other = self.sides()
@@ -127,18 +123,17 @@ class LocalMultipliers(Multipliers):
         problem, alpha, beta = self.problem, self.alpha, self.beta
         signed = elementwise(self.n_rows, lambda part: (alpha[part] - beta[part]) * problem.signs[part])
         mass = total(self.n_rows, lambda part: alpha[part].sum() + beta[part].sum())
-        masses = mass, problem.cost_of_flips(beta)
         if not careful or not math.isfinite(mass):
             rounding = products.rounding_of_sums(problem.X) + ROUNDING_OF_MASSES
-            return Totals(*masses, *problem.signed_sum(signed), rounding)
-        pull, rounding = careful_transposed_dot(problem.X, signed)
-        return Totals(*masses, pull, math.fsum(signed), rounding)
+            pull, turn = problem.signed_sum(signed)
+        else:
+            pull, rounding = careful_transposed_dot(problem.X, signed)
+            turn = math.fsum(signed)
+        return Totals(mass, problem.cost_of_flips(beta), pull, turn, rounding)
 
-    def release(self, free: np.ndarray) -> bool:
-        found = released(self.problem, self.alpha, self.beta, free)
-        if found is not None:
-            self.alpha, self.beta = found
-        return found is not None
+    def release(self, free: np.ndarray) -> None:
+        """Change the multipliers so that they do not pull at the free features, as far as possible."""
+        self.alpha, self.beta = released(self.problem, self.alpha, self.beta, free)
 
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:
         return self.alpha, self.beta

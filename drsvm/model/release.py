@@ -17,21 +17,21 @@ ROUNDS, NEGLIGIBLE = 3, 1e-12
 """Number of corrections, and the share of the largest singular value below which directions are not corrected."""
 
 
-def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return multipliers near α and β whose pulls at the free features, and at a free intercept, are 0 up to rounding.
 
-    None if there are too many features, or none of the multipliers can change.
+    They are the given ones if there are too many features, or if none of the multipliers can change.
     """
     columns = np.flatnonzero(free & (problem.column_sizes > 0))
     balanced = problem.fit_intercept and not problem.prices_intercept
     width = len(columns) + balanced
     if not 0 < len(columns) <= MOST_FEATURES:
-        return None
+        return alpha, beta
     # α alone, or part of β in exchange for as much of α.
     rooms = np.minimum(alpha, problem.sample_weight - alpha - beta), np.minimum(alpha, beta)
     rows = [_widest(room, int(max(4 * width, MOST_WORK / width**2))) for room in rooms]
     if not sum(map(len, rows)):
-        return None
+        return alpha, beta
     units = [room[chosen] for room, chosen in zip(rooms, rows, strict=True)]
     scale = problem.column_sizes[columns]
     effects = [_pulls(problem, chosen, columns, balanced) for chosen in rows]

@@ -34,7 +34,8 @@ class GpuMultipliers(Multipliers):
         signed = (self.alpha - self.beta) * self.problem.device_signs
         mass = float(self.alpha.sum() + self.beta.sum())
         rounding = ROUNDING_OF_MASSES + ULP * (SUM_BLOCKS + self.problem.n_rows / SUM_BLOCKS)
-        return Totals(mass, float((self.kappa * self.beta).sum()), *self.problem.signed_sum(signed), rounding)
+        pull, turn = self.problem.signed_sum(signed)
+        return Totals(mass, float((self.kappa * self.beta).sum()), pull, turn, rounding)
 
     def vectors(self) -> tuple[Any, Any]:
         return self.alpha, self.beta

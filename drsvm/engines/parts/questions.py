@@ -72,7 +72,7 @@ def pull_variances(_, problem, pilot, per_weight) -> Sums:
 
 
 def sums_of_multipliers(part, problem, hinge_dual, flip_dual, careful: bool) -> Sums:
-    """Return the sums over the two sides of multipliers, which are clipped to their bounds first, and their rounding."""
+    """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
     clipped = LocalMultipliers(problem, part.values(hinge_dual), part.values(flip_dual))
     rounding = 3.0 * ULP if careful else rounding_of_sums(problem.X)
     return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
