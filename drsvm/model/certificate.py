@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.model import products
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.multipliers import Multipliers
@@ -197,18 +198,21 @@ def _ways(problem: Problem, careful: bool) -> list[_Way]:
 
 def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> tuple[float, float, np.ndarray, float]:
     """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
-    mass, cost, pull, turn, rounding = multipliers.totals(careful)
+    totals = multipliers.totals(careful)
+    if not careful:
+        if _costs_nothing(problem, totals.rounding * problem.column_sizes):
+            return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
+        if problem.signs is not None and products.is_small(problem.X):
+            totals = multipliers.totals(careful=True)
+    mass, cost, pull, turn, rounding = totals
     if balanced:
         # The turn is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
         rounding = rounding + (2.0 * abs(turn) / mass if mass > 0 else 0.0)
         mass, turn = mass - abs(turn), 0.0
-    errors = rounding * problem.column_sizes
-    if not careful and _costs_nothing(problem, errors):
-        return mass, cost, pull, turn
     away = np.where(pull < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
-    return mass, cost, pull + away * errors, turn
+    return mass, cost, pull + away * rounding * problem.column_sizes, turn
 
 
 def _costs_nothing(problem, errors) -> bool:

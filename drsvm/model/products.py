@@ -23,7 +23,7 @@ ENTRIES_OF_SAMPLE = 10_000
 
 def dot(X, v) -> np.ndarray:
     """Return x_i·v for every row."""
-    if _is_small(X):
+    if is_small(X):
         return X @ v
     out = np.empty(X.shape[0])
     if sparse.issparse(X):
@@ -38,7 +38,7 @@ def dot(X, v) -> np.ndarray:
 
 def transposed_dot(X, c) -> np.ndarray:
     """Return Σ_i c_i x_i."""
-    if _is_small(X):
+    if is_small(X):
         return X.T @ c
     if not sparse.issparse(X):
         # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
@@ -57,11 +57,12 @@ def rounding_of_sums(X) -> float:
     """Return a bound on the error of `transposed_dot`, relative to Σ_i |c_i x_ij|: terms are added one by one."""
     n = X.shape[0]
     in_parts = PART if sparse.issparse(X) else next(row_blocks(X)).stop
-    longest = n if _is_small(X) else min(n, in_parts)
+    longest = n if is_small(X) else min(n, in_parts)
     return ULP * (longest + n // longest + 2)
 
 
-def _is_small(X) -> bool:
+def is_small(X) -> bool:
+    """Return whether products need neither parts nor threads."""
     if sparse.issparse(X):
         return X.nnz < LARGE
     return X.size < LARGE and X.dtype == np.float64 and not isinstance(X, RowView)
