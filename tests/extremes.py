@@ -114,8 +114,10 @@ def complaints_about(problem, result, max_time, patience):
     if not all(np.isfinite(values).all() for values in [*figures, *arrays]):
         yield "not all figures are finite"
         return
-    if (result.status is Status.OPTIMAL) != (result.gap <= result.tol):
+    if result.status.reached != (result.gap <= result.tol):
         yield f"{result.status} with the gap {result.gap} and the tolerance {result.tol}"
+    if result.status is Status.OPTIMAL and math.isfinite(result.weight_bound):
+        yield f"optimal, but only for weights of norm up to {result.weight_bound}"
     late = result.time - max_time
     if late > patience * max(0.3, 0.1 * max_time):
         yield f"{late:.2f} s late"

@@ -21,7 +21,7 @@ drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm predict churn.drsvm new_customers.csv --output predictions.csv
 drsvm report customers.csv --label churned --output report.html
 
-Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 130 interrupted.
+Exit codes: 0 done, 1 the tolerance was not reached, 2 bad input, 3 reached for limited weights only, 130 interrupted.
 """
 
 

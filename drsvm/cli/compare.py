@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from drsvm.cli import exit_codes
 from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PlotFile, Positive
 from drsvm.cli.screen import Screen
 
@@ -31,7 +32,8 @@ def compare(
     """Run every solver on one problem: time, objective, proven bound and gap.
 
     Each solver has its own tolerance unless --tol is given, and a minute unless --max-time is given, which they share
-    evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance.
+    evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance, 3 that
+    none did for all classifiers.
     """
     from drsvm import Problem
     from drsvm.cli import work
@@ -56,7 +58,6 @@ def compare(
     columns = _columns(results)
     if plot is not None:
         write_whole(plot, _drawn(results, plot))
-    proven = any(result.gap <= result.tol for result in results.values())
     payload: dict[str, Any] = {
         "command": "compare",
         "file": str(file),
@@ -68,7 +69,7 @@ def compare(
     }
     title = f"{problem.n_rows:,} rows, {problem.n_features:,} features, radius {radius:g}, positive: {chosen}"
     screen.finish(payload, lambda console: show_table(console, columns, title))
-    return 0 if proven else 1
+    return exit_codes.of_any(columns["status"])
 
 
 def _names(given: str | None, single: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from drsvm.cli import exit_codes
 from drsvm.cli.fit_summary import fit_payload, show_fit
 from drsvm.cli.options import (
     KNOWN,
@@ -116,7 +117,7 @@ def fit(
         if model is not None:
             _save(found, model, payload, split.seed, screen)
     screen.finish(payload, lambda console: show_fit(console, payload))
-    return 0 if payload["proven"] else 1
+    return exit_codes.of_all(certificate["status"] for certificate in payload["certificates"])
 
 
 @contextmanager

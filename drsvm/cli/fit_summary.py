@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from drsvm.cli import exit_codes
+
 NOT_SAVED = "not saved; use --model FILE to save it"
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
@@ -42,7 +44,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         },
         "units": _units(prepared, standardise),
         "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
-        "proven": all(result.gap <= result.tol for result in results),
+        "proven": exit_codes.of_all(str(result.status) for result in results) == 0,
         "train": scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
@@ -59,7 +61,8 @@ def _units(prepared, standardise: bool) -> dict[str, int]:
 def _certificate(result, positive, constant: bool) -> dict[str, Any]:
     names = ("objective", "lower_bound", "gap", "tol", "radius_price", "solver", "n_iter", "time")
     known = {name: getattr(result, name) for name in names}
-    return {"positive": positive, "status": str(result.status), "constant": constant, **known}
+    status = {"status": str(result.status), "only_for": result.condition or None}
+    return {"positive": positive, **status, "constant": constant, **known}
 
 
 def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
@@ -130,8 +133,9 @@ def _adversary(ball: dict[str, Any]) -> str:
 
 def _proof(certificate: dict[str, Any], named: bool) -> str:
     name = f"{certificate['positive']}: " if named else ""
+    optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
     return (
-        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above the optimum "
+        f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum} "
         f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
         f"{certificate['n_iter']} iterations, {certificate['time']:.2f} s"
     )

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from drsvm.cli import exit_codes
 from drsvm.cli.options import (
     MODEL,
     BallOptions,
@@ -79,14 +80,14 @@ def path(
         columns |= _scores(found, X_test, y_test, "test_accuracy")
     save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, prepared.names))
     best = _best(columns)
-    proven = all(result.gap <= result.tol for result in found.results)
+    code = exit_codes.of_all(columns["status"])
     payload: dict[str, Any] = {
         "command": "path",
         "file": str(file),
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
         "positive": chosen,
-        "proven": proven,
+        "proven": code == 0,
         "path": columns,
         "best": None if best is None else {"row": best + 1, "radius": float(found.radii[best])},
         "csv": None if csv is None else str(csv),
@@ -96,7 +97,7 @@ def path(
     screen.finish(
         payload, lambda console: show_table(console, _marked(columns, best), f"{title}\n{_words(found, best)}")
     )
-    return 0 if proven else 1
+    return code
 
 
 def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen):

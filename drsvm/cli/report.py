@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from drsvm.cli import exit_codes
 from drsvm.cli.options import (
     OUTPUT,
     READING,
@@ -91,7 +92,7 @@ def report(
 
     A quarter of the rows is held out unless --test or --test-size say otherwise (--test-size 0: none). Rows are named
     by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
-    tolerance was not reached.
+    tolerance was not reached, 3 if it was for limited weights only.
     """
     from drsvm.cli import work
     from drsvm.cli.prices import feature_prices, flip_cost_by_label
@@ -132,16 +133,16 @@ def report(
             progress=lambda share, words: advance(words, completed=100 * share),
         )
     made.save(output, format)
-    proven = all(certificate["status"] == "optimal" for certificate in made.summary["certificates"])
+    code = exit_codes.of_all(certificate["status"] for certificate in made.summary["certificates"])
     payload: dict[str, Any] = {
         "command": "report",
         "file": str(file),
         "output": str(output),
-        "proven": proven,
+        "proven": code == 0,
         "summary": made.summary,
     }
     screen.finish(payload, lambda console: _show(console, made.summary, output))
-    return 0 if proven else 1
+    return code
 
 
 def _given(parts, prepared, scaled: list[bool], shell) -> Any:

@@ -101,6 +101,9 @@ class RemoteProblem(Problem):
     def typical_row_norm(self, of_features=None) -> float: ...
 
     @abstractmethod
+    def column_squares(self) -> np.ndarray: ...
+
+    @abstractmethod
     def moments(self) -> tuple[np.ndarray, np.ndarray]: ...
 
     @abstractmethod

@@ -41,7 +41,7 @@ from drsvm.solvers.centring import Centred
 PILOT_PARTS = 4
 """The pilot solutions of radius="auto" may take one in this many parts of the time."""
 
-FINISHED = (Status.OPTIMAL, Status.STOPPED, Status.INTERRUPTED)
+FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status.INTERRUPTED)
 """Statuses that need no warning."""
 
 
@@ -129,7 +129,9 @@ class WassersteinSVC(
     objective_, lower_bound_, gap_, radius_price_ : float, or arrays of shape (n_classes,)
         The certificate: worst-case risk plus ridge term, a proven lower bound on the best possible value, their
         difference, and the price of one unit of radius. With more than two classes, one entry per class. After
-        `partial_fit` there is no certificate: all but the price are NaN.
+        `partial_fit` there is no certificate: all but the price are NaN. If weights cost nothing (``radius=0``, or
+        features that cannot shift, both without ridge), the bound is for weights up to a limit, see `Result`; there is
+        no warning, because another setting would be another problem.
     radius_, intercept_cost_ : float
         The radius and the price of the intercept that were used.
     n_iter_ : int

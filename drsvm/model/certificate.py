@@ -11,12 +11,14 @@ These functions certify the results of every solver.
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model.dual_scale import best_multiple, largest_weights
+from drsvm.model import products
+from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.dual_scale import best_scale as best_scale
-from drsvm.model.multipliers import Multipliers, Totals
+from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
 
@@ -35,15 +37,21 @@ class PrimalPoint:
 class DualPoint:
     """Feasible multipliers and the lower bound they prove.
 
-    The bound holds for all classifiers with ‖w‖_q ≤ `weight_bound`. This is infinite unless weights are free of charge,
-    where no bound above 0 can be proven for all classifiers: if radius = l2 = 0, or, without ridge, where features
-    cannot shift (or hardly, at a very high price). Only the weights of those features then need to be bounded.
+    The bound holds for all classifiers unless weights are free of charge: if radius = l2 = 0, or, without ridge, where
+    features cannot shift (or hardly, at a very high price). It then holds for those with Σ_j s_j |w_j| ≤
+    `contribution_bound` over these features, where s_j is the root mean square of feature j, and hence for all with
+    ‖w‖_q ≤ `weight_bound` (see `dual_scale`).
     """
 
     hinge_dual: np.ndarray
     flip_dual: np.ndarray
     lower_bound: float
     weight_bound: float = math.inf
+    contribution_bound: float = math.inf
+
+    def covers(self, problem: Problem, weights) -> bool:
+        """Return whether the bound holds for given weights, with room to spare."""
+        return largest_contribution(problem, weights) <= self.contribution_bound
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,9 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
+NEGLIGIBLE = 1e-11
+"""Rounding errors of the pulls are ignored if they cannot change a bound by more; they are usually far smaller."""
+
 SIGN_SLACK = 1e-9
 """A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
 
@@ -139,44 +150,75 @@ def _with_signs(problem, weights) -> np.ndarray:
     return signed
 
 
+class _Way(NamedTuple):
+    """A way to make clipped multipliers feasible."""
+
+    release: bool  # remove their pull at weights that are free of charge, as far as possible
+    balance: bool
+
+    def of(self, problem: Problem, hinge_dual, flip_dual, free) -> Multipliers:
+        multipliers: Any = problem.feasible(hinge_dual, flip_dual)
+        if self.release:
+            multipliers.release(free)
+        if self.balance:
+            multipliers.balance()
+        return multipliers
+
+
 def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
-    `reference` is a weight vector that sets the scale of a finite `weight_bound`.
+    `reference` is a weight vector for which the bound must hold.
     """
-    multipliers = problem.feasible(hinge_dual, flip_dual)
-    unbalanced = None
-    if problem.prices_intercept and problem.radius > 0:
-        unbalanced = _best_multiple(problem, multipliers.totals(), reference)
-    if problem.fit_intercept:
-        multipliers.balance()
-    totals = multipliers.totals()
-    if problem.fit_intercept:
-        totals = totals._replace(turn=0.0)  # up to rounding
-    if problem.radius == 0 and problem.l2 == 0:
-        return _bound_for_limited_weights(problem, multipliers, totals, reference)
-    best = _best_multiple(problem, totals, reference)
-    if unbalanced is not None and unbalanced[1] >= best[1]:
-        del multipliers  # the memory is needed, so they are clipped again rather than kept
-        best, multipliers = unbalanced, problem.feasible(hinge_dual, flip_dual)
-    scale, bound, limit = best
+    free = uncharged_features(problem)[1]
+    given, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
+    first, *others = _ways(problem, careful)
+    multipliers, way = first.of(*given), first
+    best = best_multiple(problem, *_sums(problem, multipliers, first.balance, careful), reference)
+    for other in others:
+        del multipliers  # the memory is needed, so they are made again rather than kept
+        multipliers = other.of(*given)
+        found = best_multiple(problem, *_sums(problem, multipliers, other.balance, careful), reference)
+        way, best = (other, found) if found[1] > best[1] else (way, best)
+    if others and way is not others[-1]:
+        del multipliers
+        multipliers = way.of(*given)
+    scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    return DualPoint(*multipliers.vectors(), bound, limit)
+    return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
-def _best_multiple(problem, totals: Totals, reference) -> tuple[float, float, float]:
-    """Return factor, bound and limit of the weights."""
-    return best_multiple(problem, totals.mass, totals.flip_cost, totals.pull, totals.turn, reference)
+def _ways(problem: Problem, careful: bool) -> list[_Way]:
+    ways = [_Way(release=False, balance=problem.fit_intercept)]
+    if problem.prices_intercept and problem.radius > 0:
+        ways.insert(0, _Way(release=False, balance=False))
+    if careful and problem.signs is not None:  # not for rows that are elsewhere
+        ways.append(_Way(release=True, balance=problem.fit_intercept))
+    return ways
 
 
-def _bound_for_limited_weights(problem, multipliers: Multipliers, totals: Totals, reference) -> DualPoint:
-    """Return a bound over ‖w‖_q ≤ R, with R far larger than the data and the reference suggest."""
-    v = problem.with_signs(totals.pull)
-    if not np.any(v):
-        return DualPoint(*multipliers.vectors(), totals.mass)
-    largest = largest_weights(problem, reference)
-    bound = totals.mass - largest * problem.norm.dual.value(v)
-    if bound <= 0:
-        multipliers.shrink(0.0, 0.0)
-        return DualPoint(*multipliers.vectors(), 0.0)
-    return DualPoint(*multipliers.vectors(), bound, largest)
+def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> tuple[float, float, np.ndarray, float]:
+    """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
+    totals = multipliers.totals(careful)
+    if not careful:
+        if _costs_nothing(problem, totals.rounding * problem.column_sizes):
+            return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
+        if problem.signs is not None and products.is_small(problem.X):
+            totals = multipliers.totals(careful=True)
+    mass, cost, pull, turn, rounding = totals
+    if balanced:
+        # The turn is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
+        rounding = rounding + (2.0 * abs(turn) / mass if mass > 0 else 0.0)
+        mass, turn = mass - abs(turn), 0.0
+    away = np.where(pull < 0, -1.0, 1.0)
+    if problem.monotonic_cst is not None:
+        away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
+    return mass, cost, pull + away * rounding * problem.column_sizes, turn
+
+
+def _costs_nothing(problem, errors) -> bool:
+    """Return whether errors of the pulls change a bound only negligibly."""
+    if problem.l2 > 0:
+        return float(errors @ problem.column_sizes) <= NEGLIGIBLE * problem.l2
+    priced = errors if problem.feature_cost is None else errors * problem.feature_cost
+    return problem.norm.dual.value(priced) <= NEGLIGIBLE * problem.radius

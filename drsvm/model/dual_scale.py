@@ -2,9 +2,19 @@
 
 The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of their flips, and their pulls v on the weights
 and v_0 on the intercept. `certificate` states the dual problem.
+
+Weights are free of charge if radius = l2 = 0 or, without ridge, if their features cannot shift. A bound above 0 for all
+of them requires v_j = 0, which rounding hardly ever gives. The bound is therefore stated for classifiers with
+
+    Σ_j s_j |w_j| ≤ B    (over the free weights),      so that    Σ_j w_j v_j ≤ B max_j |v_j| / s_j
+
+where s_j is the root mean square of feature j, and B is a fixed number that is far larger than any sensible classifier
+needs: the sum limits the typical size of decision values, for which 1 is the natural scale. It does not depend on the
+units of the features, nor on the classifier that was found, unless that is so large that it needs a larger B.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize
@@ -18,31 +28,58 @@ VERY_HIGH = 1e6
 WORTHWHILE = 1e-12
 """A bound for limited weights must be this much better than one for all weights."""
 
+LARGEST_CONTRIBUTION, ROOM = 1e6, 100.0
+"""B; if the classifier leaves less than this factor of room, B is larger by a power of 10."""
+
 
 def best_scale(problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None) -> tuple[float, float]:
     """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
 
-    Requires radius > 0 or l2 > 0. `v0` counts if the intercept has a finite price; a free intercept requires balanced
-    multipliers. Without ridge, features that cannot shift are charged for weights up to `largest_weights`.
+    `v0` counts if the intercept has a finite price; a free intercept requires balanced multipliers. Free weights are
+    charged up to `largest_contribution`.
     """
     return best_multiple(problem, mass, cost, v, v0, reference)[:2]
 
 
-def best_multiple(problem: Problem, mass, cost, v, v0, reference) -> tuple[float, float, float]:
-    """Return t, the bound that it proves, and the largest norm of the weights for which it does."""
+def best_multiple(problem: Problem, mass, cost, v, v0, reference) -> tuple[float, float, "Validity"]:
+    """Return t, the bound that it proves, and for which classifiers it does."""
     v = problem.with_signs(v)
     fixed = problem.intercept_cost * abs(v0) if problem.prices_intercept and v0 != 0.0 else 0.0
     if problem.l2 > 0:
-        return *_with_ridge(problem, mass, cost, v, fixed), math.inf
-    if problem.feature_cost is None:
-        return *_scale_into_ball(problem, mass, cost, v, fixed), math.inf
-    return _with_priced_features(problem, mass, cost, v, fixed, reference)
+        return *_with_ridge(problem, mass, cost, v, fixed), EVERY_WEIGHT
+    free, nearly_free = uncharged_features(problem)
+    limit = largest_contribution(problem, reference) if v[nearly_free].any() else math.inf
+    best = _charging(problem, mass, cost, v, fixed, free, limit)
+    if (nearly_free & ~free & (v != 0)).any():
+        other = _charging(problem, mass, cost, v, fixed, nearly_free, limit)
+        best = other if other[1] > best[1] + WORTHWHILE else best
+    return best
 
 
-def largest_weights(problem: Problem, reference) -> float:
-    """Return an R far larger than the data and the reference suggest for ‖w‖_q."""
-    norm_of_reference = 0.0 if reference is None else problem.norm.value(reference)
-    return max(2.0 * norm_of_reference, 100.0 / problem.typical_row_norm())
+class Validity(NamedTuple):
+    """For which classifiers a bound holds."""
+
+    contribution: float  # for all with Σ s_j |w_j| up to this, over the free weights,
+    norm: float  # and hence for all with ‖w‖_q up to this
+
+
+EVERY_WEIGHT = Validity(math.inf, math.inf)
+
+
+def uncharged_features(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return masks of the features whose weights are free of charge, and of those that nearly are."""
+    d, prices = problem.n_features, problem.feature_cost
+    free = np.full(d, problem.radius == 0.0 and problem.l2 == 0.0)
+    if prices is None or problem.l2 > 0:
+        return free, free
+    free |= np.isinf(prices)
+    return free, free | (prices > VERY_HIGH * prices.min())
+
+
+def largest_contribution(problem: Problem, reference) -> float:
+    """Return B, given a classifier that it must leave room for."""
+    needed = 0.0 if reference is None else ROOM * float(problem.column_sizes @ np.abs(reference))
+    return LARGEST_CONTRIBUTION * 10.0 ** max(0, math.ceil(math.log10(max(needed / LARGEST_CONTRIBUTION, 1.0))))
 
 
 def _scale_into_ball(problem, mass, cost, v, fixed) -> tuple[float, float]:
@@ -52,28 +89,20 @@ def _scale_into_ball(problem, mass, cost, v, fixed) -> tuple[float, float]:
     return scale, scale * mass
 
 
-def _with_priced_features(problem, mass, cost, v, fixed, reference) -> tuple[float, float, float]:
-    """Return t, bound and limit: trusted features are charged R |v_j|, the others by their price of a shift."""
-    prices = problem.feature_cost
-    trusted = np.isinf(prices)
-    very_high = trusted | (prices > VERY_HIGH * prices.min())
-    limit = largest_weights(problem, reference) if v[very_high].any() else math.inf
-    best = _charging(problem, mass, cost, v, fixed, trusted, limit)
-    if (very_high & ~trusted & (v != 0)).any():
-        other = _charging(problem, mass, cost, v, fixed, very_high, limit)
-        best = other if other[1] > best[1] + WORTHWHILE else best
-    return best
-
-
-def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, float, float]:
+def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, float, Validity]:
     """Charge the features `outside` the ball for weights up to the limit, and scale the others into the ball."""
-    charge = float(np.abs(v[outside]).sum())
-    left = mass - (limit * charge if charge > 0 else 0.0)
-    if left <= 0:
-        return 0.0, 0.0, math.inf
+    pulled = outside & (v != 0)
+    validity = EVERY_WEIGHT
+    if pulled.any():
+        sizes = problem.column_sizes
+        with np.errstate(divide="ignore"):  # the square of a tiny number may be 0
+            mass = mass - limit * float((np.abs(v[pulled]) / sizes[pulled]).max())
+            validity = Validity(limit, limit / problem.norm.dual.value(sizes[pulled]))
+    if mass <= 0:
+        return 0.0, 0.0, EVERY_WEIGHT
     inside = ~outside
-    scale, bound = _scale_into_ball(problem, left, cost, problem.feature_cost[inside] * v[inside], fixed)
-    return scale, bound, limit if charge > 0 else math.inf
+    prices = 1.0 if problem.feature_cost is None else problem.feature_cost[inside]
+    return *_scale_into_ball(problem, mass, cost, prices * v[inside], fixed), validity
 
 
 def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:

@@ -1,12 +1,18 @@
 """Multipliers α and β of all rows, made feasible for the dual problem; `certificate` says what they prove."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.model import products
+from drsvm.model.careful_sums import careful_transposed_dot
+from drsvm.model.release import released
 from drsvm.parallel import elementwise, over_parts, total
+
+ROUNDING_OF_MASSES = 32 * products.ULP
+"""Bound on the relative error of sums of multipliers, and of the products with factors after them."""
 
 
 class DualSums(NamedTuple):
@@ -17,12 +23,13 @@ class DualSums(NamedTuple):
     flip_cost: np.ndarray  # Σ κ β
 
 
-def dual_sums(problem, hinge_dual, flip_dual) -> DualSums:
-    """Return the sums of multipliers that are in arrays."""
+def dual_sums(problem, hinge_dual, flip_dual, careful: bool = False) -> DualSums:
+    """Return the sums of multipliers that are in arrays; careful ones have errors that do not grow with the rows."""
     n, signs = problem.n_rows, problem.signs
     one = elementwise(n, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
     other = elementwise(n, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
-    rows = np.stack([products.transposed_dot(problem.X, side) for side in (one, other)], axis=1)
+    add = (lambda X, c: careful_transposed_dot(X, c)[0]) if careful else products.transposed_dot
+    rows = np.stack([add(problem.X, side) for side in (one, other)], axis=1)
     mass = np.array([total(n, lambda part, side=side: side[part].sum()) for side in (one, other)])
     flipped = [elementwise(n, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)]
     return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))
@@ -35,6 +42,7 @@ class Totals(NamedTuple):
     flip_cost: float  # Σ κ β
     pull: np.ndarray  # v = Σ (α − β) y x
     turn: float  # v_0 = Σ (α − β) y
+    rounding: Any  # bounds on the errors of the pulls, relative to the sizes of the columns: a number, or one for each
 
 
 class Multipliers(ABC):
@@ -49,8 +57,8 @@ class Multipliers(ABC):
         """Multiply the two sides by factors between 0 and 1."""
 
     @abstractmethod
-    def totals(self) -> Totals:
-        """Return the sums over all rows."""
+    def totals(self, careful: bool = False) -> Totals:
+        """Return the sums over all rows; careful ones have errors that do not grow with the number of rows."""
 
     @abstractmethod
     def vectors(self) -> tuple[Any, Any]:
@@ -111,11 +119,21 @@ class LocalMultipliers(Multipliers):
         if min(one, other) != 1.0:
             over_parts(self.n_rows, multiply)
 
-    def totals(self) -> Totals:
+    def totals(self, careful: bool = False) -> Totals:
         problem, alpha, beta = self.problem, self.alpha, self.beta
         signed = elementwise(self.n_rows, lambda part: (alpha[part] - beta[part]) * problem.signs[part])
         mass = total(self.n_rows, lambda part: alpha[part].sum() + beta[part].sum())
-        return Totals(mass, problem.cost_of_flips(beta), *problem.signed_sum(signed))
+        if not careful or not math.isfinite(mass):
+            rounding = products.rounding_of_sums(problem.X) + ROUNDING_OF_MASSES
+            pull, turn = problem.signed_sum(signed)
+        else:
+            pull, rounding = careful_transposed_dot(problem.X, signed)
+            turn = math.fsum(signed)
+        return Totals(mass, problem.cost_of_flips(beta), pull, turn, rounding)
+
+    def release(self, free: np.ndarray) -> None:
+        """Change the multipliers so that they do not pull at the free features, as far as possible."""
+        self.alpha, self.beta = released(self.problem, self.alpha, self.beta, free)
 
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:
         return self.alpha, self.beta

@@ -9,10 +9,13 @@ from scipy import sparse
 
 from drsvm.model.large_rows import LARGE, RowView
 from drsvm.model.validation import row_blocks
-from drsvm.parallel import over, over_parts, parts_of, usable_threads
+from drsvm.parallel import PART, over, over_parts, parts_of, usable_threads
 
 PART_ENTRIES = 1 << 18
 """Number of stored entries in a part of a product with sparse rows."""
+
+ULP = 2.0**-53
+"""Largest relative error of one rounding."""
 
 ENTRIES_OF_SAMPLE = 10_000
 """Number of entries from which the frequencies of the columns are estimated."""
@@ -20,7 +23,7 @@ ENTRIES_OF_SAMPLE = 10_000
 
 def dot(X, v) -> np.ndarray:
     """Return x_i·v for every row."""
-    if _is_small(X):
+    if is_small(X):
         return X @ v
     out = np.empty(X.shape[0])
     if sparse.issparse(X):
@@ -35,7 +38,7 @@ def dot(X, v) -> np.ndarray:
 
 def transposed_dot(X, c) -> np.ndarray:
     """Return Σ_i c_i x_i."""
-    if _is_small(X):
+    if is_small(X):
         return X.T @ c
     if not sparse.issparse(X):
         # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
@@ -50,7 +53,16 @@ def transposed_dot(X, c) -> np.ndarray:
     return sums[0]
 
 
-def _is_small(X) -> bool:
+def rounding_of_sums(X) -> float:
+    """Return a bound on the error of `transposed_dot`, relative to Σ_i |c_i x_ij|: terms are added one by one."""
+    n = X.shape[0]
+    in_parts = PART if sparse.issparse(X) else next(row_blocks(X)).stop
+    longest = n if is_small(X) else min(n, in_parts)
+    return ULP * (longest + n // longest + 2)
+
+
+def is_small(X) -> bool:
+    """Return whether products need neither parts nor threads."""
     if sparse.issparse(X):
         return X.nnz < LARGE
     return X.size < LARGE and X.dtype == np.float64 and not isinstance(X, RowView)

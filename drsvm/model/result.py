@@ -26,6 +26,7 @@ class Status(Enum):
     """
 
     OPTIMAL = "the proven gap is at most the tolerance"
+    OPTIMAL_WITHIN_BOUNDS = "among classifiers with limited weights, the proven gap is at most the tolerance"
     STALLED = "no further progress is possible in floating point"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
@@ -37,6 +38,11 @@ class Status(Enum):
     def message(self) -> str:
         """The status as a sentence."""
         return self.value
+
+    @property
+    def reached(self) -> bool:
+        """Whether the tolerance was reached, possibly for limited weights only."""
+        return self in (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS)
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")
@@ -138,8 +144,12 @@ class Result:
         Objective of the classifier and a proven lower bound on the optimum.
     hinge_dual, flip_dual : arrays
         The multipliers α and β that prove the bound, one entry per given row.
-    weight_bound : float
-        The lower bound holds for all classifiers with ‖w‖_q up to this value; infinite unless radius = l2 = 0.
+    contribution_bound, weight_bound : float
+        Infinite if the lower bound holds for all classifiers. Where weights cost nothing (radius = l2 = 0, or features
+        that cannot shift, without ridge), rounding allows no positive bound for all of them. It then holds for those
+        with Σ_j s_j |w_j| up to `contribution_bound` (at least 10⁶), where s_j is the root mean square of feature j,
+        centred if the intercept is free and the feature far from 0. This includes all with ‖w‖_q up to `weight_bound`.
+        The status is then OPTIMAL_WITHIN_BOUNDS instead of OPTIMAL.
     status, solver, n_iter, time, tol, history
         How the run ended, the solver, its iterations, seconds and tolerance, and the progress of the run.
 
@@ -168,6 +178,7 @@ class Result:
     tol: float
     history: History
     weight_bound: float = float("inf")
+    contribution_bound: float = float("inf")
     info: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -180,6 +191,14 @@ class Result:
         """The gap divided by the objective (0 if both are 0)."""
         return self.gap / self.objective if self.objective > 0 else 0.0
 
+    @property
+    def condition(self) -> str:
+        """For which classifiers the lower bound holds, in words; empty if for all."""
+        if np.isinf(self.weight_bound):
+            return ""
+        contributions = f"sum_j s_j |w_j| up to {self.contribution_bound:.0e}, s_j the root mean square of feature j"
+        return f"weights of norm up to {self.weight_bound:.4g} (in fact {contributions})"
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes, with the name of the status: some serialisation formats cannot store an enum."""
         return {**self.__dict__, "status": self.status.name}
@@ -189,7 +208,8 @@ class Result:
             object.__setattr__(self, name, Status[value] if name == "status" else value)
 
     def to_json(self) -> str:
-        """Return everything except the multipliers and `info` as JSON; an infinite `weight_bound` becomes null."""
+        """Return everything except the multipliers and `info` as JSON; infinite bounds of the weights become null."""
+        limits = {name: getattr(self, name) for name in ("weight_bound", "contribution_bound")}
         plain = {
             "weights": self.weights.tolist(),
             "intercept": self.intercept,
@@ -197,7 +217,7 @@ class Result:
             "objective": self.objective,
             "lower_bound": self.lower_bound,
             "gap": self.gap,
-            "weight_bound": None if np.isinf(self.weight_bound) else self.weight_bound,
+            **{name: None if np.isinf(limit) else limit for name, limit in limits.items()},
             "status": str(self.status),
             "message": self.status.message,
             "solver": self.solver,
@@ -210,11 +230,12 @@ class Result:
 
     def __repr__(self) -> str:
         used = np.count_nonzero(self.weights)
+        condition = f"  only for      {self.condition}"
         lines = [
             f"Result: {self.status}: {self.status.message}",
+            *([condition] if self.condition else []),
             f"  objective     {self.objective:.10f}",
-            f"  lower bound   {self.lower_bound:.10f}"
-            + ("" if np.isinf(self.weight_bound) else f"  (for weights of norm up to {self.weight_bound:.4g})"),
+            f"  lower bound   {self.lower_bound:.10f}",
             f"  gap           {self.gap:.2e}  (tolerance {self.tol:.0e})",
             f"  radius price  {self.radius_price:.6g}",
             f"  weights       {used} of {self.weights.size} not zero, intercept {self.intercept:.6g}",
@@ -240,7 +261,7 @@ class Results(list[Result]):
 
     def __repr__(self) -> str:
         labels = self.labels if len(self.labels) == len(self) else list(map(str, range(len(self))))  # it was changed
-        reached = sum(result.status is Status.OPTIMAL for result in self)
+        reached = sum(result.status.reached for result in self)
         head = ("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")
         rows = [head] + [
             (

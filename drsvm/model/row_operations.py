@@ -4,6 +4,7 @@ Certificates, the interior point, and everything around a fit need no more than 
 are elsewhere (`engines/remote.py`) answers the same questions there; vectors with an entry per row stay there too.
 """
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from drsvm.model.multipliers import LocalMultipliers, Multipliers
 from drsvm.model.validation import row_blocks, row_norms
-from drsvm.parallel import over_parts, total
+from drsvm.parallel import over, over_parts, total
 from drsvm.progress import tell
 
 
@@ -129,6 +130,20 @@ class RowOperations:
         blocks = (self.X[part] for part in row_blocks(self.X))
         scaled = blocks if of_features is None else (block * of_features[None, :] for block in blocks)
         return np.concatenate([row_norms(block, self.norm.p) for block in scaled])
+
+    @cached_property
+    def column_sizes(self: Any) -> np.ndarray:
+        """The root mean square of every feature; Σ_i (α_i + β_i) |x_ij| is at most this."""
+        return np.sqrt(self.column_squares())
+
+    def column_squares(self: Any) -> np.ndarray:
+        """Return Σ_i π_i x_ij² for every feature."""
+
+        def squares(block):
+            rows = self.X[block].astype(np.float64)
+            return (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ self.sample_weight[block]
+
+        return np.sum(over(row_blocks(self.X), squares), axis=0)
 
     def typical_flip_cost(self: Any) -> float:
         """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""

@@ -3,7 +3,6 @@
 import math
 
 from drsvm.learn.resolution import weights_that_count
-from drsvm.model.result import Status
 from drsvm.report.analysis import Analysis
 from drsvm.report.styles import Style, number, percent
 
@@ -68,12 +67,12 @@ def proof(analysis: Analysis, style: Style) -> str:
     }
     further = ", ".join(part for part, holds in parts.items() if holds)
     objective = f"objective (worst-case risk {further})" if further else "worst-case risk"
-    bound = "" if math.isinf(result.weight_bound) else f" with weights of norm up to {number(result.weight_bound, 3)}"
+    bound = f" (only for {result.condition})" if result.condition else ""
     # Enough digits to distinguish objective and bound.
     digits = min(max(4, 1 - math.floor(math.log10(max(result.gap, 1e-12)))), 12)
-    ending = {Status.OPTIMAL: "This is within the requested tolerance."}.get(
-        result.status, f"The run ended early: {result.status.message}. The statement above is still valid."
-    )
+    ending = "This is within the requested tolerance."
+    if not result.status.reached:
+        ending = f"The run ended early: {result.status.message}. The statement above is still valid."
     return (
         f"On the training rows the {objective} of this classifier is {style.strong(f'{result.objective:.{digits}f}')}. "
         f"No linear classifier{bound} can go below {style.strong(f'{result.lower_bound:.{digits}f}')}. "

@@ -7,8 +7,9 @@ shrinking interval; two values are compared as soon as their intervals are disjo
 bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and a rising line together bound the
 optimum, and a combination of their multipliers proves that bound.
 
-For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. For κ = 0 the
-optimum is 1.
+For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. If there is no
+ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-point solver takes over.
+For κ = 0 the optimum is 1.
 """
 
 import math
@@ -22,6 +23,7 @@ from drsvm.solvers.admm_subproblem import Point, Subproblem
 from drsvm.solvers.ball_qp import exact_way
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import ConstantState, answer_to_free_flips
+from drsvm.solvers.hand_over import HandOver, Patience, can_take_over
 from drsvm.solvers.priced_columns import AS_COLUMNS, PricedColumns
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
@@ -36,8 +38,8 @@ SHARE = 0.5
 PRICED_AT = frozenset(10 * 2**k for k in range(30))
 """Iterations at a point after which the best λ for its classifier is computed, at the cost of an iteration."""
 
-PROVE_EVERY = 20
-"""Iterations between certificates if there is no search that determines when one is due."""
+PROVE_EVERY, FIRST_LOOK = 20, 400
+"""Iterations between certificates if there is no search that determines when one is due, and before a hand-over."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,9 @@ class Admm(Solver):
         if np.all(problem.flip_cost == 0):
             return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
-            return FreePrice(problem, self, limits)
+            run = FreePrice(problem, self, limits)
+            may_hand_over = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
+            return HandOver(run, problem, limits) if may_hand_over else run
         return GoldenSection(problem, self, limits)
 
 
@@ -136,6 +140,7 @@ class FreePrice(_AdmmState):
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
         self.point = self.first_point(math.inf)
+        self.patience = Patience(FIRST_LOOK, limits)
 
     def step(self) -> None:
         self.subproblem.iterate(self.point)
@@ -145,6 +150,9 @@ class FreePrice(_AdmmState):
 
     def candidate(self) -> Candidate:
         return self.offer(self.point.weights, self.point.intercept, [(self.point, 1.0)])
+
+    def judged(self, gap: float) -> None:
+        self.gives_up = self.patience.ends(self.point.iteration, gap)
 
 
 class Best(NamedTuple):

@@ -16,9 +16,33 @@ FEWEST_EPOCHS = 8
 """A trend over fewer epochs is meaningless."""
 
 
+PROGRESS, NEAR, LATEST = 0.5, 10.0, 0.75
+"""When patience ends: see `Patience`."""
+
+
 def can_take_over(problem: Problem) -> bool:
     """Return whether the interior-point solver accepts a problem and does not need hours for it."""
     return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
+
+
+class Patience:
+    """Ends when the proven gap hardly shrinks, or when most of the iterations are used up.
+
+    From `first_look` on, the second half of the iterations must have reduced the gap to the share PROGRESS, or the gap
+    must be within NEAR tolerances.
+    """
+
+    def __init__(self, first_look: int, limits: Limits):
+        self.first_look, self.tol, self.latest = first_look, limits.tol, LATEST * limits.max_iter
+        self.gaps: dict[int, float] = {}
+
+    def ends(self, iteration: int, gap: float) -> bool:
+        """Record a proven gap; return whether another solver should take over."""
+        self.gaps[iteration] = gap
+        earlier = min((gap for when, gap in self.gaps.items() if when <= iteration // 2), default=math.inf)
+        unlikely = gap > max(PROGRESS * earlier, NEAR * self.tol)
+        late = iteration >= self.latest and gap > self.tol
+        return iteration >= self.first_look and (late or unlikely)
 
 
 class Trend:

@@ -6,7 +6,6 @@ An iteration is an epoch, one pass over the rows. Every method is a sequence of 
 Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
 """
 
-import math
 import numbers
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -19,15 +18,13 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.constant import answer_to_free_flips
 from drsvm.solvers.epochs import ORDERS, Cone, Epochs, Samples
-from drsvm.solvers.hand_over import HandOver, can_take_over
+from drsvm.solvers.hand_over import HandOver, Patience, can_take_over
 from drsvm.solvers.phases import Phase, Track
 from drsvm.solvers.priced_columns import AS_COLUMNS, PricedColumns
 from drsvm.solvers.steps import StepRule, check_steps
 
-PATIENCE, PROGRESS, NEAR, LATEST = 64, 0.5, 10.0, 0.75
-"""After this many epochs, the second half of them must have reduced the gap to this fraction, or the gap must be within
-this multiple of the tolerance; otherwise, and after this fraction of all iterations, the interior-point solver takes
-over."""
+FIRST_LOOK = 64
+"""Number of epochs after which the interior-point solver may take over."""
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
 
@@ -115,7 +112,7 @@ class IncrementalState(State):
         self.track = Track(problem, self.columns, epochs, limits, rule, settings.polish)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
-        self.gaps: dict[int, float] = {}
+        self.patience = Patience(FIRST_LOOK, limits)
         self._phases = settings.phases(self.track)
         self.phase = next(self._phases)
 
@@ -143,11 +140,7 @@ class IncrementalState(State):
 
     def judged(self, gap: float) -> None:
         """Check whether epochs still pay off."""
-        self.gaps[self.epoch] = gap
-        earlier = min((gap for epoch, gap in self.gaps.items() if epoch <= self.epoch // 2), default=math.inf)
-        unlikely = gap > max(PROGRESS * earlier, NEAR * self.limits.tol)
-        late = self.epoch >= LATEST * self.limits.max_iter and gap > self.limits.tol
-        self.gives_up = self.epoch >= PATIENCE and (late or unlikely)
+        self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict[str, Any]:
         """Return the number of epochs of each phase, and advice if they make little progress."""

@@ -43,9 +43,12 @@ class _Best:
     def __init__(self, problem: Problem):
         self.problem = problem
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
-        nothing = problem.no_multipliers()
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
-        self.dual = DualPoint(nothing, nothing, 0.0)
+        self.dual = self._nothing()
+
+    def _nothing(self) -> DualPoint:
+        nothing = self.problem.no_multipliers()
+        return DualPoint(nothing, nothing, 0.0)
 
     @property
     def lower_bound(self) -> float:
@@ -69,7 +72,7 @@ class _Best:
         primal = primal_point(self.problem, np.array(candidate.weights), candidate.intercept)
         if primal.objective < self.primal.objective:
             self.primal = primal
-            if self.problem.norm.value(primal.weights) > self.dual.weight_bound:
+            if math.isfinite(self.dual.contribution_bound) and not self.dual.covers(self.problem, primal.weights):
                 # The bound was proven for smaller weights only: prove it again.
                 old = self.dual
                 self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
@@ -78,6 +81,16 @@ class _Best:
         dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
         if dual.lower_bound > self.dual.lower_bound:
             self.dual = dual
+
+    def status(self, tol: float) -> Status:
+        """Return the status if the gap is at most the tolerance."""
+        unconditional = math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
+        return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
+
+    def drop_condition(self) -> None:
+        """Return to the bound 0, which holds for all classifiers."""
+        if math.isfinite(self.dual.contribution_bound):
+            self.dual = self._nothing()
 
     def tidy(self, tol: float) -> None:
         """Set weights of the size of rounding errors to 0."""
@@ -127,9 +140,9 @@ class _Run:
         try:
             if self.limits.start is not None and not self.limits.time.long_over:
                 self.best.judge(self.limits.start)
-            if self.best.gap <= self.limits.tol or self.limits.time.spent:
-                return Status.OPTIMAL if self.best.gap <= self.limits.tol else Status.TIME_LIMIT
-            status = self._solve()
+            if self.best.gap <= self.limits.tol:
+                return self.best.status(self.limits.tol)
+            status = Status.TIME_LIMIT if self.limits.time.spent else self._solve()
             self.interrupts.check()
             return status
         except KeyboardInterrupt:
@@ -187,7 +200,7 @@ class _Run:
         self.history.append(progress)
         stop = self._callback_stops(progress)
         reasons = {
-            Status.OPTIMAL: self.best.gap <= self.limits.tol,
+            self.best.status(self.limits.tol): self.best.gap <= self.limits.tol,
             Status.STOPPED: stop,
             Status.TIME_LIMIT: late,
             Status.STALLED: state.finished,
@@ -204,6 +217,8 @@ class _Run:
 
     def _result(self, status: Status) -> Result:
         if status is Status.OPTIMAL:
+            self.best.drop_condition()
+        if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
                 self.best.tidy(self.limits.tol)
         primal, dual = self.best.primal, self.best.dual
@@ -222,5 +237,6 @@ class _Run:
             tol=self.limits.tol,
             history=self.history,
             weight_bound=dual.weight_bound,
+            contribution_bound=dual.contribution_bound,
             info=self.info,
         )

@@ -114,7 +114,9 @@ def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people,
     pytest.importorskip("matplotlib")
     prices = ("--flip-cost", "Yes=5", "--flip-cost", "No=inf", "--trust-column", "months", "--radius", 0.1)
     code, out, _ = drsvm_command("report", people, "--label", "Churn", *prices, "--output", tmp_path / "r.md", "--json")
-    assert code == 0 and json.loads(out)["summary"]["flip_cost"] == {"No": "inf", "Yes": 5.0}
+    assert code == 3 and json.loads(out)["summary"]["flip_cost"] == {"No": "inf", "Yes": 5.0}
+    assert json.loads(out)["summary"]["certificates"][0]["status"] == "optimal within bounds"
+    assert "only for weights of norm up to" in (tmp_path / "r.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,17 @@ def test_an_unreached_tolerance_is_exit_code_1(drsvm_command, table, tmp_path):
     assert load_model(tmp_path / "m.drsvm")[-1].gap_ > 1e-8
 
 
+def test_a_gap_for_limited_weights_is_exit_code_3(drsvm_command, table):
+    code, out, _ = drsvm_command("fit", table, "--radius", 0)
+    assert code == 3
+    assert re.search(r"above the optimum for weights of norm up to .* \(tolerance 1e-06: optimal within bounds\)", out)
+    code, out, _ = drsvm_command("fit", table, "--radius", 0, "--json")
+    answer = json.loads(out)
+    assert code == 3 and not answer["proven"] and answer["certificates"][0]["only_for"]
+    code, out, _ = drsvm_command("fit", table, "--radius", 0, "--l2", 0.01, "--json")
+    assert code == 0 and json.loads(out)["certificates"][0]["only_for"] is None
+
+
 def test_held_out_figures_are_those_of_a_classifier_of_the_other_rows(drsvm_command, table, tmp_path):
     from sklearn.metrics import balanced_accuracy_score, confusion_matrix, precision_score, recall_score, roc_auc_score
     from sklearn.model_selection import train_test_split

@@ -1,6 +1,7 @@
 """Certificates: any multipliers are made feasible, and the bound they prove is valid."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from problems import NORMS, Plain, classifiers, generator, problems
 from scipy import sparse
 
 from drsvm import Problem, certify, solve
+from drsvm.model.careful_sums import careful_transposed_dot
 from drsvm.model.certificate import dual_point, primal_point
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
@@ -173,23 +175,48 @@ def test_without_radius_and_ridge_the_bound_holds_up_to_a_stated_norm(case, data
         assert dual.lower_bound <= plain.best_value(other, b) * (1 + 1e-12) + 1e-12
 
 
-@given(
-    st.sampled_from(NORMS),
-    st.floats(1e-6, 1e-2),
-    st.floats(0, 1e4),
-    st.sampled_from([0.5, 1.0, math.inf]),
-    st.booleans(),
-)
-def test_the_stated_norm_is_as_large_as_the_bound_allows(norm, apart, reference, flip_cost, fit_intercept):
-    """Two rows that differ by their second feature: w = (0, R) attains the bound, a larger one falls below it."""
-    problem = Problem([[1.0, apart], [1.0, -apart]], [1, -1], 0.0, flip_cost, norm, fit_intercept=fit_intercept)
-    dual = dual_point(problem, [0.5, 0.5], reference=np.array([0.0, reference]))
+@given(st.sampled_from(NORMS), st.floats(1e-12, 1e-4), st.floats(0, 10), st.booleans())
+def test_the_limit_is_as_large_as_the_bound_allows(norm, apart, reference, fit_intercept):
+    """Pairs of rows that differ by `apart` in a feature of size 1: the largest weight allowed attains the bound."""
+    X, y = [[1.0 + apart], [1.0 - apart], [-1.0 + apart], [-1.0 - apart]], [1, -1, 1, -1]
+    problem = Problem(X, y, 0.0, 1.0, norm, fit_intercept=fit_intercept)
+    dual = dual_point(problem, np.full(4, 0.25), reference=np.array([reference]))
     if math.isinf(dual.weight_bound):
         assert dual.lower_bound == 0
         return
-    assert dual.weight_bound >= max(reference, 10)
-    at_the_limit = problem.objective(np.array([0.0, dual.weight_bound]))
-    assert at_the_limit == pytest.approx(dual.lower_bound, rel=1e-9, abs=1e-12)
+    assert dual.contribution_bound == pytest.approx(dual.weight_bound) == 1e6
+    at_the_limit = problem.signed_sum(problem.signs / 4)[0] * dual.weight_bound
+    assert 1.0 - at_the_limit[0] == pytest.approx(dual.lower_bound, abs=1e-8)
+
+
+def test_sums_are_exact_however_much_cancels():
+    rng = np.random.default_rng(0)
+    for rows in (rng.normal(size=(300, 4)) * 10.0 ** rng.uniform(-6, 6, 4), (rng.random((300, 4)) < 0.3) * 1e6):
+        c = rng.normal(size=300)
+        c[-1] -= rows[:, 0] @ c / (rows[-1, 0] or 1.0)  # the first sum cancels
+        expected = [float(sum(Fraction(x) * Fraction(a) for x, a in zip(column, c, strict=True))) for column in rows.T]
+        for X in (rows, sparse.csr_array(rows), np.asfortranarray(rows)):
+            sums, errors = careful_transposed_dot(X, c)
+            assert (np.abs(sums - expected) <= errors * (np.abs(c) @ np.abs(rows))).all()
+    zeros, errors = careful_transposed_dot(np.array([[0.1, 0.1], [0.1, 0.2], [0.1, 0.3]]), np.array([0.1, 0.2, -0.3]))
+    assert errors[0] > 0  # 0.1 + 0.2 − 0.3 is not 0 in binary numbers
+    assert careful_transposed_dot(np.array([[0.1], [0.3], [0.1]]), np.array([0.7, 0.0, -0.7]))[1] == 0
+    assert zeros.shape == (2,)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_pull_at_free_weights_is_removed(fit_intercept):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(40, 3)) * (1e-3, 1.0, 1e3), rng.choice([-1, 1], 40)
+    problem = Problem(X, y, radius=0.0, fit_intercept=fit_intercept)
+    best = solve(problem, "interior-point")
+    rough = best.hinge_dual * (1 + 1e-4 * rng.normal(size=40))
+    dual = dual_point(problem, rough, reference=best.weights)
+    assert best.objective - 1e-3 < dual.lower_bound <= best.objective
+    trusted = problem.replace(radius=0.01, flip_cost=1.0, feature_cost=[math.inf, 1.0, math.inf])
+    best = solve(trusted, "interior-point")
+    dual = dual_point(trusted, best.hinge_dual * (1 + 1e-6 * rng.normal(size=40)), best.flip_dual)
+    assert best.objective - 1e-3 < dual.lower_bound <= best.objective
 
 
 def test_without_radius_and_ridge_a_good_bound_is_found():

@@ -132,6 +132,7 @@ def test_results_can_be_compared_pickled_and_copied(result):
 def test_every_status_has_a_name_and_a_sentence():
     assert [str(status) for status in Status] == [
         "optimal",
+        "optimal within bounds",
         "stalled",
         "iteration limit",
         "time limit",

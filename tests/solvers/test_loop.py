@@ -285,16 +285,25 @@ def test_a_state_may_keep_modifying_the_array_it_offered(problem):
     assert result.objective == problem.objective(result.weights)
 
 
-def test_a_bound_for_small_weights_is_proven_again_for_larger_ones():
-    """Barely separable data, radius = l2 = 0: the bound holds for ‖w‖ ≤ R, and a later, larger w falls below it."""
-    problem = Problem([[1e-3, 1.0], [-1e-3, 1.0]], [1, -1], radius=0, flip_cost=1)
-    proof, larger = Candidate(np.zeros(2), 0.0, np.array([0.5, 0.5])), Candidate(np.array([1000.0, 0.0]))
+def test_a_bound_for_limited_weights_is_proven_again_for_larger_ones():
+    """Columns that differ by 1e-7 separate the rows: the bound holds for limited weights, and a larger w beats it."""
+    problem = Problem([[1.0 + 1e-7, 1.0], [1.0 - 1e-7, 1.0]], [1, -1], radius=0, flip_cost=1)
+    proof, larger = Candidate(np.zeros(2), 0.0, np.array([0.5, 0.5])), Candidate(np.array([1e7, -1e7]))
     first = solve(problem, scripted(proof), max_iter=1)
-    assert first.lower_bound > 0.5 and first.weight_bound < 1000
+    assert first.lower_bound > 0.8 and first.contribution_bound == 1e6
     both = solve(problem, scripted(proof, larger), max_iter=2)
     assert both.objective < first.lower_bound
-    assert np.linalg.norm(both.weights) <= both.weight_bound
-    assert both.gap >= 0
+    assert both.lower_bound == 0.0 and both.contribution_bound == math.inf
+
+
+def test_without_a_condition_a_bound_of_zero_will_do():
+    """An objective within the tolerance needs no bound above 0, which would hold for limited weights only."""
+    problem = Problem([[1.0], [-1.0], [0.7]], [1, -1, -1], radius=0, sample_weight=[1.0, 1.0, 1e-6])
+    answer = Candidate(np.ones(1), 0.0, problem.sample_weight * (0.7e-6, 0.0, 1.0))
+    conditional = solve(problem, scripted(answer), max_iter=1, tol=1e-7)
+    assert conditional.status is Status.OPTIMAL_WITHIN_BOUNDS and conditional.lower_bound > 0
+    plain = solve(problem, scripted(answer), max_iter=1, tol=1e-5)
+    assert plain.status is Status.OPTIMAL and plain.lower_bound == 0.0 and math.isinf(plain.weight_bound)
 
 
 def test_multipliers_are_spread_over_the_given_rows():

@@ -3,7 +3,9 @@
 from typing import Any
 
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.model.multipliers import Multipliers, Totals
+from drsvm.engines.gpu.rows import SUM_BLOCKS
+from drsvm.model.multipliers import ROUNDING_OF_MASSES, Multipliers, Totals
+from drsvm.model.products import ULP
 
 
 class GpuMultipliers(Multipliers):
@@ -28,10 +30,12 @@ class GpuMultipliers(Multipliers):
         self.alpha *= cupy().where(self.positive, one, other)
         self.beta *= cupy().where(self.positive, other, one)
 
-    def totals(self) -> Totals:
+    def totals(self, careful: bool = False) -> Totals:
         signed = (self.alpha - self.beta) * self.problem.device_signs
         mass = float(self.alpha.sum() + self.beta.sum())
-        return Totals(mass, float((self.kappa * self.beta).sum()), *self.problem.signed_sum(signed))
+        rounding = ROUNDING_OF_MASSES + ULP * (SUM_BLOCKS + self.problem.n_rows / SUM_BLOCKS)
+        pull, turn = self.problem.signed_sum(signed)
+        return Totals(mass, float((self.kappa * self.beta).sum()), pull, turn, rounding)
 
     def vectors(self) -> tuple[Any, Any]:
         return self.alpha, self.beta

@@ -211,6 +211,9 @@ class GpuProblem(RemoteProblem):
         mass = float(weights[norms > 0].sum())
         return float(weights @ norms) / mass if mass > 0 else 1.0
 
+    def column_squares(self) -> np.ndarray:
+        return self.rows.sums_of_squares(self.device_weights)
+
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         weights = self.device_weights / self.device_weights.sum()
         origin = self.some_rows(1)[0].astype(np.float64)

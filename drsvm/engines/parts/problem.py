@@ -16,7 +16,8 @@ from drsvm.engines.parts.part import Ball, View
 from drsvm.engines.parts.spread import MASS, MOMENT, Level, crossing
 from drsvm.engines.parts.vectors import FLIP, HINGE, Clipped, Multiple, Vector
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
-from drsvm.model.multipliers import DualSums, Multipliers, Totals
+from drsvm.model.dual_scale import uncharged_features
+from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances, drawn_members
@@ -192,6 +193,9 @@ class PartedProblem(RemoteProblem):
             return norms
         return norms / mass if mass > 0 else 1.0
 
+    def column_squares(self) -> np.ndarray:
+        return self.ask_once(questions.column_squares)
+
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         found = self.ask_once(questions.moments)
         return found.means, np.sqrt(np.maximum(found.variances, 0.0))
@@ -268,7 +272,9 @@ class PartedMultipliers(Multipliers):
 
     def __init__(self, problem: PartedProblem, hinge_dual: Vector | None, flip_dual: Vector | None):
         self.given, self.ball = (hinge_dual, flip_dual), problem.ball
-        self.sums = DualSums(*problem.ask(questions.sums_of_multipliers, *self.given, vectors=self.given))
+        careful = bool(uncharged_features(problem)[1].any())
+        *sums, rounding = problem.ask(questions.sums_of_multipliers, *self.given, careful, vectors=self.given)
+        self.sums, self.rounding = DualSums(*sums), rounding + ROUNDING_OF_MASSES  # also of the sums over the parts
         self.factors = np.ones(2)
 
     def sides(self) -> tuple[float, float]:
@@ -278,10 +284,10 @@ class PartedMultipliers(Multipliers):
     def shrink(self, one: float, other: float) -> None:
         self.factors = self.factors * (one, other)
 
-    def totals(self) -> Totals:
+    def totals(self, careful: bool = False) -> Totals:
         one, other = self.sides()
         pull = self.sums.rows @ (self.factors * (1.0, -1.0))
-        return Totals(one + other, float(self.factors @ self.sums.flip_cost), pull, one - other)
+        return Totals(one + other, float(self.factors @ self.sums.flip_cost), pull, one - other, self.rounding)
 
     def vectors(self) -> tuple[Clipped, Clipped]:
         factors = float(self.factors[0]), float(self.factors[1])

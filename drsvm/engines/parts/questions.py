@@ -8,7 +8,7 @@ import numpy as np
 from drsvm.engines.parts.answers import Distinct, Joined, Largest, Moments, Sums
 from drsvm.engines.parts.spread import Level, Path, Spread
 from drsvm.model.multipliers import LocalMultipliers, dual_sums
-from drsvm.model.products import transposed_dot
+from drsvm.model.products import ULP, rounding_of_sums, transposed_dot
 from drsvm.model.risk import costs_of_misclassification, expected_loss, flip_gains, flips_with_price
 from drsvm.model.row_operations import moments as moments_of
 
@@ -53,6 +53,11 @@ def row_norms(_, problem, of_features) -> Sums:
     return Sums((float(weights @ norms), float(weights @ (norms > 0))))
 
 
+def column_squares(_, problem) -> np.ndarray:
+    """Return Σ π x² for every feature."""
+    return problem.column_squares()
+
+
 def moments(_, problem) -> Moments:
     """Return the moments of dense columns."""
     mass = float(problem.sample_weight.sum())
@@ -65,10 +70,11 @@ def pull_variances(_, problem, pilot, scale: float | None) -> Sums:
     return Sums(problem.pull_variances(pilot, None if scale is None else problem.sample_weight / scale))
 
 
-def sums_of_multipliers(part, problem, hinge_dual, flip_dual) -> Sums:
-    """Return the sums over the two sides of multipliers, which are clipped to their bounds first."""
+def sums_of_multipliers(part, problem, hinge_dual, flip_dual, careful: bool) -> Sums:
+    """Return the sums over the two sides of multipliers, clipped to their bounds, and the rounding errors of sums."""
     clipped = LocalMultipliers(problem, part.values(hinge_dual), part.values(flip_dual))
-    return Sums(dual_sums(problem, clipped.alpha, clipped.beta))
+    rounding = 3.0 * ULP if careful else rounding_of_sums(problem.X)
+    return Sums((*dual_sums(problem, clipped.alpha, clipped.beta, careful), rounding))
 
 
 # --- decisions ------------------------------------------------------------------------------------------------------

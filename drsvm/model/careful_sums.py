@@ -1,0 +1,65 @@
+"""Sums over the rows whose errors do not grow with the number of rows.
+
+Bounds for free weights need them: such a bound multiplies the pull on these weights, a small difference of large sums,
+by a large number (`dual_scale`).
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.products import ULP
+from drsvm.model.validation import row_blocks
+from drsvm.parallel import over
+
+MOST_FRACTIONS = 2000
+"""Number of rows up to which sums that seem to be 0 are computed without rounding."""
+
+
+def careful_transposed_dot(X, c) -> tuple[np.ndarray, np.ndarray]:
+    """Return Σ_i c_i x_i and bounds on its errors, relative to Σ_i |c_i x_ij|; they are 0 if a sum is exactly 0."""
+    parts = np.array(over(row_blocks(X), lambda part: _sums(X[part], c[part])))
+    errors = np.full(X.shape[1], 3.0 * ULP)  # of the products, of the low parts, and of the result
+    if not np.isfinite(parts).all():
+        return parts.sum(axis=0), errors
+    sums = np.array([math.fsum(column) for column in parts.T])
+    if X.shape[0] <= MOST_FRACTIONS:
+        zeros = np.flatnonzero(sums == 0.0).tolist()
+        errors[[j for j in zeros if _is_zero(X[:], c, j)]] = 0.0
+    return sums, errors
+
+
+def _sums(rows, c) -> np.ndarray:
+    n, d = rows.shape
+    if not sparse.issparse(rows):
+        high, low = _split(rows * c[:, None], lambda sizes: sizes.max(axis=0), n)
+        return high.sum(axis=0) + low.sum(axis=0)
+
+    def largest_of_column(sizes):
+        largest = np.zeros(d)
+        np.maximum.at(largest, rows.indices, sizes)
+        return largest[rows.indices]
+
+    high, low = _split(rows.data * np.repeat(c, np.diff(rows.indptr)), largest_of_column, n)
+    return np.bincount(rows.indices, high, minlength=d) + np.bincount(rows.indices, low, minlength=d)
+
+
+def _split(terms, largest: Callable[[Any], Any], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Split terms so that the high parts add up exactly: in each column they are multiples of one number.
+
+    This is the splitting of AccSum (Rump, Ogita and Oishi 2008), with a power of 2 above 2n of the largest terms.
+    """
+    grid = np.exp2(np.frexp(largest(np.abs(terms)))[1] + math.ceil(math.log2(n)) + 2.0)
+    high = (terms + grid) - grid
+    return high, terms - high
+
+
+def _is_zero(X, c, j: int) -> bool:
+    """Return whether Σ_i c_i x_ij is 0 without rounding."""
+    column = X[:, [j]].toarray().ravel() if sparse.issparse(X) else X[:, j]
+    products = (Fraction(x) * Fraction(factor) for x, factor in zip(column.tolist(), c.tolist(), strict=True) if x)
+    return sum(products) == 0
