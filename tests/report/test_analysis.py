@@ -102,7 +102,8 @@ def test_every_column_has_its_unit():
     rng = np.random.default_rng(0)
     y = np.arange(200) % 2
     X = np.column_stack([100.0 * (rng.normal(size=200) + y), rng.random(200) < 0.3 + 0.4 * y])
-    mixed = make_pipeline(ColumnTransformer([("n", StandardScaler(), [0])], remainder="passthrough"), WassersteinSVC())
+    parts = [("numbers", StandardScaler(), [0]), ("flags", "passthrough", [1])]
+    mixed = make_pipeline(ColumnTransformer(parts, verbose_feature_names_out=False), WassersteinSVC())
     made = make_report(mixed, X, y, feature_names=["size", "flag"], test_size=0)
     assert "standard deviations on average" not in made.markdown
     units = {
