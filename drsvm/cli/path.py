@@ -47,6 +47,8 @@ def path(
     plot: PlotFile = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
+    import numpy as np
+
     from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.plots import check_plot
@@ -74,7 +76,7 @@ def path(
     found = replace(found, results=[centred.back(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     deviations = column_deviations(X)
-    columns["nonzero"] = [int(weights_that_count(result, deviations).sum()) for result in found.results]
+    columns["nonzero"] = np.array([weights_that_count(result, deviations).sum() for result in found.results])
     columns |= _scores(found, X, y, "train_accuracy")
     if X_test is not None:
         columns |= _scores(found, X_test, y_test, "test_accuracy")

@@ -110,7 +110,8 @@ class FitElsewhere(FitData):
 
     def _factors(self, label) -> np.ndarray:
         """Return how many times its given weight a row has in the problem of a label, by its class."""
-        return one_vs_rest.side_weights(self.classes, label, self.classes, self.class_factors)
+        factors = one_vs_rest.side_weights(self.classes, label, self.classes, self.class_factors)
+        return self.class_factors if factors is None else factors
 
     def _weights(self, factors: np.ndarray) -> Any:
         if (factors == 1.0).all():
