@@ -10,7 +10,7 @@ from scipy import sparse
 
 from drsvm.model.careful_sums import careful_transposed_dot
 
-MOST_FEATURES, MOST_WORK = 500, 2e8
+MOST_FEATURES, MOST_WORK = 500, 2e7
 """Limits of the number of free features, and of its square times the number of multipliers that change."""
 
 ROUNDS, NEGLIGIBLE = 3, 1e-12
