@@ -23,7 +23,7 @@ def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.nda
     They are the given ones if there are too many features, or if none of the multipliers can change.
     """
     columns = np.flatnonzero(free & (problem.column_sizes > 0))
-    balanced = problem.fit_intercept and not problem.prices_intercept
+    balanced = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
     width = len(columns) + balanced
     if not 0 < len(columns) <= MOST_FEATURES:
         return alpha, beta
