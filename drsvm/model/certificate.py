@@ -190,10 +190,11 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
 
 def _ways(problem: Problem, careful: bool) -> list[_Way]:
     ways = [_Way(release=False, balance=problem.fit_intercept)]
-    if problem.prices_intercept and problem.radius > 0:
+    must_balance = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
+    if not must_balance and problem.fit_intercept:
         ways.insert(0, _Way(release=False, balance=False))
     if careful and problem.signs is not None:  # not for rows that are elsewhere
-        ways.append(_Way(release=True, balance=problem.fit_intercept))
+        ways.append(_Way(release=True, balance=must_balance))
     return ways
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from drsvm.model.careful_sums import careful_transposed_dot
 
-MOST_FEATURES, MOST_WORK = 500, 2e8
+MOST_FEATURES, MOST_WORK = 500, 2e7
 """Limits of the number of free features, and of its square times the number of multipliers that change."""
 
 ROUNDS, NEGLIGIBLE = 3, 1e-12
@@ -23,7 +23,7 @@ def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.nda
     They are the given ones if there are too many features, or if none of the multipliers can change.
     """
     columns = np.flatnonzero(free & (problem.column_sizes > 0))
-    balanced = problem.fit_intercept and not problem.prices_intercept
+    balanced = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
     width = len(columns) + balanced
     if not 0 < len(columns) <= MOST_FEATURES:
         return alpha, beta
