@@ -44,7 +44,7 @@ PURE, PURE_IN_ONE = 0.001, 0.02
 """A core whose deepest part has fewer contradicted labels, with such a p-value, speaks for overlap.
 
 The thresholds were fixed on 105 generated tables without wrong labels, of which none is said to have any, and 72 with 3
-to 35 % of them. `benchmarks/label_noise.py` measures them on tables of other kinds.
+to 35 % of them. `tests/learn/test_label_noise.py` measures them on tables of other kinds.
 """
 
 LEVEL = 0.95
