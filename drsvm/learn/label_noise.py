@@ -15,7 +15,7 @@ evaluated on out-of-fold decision values of two classifiers, a linear and a flex
 cannot follow would look like a share ρ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -77,8 +77,9 @@ class Side(NamedTuple):
         return self.share >= LEAST
 
 
-def wrong_labels(first: np.ndarray, second: np.ndarray, given: np.ndarray) -> WrongLabels | None:
+def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLabels | None:
     """Return the number of wrong labels by out-of-fold decision values of two classifiers; None if not identified."""
+    first, second = decisions
     odds = _combined(first, second, given)
     contradicted = odds.argmax(axis=1) != given
     sides = list(_sides((odds, first, second), contradicted))

@@ -186,7 +186,7 @@ def issues_from(decisions: list[np.ndarray], classes, given: np.ndarray, weights
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
-        number = wrong_labels(*(values[counted] for values in decisions), given[counted])
+        number = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],

@@ -160,7 +160,9 @@ def next_step(analysis: Analysis) -> NextStep:
         )
     if analysis.wrong_labels is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
-        return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
+        return _step(
+            analysis, why, "labels", "--csv labels.csv", 'find_label_issues(X, y, second_opinion="auto").to_frame()'
+        )
     shell = analysis.material.shell
     apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
     why = f"Save the classifier, fitted to all rows{apply}."
