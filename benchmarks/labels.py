@@ -40,7 +40,7 @@ def main() -> None:
     by_cell = dict(zip(cells, outcomes, strict=True))
     found = {name: {share: by_cell[name, share] for share in SHARES} for name in DATA}
     sections = [__doc__.split("\n\n", 1)[1].strip(), f"{seeds} seeds; the same rows and labels for every method."]
-    sections += [summary(found), *(ranking_table(found, share) for share in SHARES), estimates(found)]
+    sections += [summary(found), *(ranking_table(found, share) for share in SHARES), flags_table(found)]
     report("labels-quick" if options.quick else "labels", "Finding wrong labels", sections)
 
 
@@ -95,7 +95,7 @@ def in_sample(X, y) -> np.ndarray:
 
 
 def measured(name: str, share: float, seeds: int) -> dict[str, np.ndarray]:
-    """Return the means over the seeds: AUC and precision of each ranking, and what is said about the number."""
+    """Return the means over the seeds: AUC and precision of each ranking, and how good the flags are."""
     warnings.simplefilter("ignore")  # iterations of LogisticRegression, constant classifiers
     rows: list[dict[str, np.ndarray]] = []
     for seed in range(seeds):
@@ -103,11 +103,10 @@ def measured(name: str, share: float, seeds: int) -> dict[str, np.ndarray]:
         issues = find_label_issues(X, y)
         margins = {"robust": issues.margin, "logistic": tuned_logistic(X, y).margin, "in-sample": in_sample(X, y)}
         rows.append({method: quality(margin, wrong) for method, margin in margins.items()})
-        low, high = issues.n_estimated_interval
         flags = issues.is_label_issue
         hits = flags[wrong].sum()
-        about = [wrong.sum(), issues.n_estimated, low <= wrong.sum() <= high, flags.sum()]
-        rows[-1]["number"] = np.array([*about, 100 * hits / max(flags.sum(), 1), 100 * hits / wrong.sum()], dtype=float)
+        shares = [100 * hits / max(flags.sum(), 1), 100 * hits / wrong.sum()]
+        rows[-1]["flags"] = np.array([wrong.sum(), flags.sum(), *shares], dtype=float)
     print(
         name, share, {method: np.mean([row[method] for row in rows], axis=0).round(1) for method in rows[0]}, flush=True
     )
@@ -150,16 +149,14 @@ def ranking_table(found, share: float) -> str:
     return f"## {share:.0%} wrong labels\n\nAUC / precision.\n\n{table(['data', *METHODS.values()], rows)}"
 
 
-def estimates(found) -> str:
-    """Return how the estimated number and the flags compare with the truth."""
+def flags_table(found) -> str:
+    """Return how the flags compare with the truth."""
     rows = []
     for name, cells in found.items():
         for share in SHARES:
-            true, estimated, covered, flags, precision, recall = cells[share]["number"]
-            counts = [f"{true:.0f}", f"{estimated:.0f}", f"{100 * covered:.0f}", f"{flags:.0f}"]
-            rows.append([f"{name}, {share:.0%}", *counts, f"{precision:.0f}", f"{recall:.0f}"])
-    header = ["data", "wrong", "estimated", "interval covers, %", "flagged", "of them wrong, %", "of the wrong, %"]
-    return f"## The number of wrong labels, and the flags\n\nMeans over the seeds.\n\n{table(header, rows)}"
+            rows.append([f"{name}, {share:.0%}", *(f"{figure:.0f}" for figure in cells[share]["flags"])])
+    header = ["data", "wrong", "flagged", "of them wrong, %", "of the wrong, %"]
+    return f"## The flags\n\nMeans over the seeds.\n\n{table(header, rows)}"
 
 
 if __name__ == "__main__":

@@ -47,8 +47,9 @@ def labels(
 ) -> None:
     """Rank the rows of a file by how doubtful their labels are.
 
-    Every row is judged by a robust classifier that was trained without it. The ranking says which labels to check
-    first; it proves nothing about a single label. Rows are counted from 1, not counting the header, as in predict.
+    Every row is judged by a robust linear classifier and by boosted trees that were trained without it. The ranking
+    says which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
+    header, as in predict.
     """
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
@@ -71,8 +72,8 @@ def labels(
     if "flip_cost" in settings:
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     X = work.prepared(parts, standardise=ball.standardise).X
-    model = _classifier(parts, X, ball.standardise, {"radius": radius, **settings}, folds)
-    issues = _found(model, parts, folds, seed, jobs, screen)
+    judges = _judges(parts, X, ball.standardise, {"radius": radius, **settings}, folds)
+    issues = _found(judges, parts, folds, seed, jobs, screen)
     save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
     worst = _worst(issues, parts, top)
     payload = {"command": "labels", "file": str(file), **_figures(issues, X), "worst": worst, "caveat": CAVEAT}
@@ -86,42 +87,44 @@ def labels(
 
 
 def _figures(issues, X) -> dict[str, Any]:
-    low, high = issues.n_estimated_interval
     return {
         "rows": int(X.shape[0]),
         "features": int(X.shape[1]),
+        "contradicted": issues.n_contradicted,
         "flagged": int(issues.is_label_issue.sum()),
-        "estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
+        "wrong_labels": None if issues.wrong_labels is None else issues.wrong_labels._asdict(),
     }
 
 
-def _classifier(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> Any:
-    """Return the classifier behind the preparation, which is fitted in every fold; folds share the time."""
+def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> dict[str, Any]:
+    """Return both classifiers behind the preparation, which is fitted in every fold; folds share the time."""
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import preparation
-    from drsvm.learn.label_issues import robust_classifier
+    from drsvm.learn.label_issues import flexible_classifier, robust_classifier
 
     given = {name: value for name, value in settings.items() if value is not None}
     if "max_time" in given:
         given["max_time"] /= folds
     scaled_there = parts.data.schema.kind == "sparse" and standardise
     steps = preparation(parts.data.schema, standardise and not scaled_there)
-    return Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
+    robust = Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
+    return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
 
 
-def _found(model, parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
+def _found(judges: dict[str, Any], parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
     from drsvm import find_label_issues
 
-    with screen.progress("judging the labels", total=folds) as advance, screen.warnings_as_notes():
+    total = folds * sum(judge is not None for judge in judges.values())
+    with screen.progress("judging the labels", total=total) as advance, screen.warnings_as_notes():
         return find_label_issues(
             parts.X,
             parts.y,
-            estimator=model,
             cv=folds,
             random_state=seed,
             n_jobs=jobs,
             callback=lambda done, total: advance(),
+            **judges,
         )
 
 

@@ -1,4 +1,4 @@
-"""From out-of-fold decision values to doubtful labels: margins, flags, and an estimate of how many labels are wrong.
+"""From out-of-fold decision values to doubtful labels: margins, flags and counts.
 
 With decision values f_c(x), one per class, the margin of class c is f_c(x) − max_{k ≠ c} f_k(x); for two classes it is
 ±f(x). A row with the label g is judged by two of its margins: the one of g, by which it is ranked, and the one of the
@@ -6,22 +6,22 @@ predicted class, by which it is flagged.
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from drsvm.extras import optional
+from drsvm.learn.label_noise import WrongLabels, wrong_labels
 
-RESAMPLES = 200
-LEVEL = 0.95
 SHOWN = 10
 """Rows in the printed text."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class LabelIssues:
-    """Labels that may be wrong, one entry per row.
+    """Labels that classifiers contradict, one entry per row.
 
     Attributes
     ----------
@@ -33,13 +33,17 @@ class LabelIssues:
     margin : array of shape (n,)
         Decision value of the given label minus the largest of the others (for two classes ±f).
     is_label_issue : array of n bools
-        Whether the label is flagged: another one is predicted, by more than the mean margin of that class.
+        Whether the label is flagged: another one is predicted, by more than the mean margin of that class, and the
+        second opinion, if there is one, contradicts the given label too.
     ranking : array of n ints
-        The rows, most doubtful first.
-    n_estimated : int
-        Estimated number of wrong labels.
-    n_estimated_interval : tuple of two ints
-        Bootstrap interval of the estimate (95 %), see the notes of `find_label_issues`.
+        The rows, most doubtful first; with a second opinion, those that both classifiers contradict come first.
+    second_label : array of shape (n,) or None
+        The label that the second opinion predicts; None without one.
+    wrong_labels : WrongLabels or None
+        Estimated number of wrong labels (`estimated`) with its 95 % interval (`low`, `high`). None without a second
+        opinion, and wherever overlap of the classes or a poor fit may be behind the contradicted labels.
+    index : pandas Index or None
+        The index of the data frame or series that was given.
 
     Examples
     --------
@@ -58,41 +62,78 @@ class LabelIssues:
     margin: np.ndarray
     is_label_issue: np.ndarray
     ranking: np.ndarray
-    n_estimated: int
-    n_estimated_interval: tuple[int, int]
+    second_label: np.ndarray | None = None
+    wrong_labels: WrongLabels | None = None
+    index: Any = None
+
+    @property
+    def n_contradicted(self) -> int:
+        """Number of rows for which another label is predicted, by both classifiers if there is a second opinion."""
+        return int(self._contradicted.sum())
+
+    @property
+    def _contradicted(self) -> np.ndarray:
+        first = self.predicted_label != self.given_label
+        return first if self.second_label is None else first & (self.second_label != self.given_label)
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns, in the order of the rows."""
         names = ("is_label_issue", "label_score", "given_label", "predicted_label")
-        return {name: getattr(self, name) for name in names}
+        columns = {name: getattr(self, name) for name in names}
+        return columns if self.second_label is None else {**columns, "second_label": self.second_label}
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, in the order of the rows (pandas must be installed)."""
+        """Return the columns as a pandas DataFrame, in the order and with the index of the rows that were given."""
         pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
-        return pandas.DataFrame(self.to_dict())
+        return pandas.DataFrame(self.to_dict(), index=self.index)
 
     def summary(self) -> str:
-        """Return the counts as a sentence."""
-        low, high = self.n_estimated_interval
-        return (
-            f"{self.is_label_issue.sum():,} of {len(self.ranking):,} labels flagged; about {self.n_estimated:,} "
-            f"estimated to be wrong (95 % interval {low:,} to {high:,})."
-        )
+        """Return the counts in words."""
+        n, flagged = len(self.ranking), int(self.is_label_issue.sum())
+        if self.n_contradicted == 0 and self.wrong_labels is None:
+            return f"None of {n:,} labels contradicted."
+        who = "the classifier" if self.second_label is None else "both classifiers"
+        counts = f"{self.n_contradicted:,} of {n:,} labels contradicted by {who}, {flagged:,} of them flagged."
+        if self.wrong_labels is not None:
+            about, low, high = self.wrong_labels
+            return f"{counts} About {about:,} labels are estimated to be wrong (95 % interval {low:,} to {high:,})."
+        if self.second_label is None:
+            return f"{counts} Where a model does not fit or classes overlap, such labels may well be right."
+        return f"{counts} Their labels may well be right: overlap of the classes or a poor fit can explain them."
 
     def __repr__(self) -> str:
         return f"LabelIssues: {self.summary()}"
 
     def __str__(self) -> str:
-        head = ("row", "given", "predicted", "score", "flagged")
-        lines = [
-            (str(row), str(self.given_label[row]), str(self.predicted_label[row]), f"{self.label_score[row]:.4f}", flag)
-            for row in self.ranking[:SHOWN].tolist()
-            for flag in ["yes" if self.is_label_issue[row] else "no"]
-        ]
-        widths = [max(len(line[place]) for line in (head, *lines)) for place in range(len(head))]
+        lines = [_HEAD, *self._lines()]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(_HEAD))]
         cells = ("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
-        title = "  ".join(cell.rjust(width) for cell, width in zip(head, widths, strict=True))
-        return "\n".join([repr(self), title, *cells])
+        return "\n".join([repr(self), *cells])
+
+    def _repr_html_(self) -> str:
+        def row(tag: str, cells) -> str:
+            return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+        rows = "".join(row("td", cells) for cells in self._lines())
+        head = f"<thead>{row('th', _HEAD)}</thead>"
+        return f"<p>LabelIssues: {escape(self.summary())}</p><table>{head}<tbody>{rows}</tbody></table>"
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return the cells of the first rows of the ranking, named by the index if there is one."""
+        names = range(len(self.ranking)) if self.index is None else self.index
+        columns = (self.given_label, self.predicted_label)
+        return [
+            (
+                str(names[row]),
+                *(str(column[row]) for column in columns),
+                f"{self.label_score[row]:.4f}",
+                "yes" if self.is_label_issue[row] else "no",
+            )
+            for row in self.ranking[:SHOWN].tolist()
+        ]
+
+
+_HEAD = ("row", "given", "predicted", "score", "flagged")
 
 
 class Judgement(NamedTuple):
@@ -134,39 +175,24 @@ def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
     return (judgement.predicted != judgement.given) & confident(judgement, weights)
 
 
-def estimated_errors(judgement: Judgement, weights: np.ndarray) -> float:
-    """Return the number of wrong labels, if the share among the clear rows of every class is that of all its rows."""
-    given, n_classes = judgement.given, judgement.n_classes
-    clear = weights * confident(judgement, weights)
-    wrong = np.bincount(given, clear * (judgement.predicted != given), n_classes)
-    of_all = np.bincount(given, clear, n_classes)
-    shares = np.divide(wrong, of_all, out=np.zeros(n_classes), where=of_all > 0)
-    return float(np.bincount(given, minlength=n_classes) @ shares)
-
-
-def bootstrap_interval(judgement: Judgement, weights: np.ndarray, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the interval of `estimated_errors` over samples of the rows with replacement."""
-    n = len(weights)
-    found = [
-        estimated_errors(judgement, weights * np.bincount(rng.integers(n, size=n), minlength=n))
-        for _ in range(RESAMPLES)
-    ]
-    low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
-
-
-def issues_from(decisions: np.ndarray, classes, given: np.ndarray, weights, rng: np.random.Generator) -> LabelIssues:
-    """Return the result for out-of-fold decision values."""
-    weights = np.ones(len(given)) if weights is None else weights
-    judgement = judge(decisions, given)
-    low, high = bootstrap_interval(judgement, weights, rng)
+def issues_from(decisions: list[np.ndarray], classes, given: np.ndarray, weights, index) -> LabelIssues:
+    """Return the result for the out-of-fold decision values of one classifier, or of two."""
+    judgement = judge(decisions[0], given)
+    flags = flagged(judgement, np.ones(len(given)) if weights is None else weights)
+    doubted, second_label, number = np.ones(len(given), dtype=bool), None, None
+    if len(decisions) > 1:
+        second = judge(decisions[1], given).predicted
+        doubted, second_label = second != given, classes[second]
+        counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
+        number = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],
         label_score=expit(judgement.given_margin),
         margin=judgement.given_margin,
-        is_label_issue=flagged(judgement, weights),
-        ranking=np.argsort(judgement.given_margin, kind="stable"),
-        n_estimated=round(estimated_errors(judgement, weights)),
-        n_estimated_interval=(round(low), round(high)),
+        is_label_issue=flags & doubted,
+        ranking=np.lexsort([judgement.given_margin, ~doubted | (judgement.given_margin >= 0)]),
+        second_label=second_label,
+        wrong_labels=number,
+        index=index,
     )

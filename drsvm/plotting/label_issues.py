@@ -57,8 +57,7 @@ class LabelIssuesDisplay:
         -------
         LabelIssuesDisplay
         """
-        low, high = result.n_estimated_interval
-        title = f"about {result.n_estimated:,} labels estimated to be wrong ({low:,} to {high:,})"
+        title = f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
         return cls(label_score=result.label_score, is_label_issue=result.is_label_issue, title=title).plot(ax)
 
     def plot(self, ax=None) -> "LabelIssuesDisplay":

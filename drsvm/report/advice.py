@@ -127,19 +127,23 @@ def _labels(analysis: Analysis, style: Style) -> str:
     issues = analysis.label_issues
     if issues is None:
         return "The labels could not be judged: a class has only one row, or there was no time left."
-    flagged, names = int(issues.is_label_issue.sum()), analysis.flagged(CHECK_FIRST)
+    n, flagged, names = len(issues.ranking), int(issues.is_label_issue.sum()), analysis.flagged(CHECK_FIRST)
+    if analysis.wrong_labels is not None:
+        about, low, high = (percent(number / n) for number in analysis.wrong_labels)
+        return (
+            f"About {about} of the training labels ({low} to {high}) seem to be wrong: labels are contradicted however "
+            "clearly their rows belong to another class, by a linear classifier and by boosted trees."
+            + (f" Check these first: {listed([style.text(name) for name in names])}." if names else "")
+        )
     if not names:
         return "No training label is doubtful."
-    first = listed([style.text(name) for name in names])
-    which = "check it" if flagged == 1 else "check them" if flagged <= CHECK_FIRST else "check these first"
-    verb = "is" if flagged == 1 else "are"
-    doubtful = f"{flagged:,} of {len(issues.ranking):,} training labels {verb} doubtful; {which}: {first}."
-    if analysis.stray_labels:
-        return (
-            f"{doubtful} About {percent(analysis.stray_labels)} of all labels are contradicted however far their rows "
-            "are from the boundary: this is typical of wrong labels, not of overlapping classes."
-        )
-    return f"{doubtful} {'It' if flagged == 1 else 'They'} may be correct: the classes overlap here."
+    verb, rows, labels = ("is", "this row", "its label") if flagged == 1 else ("are", "these rows", "their labels")
+    some = listed([style.text(name) for name in names])
+    which = some if flagged <= CHECK_FIRST else f"such as {some}"
+    return (
+        f"{flagged:,} of {n:,} training labels {verb} clearly contradicted: {which}. The linear classifier does not "
+        f"fit {rows}; {labels} may well be right."
+    )
 
 
 def _features(analysis: Analysis, style: Style) -> str:
@@ -165,9 +169,11 @@ def next_step(analysis: Analysis) -> NextStep:
             analysis,
             f"{analysis.best_rival} is more accurate here: let cross-validation choose the parameters.",
         )
-    if analysis.stray_labels:
+    if analysis.wrong_labels is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
-        return _step(analysis, why, "labels", "--csv labels.csv", "find_label_issues(X, y).to_frame()")
+        return _step(
+            analysis, why, "labels", "--csv labels.csv", 'find_label_issues(X, y, second_opinion="auto").to_frame()'
+        )
     shell = analysis.material.shell
     apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
     why = f"Save the classifier, fitted to all rows{apply}."

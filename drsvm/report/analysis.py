@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.learn.resolution import are_noise, column_deviations, weights_that_count
 from drsvm.learn.scores import scores
@@ -17,7 +18,6 @@ from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
 from drsvm.report.scores import Rows, bounds, constant_label
-from drsvm.report.stray_labels import stray_share
 from drsvm.solvers.path import RadiusPath
 
 ROBUST = "WassersteinSVC"
@@ -232,18 +232,17 @@ class Analysis:
     def _label_counts(self) -> dict[str, Any]:
         issues = self.label_issues
         if issues is None:
-            return {"contradicted_labels": None, "flagged_labels": None, "wrong_labels_estimated": None}
-        low, high = issues.n_estimated_interval
+            return {"contradicted_labels": None, "flagged_labels": None, "wrong_labels": None}
         return {
-            "contradicted_labels": int((issues.margin < 0).sum()),
+            "contradicted_labels": issues.n_contradicted,
             "flagged_labels": int(issues.is_label_issue.sum()),
-            "wrong_labels_estimated": {"wrong": issues.n_estimated, "low": low, "high": high},
+            "wrong_labels": None if self.wrong_labels is None else self.wrong_labels._asdict(),
         }
 
-    @cached_property
-    def stray_labels(self) -> float:
-        """The share of labels that are contradicted where the classes do not overlap."""
-        return 0.0 if self.label_issues is None else stray_share(self.label_issues)
+    @property
+    def wrong_labels(self) -> WrongLabels | None:
+        """The estimated number of wrong labels, if they can be told from overlap and from a poor fit."""
+        return None if self.label_issues is None else self.label_issues.wrong_labels
 
     def hardest_pulls(self, count: int) -> np.ndarray:
         """Return the rows with the largest pulls."""
@@ -299,7 +298,6 @@ class Analysis:
             "moved_share": float(distribution.mass[moved].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
             **self._label_counts(),
-            "stray_labels": None if self.label_issues is None else self.stray_labels,
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,

@@ -209,10 +209,9 @@ def _doubtful_labels(analysis: Analysis, style: Style) -> Card:
     title, issues = "Labels worth checking", analysis.label_issues
     if issues is None:
         return Card(title, [Text("Not judged: a class has only one row, or there was no time left.", "soft")])
-    overlap = "" if analysis.stray_labels else " The classes overlap, and the estimate counts rows of the overlap."
     text = (
-        f"{style.text(issues.summary())}{overlap} Every label is judged by a classifier trained without its row. This "
-        "is a ranking of what to look at first; it proves nothing about a single label."
+        f"{style.text(issues.summary())} Every label is judged by classifiers trained without its row: a linear one, "
+        "and boosted trees. This is a ranking of what to look at first; it proves nothing about a single label."
     )
     cells = [
         [

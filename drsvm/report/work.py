@@ -128,6 +128,7 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             estimator=model,
             cv=FOLDS,
             callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
+            second_opinion="auto",
         )
     material.warn([f"Labels worth checking: {warning.message}" for warning in caught])
     return issues

@@ -22,7 +22,7 @@ def test_the_bars_count_the_labels(issues, ax):
     np.testing.assert_array_equal(heights, np.concatenate([kept, flagged]))
     assert [bar.get_y() for bar in ax.patches[40:]] == kept.tolist()  # the flagged ones are on top
     assert labels(ax) == [f"not flagged ({kept.sum()})", f"flagged ({flagged.sum()})"]
-    assert f"about {issues.n_estimated} labels" in ax.get_title(loc="left")
+    assert ax.get_title(loc="left") == f"{issues.n_contradicted} of 120 labels contradicted"
 
 
 def test_no_label_is_flagged(ax):

@@ -49,13 +49,13 @@ def test_the_labels_to_check_are_mostly_wrong(noisy, report):
 
 def test_the_labels_to_check_are_those_of_find_label_issues(noisy, report):
     X, y, *_ = noisy
-    issues = find_label_issues(StandardScaler().fit_transform(X), y, standardise=False)
+    issues = find_label_issues(StandardScaler().fit_transform(X), y, standardise=False, second_opinion="auto")
     summary = report[0].summary
     assert [int(row) for row in summary["labels_to_check"]] == issues.ranking[:20].tolist()
     assert summary["flagged_labels"] == issues.is_label_issue.sum()
-    assert summary["contradicted_labels"] == (issues.predicted_label != y).sum()
-    low, high = issues.n_estimated_interval
-    assert summary["wrong_labels_estimated"] == {"wrong": issues.n_estimated, "low": low, "high": high}
+    assert summary["contradicted_labels"] == issues.n_contradicted
+    assert issues.wrong_labels is not None and summary["wrong_labels"] == issues.wrong_labels._asdict()
+    assert "of the training labels" in report[0].html and "seem to be wrong" in report[0].html
     assert issues.summary() in report[0].html and "proves nothing about a single label" in report[0].html
 
 

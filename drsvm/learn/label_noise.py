@@ -1,0 +1,162 @@
+"""How many labels are wrong, where this can be told from labels that classifiers merely contradict.
+
+A contradicted label may be wrong, or correct: classes overlap, features are missing, and no model fits everywhere. What
+tells them apart is the *depth* of a row, by how clearly its class is predicted. Let u be the share of rows with the
+same predicted class that are deeper than a row. Labels that were changed at random are contradicted at every depth,
+
+    P(contradicted | u) = ρ,
+
+while overlap ends where a class is clear. If log-odds are spread like normal variables around the boundary,
+
+    P(contradicted | u) = 1 / (1 + exp(s · h(u))),     h(u) = Φ⁻¹(1 − u / 2).
+
+Both have one parameter per predicted class, and the likelihoods of the deepest rows are compared. All of this is
+evaluated on out-of-fold decision values of two classifiers, a linear and a flexible one: a boundary that one of them
+cannot follow would look like a share ρ.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+from scipy.stats import fisher_exact, norm, rankdata
+from sklearn.linear_model import LogisticRegression
+
+CORE = 0.6
+"""This share of the rows with the same predicted class, the deepest ones, is far enough from the boundary."""
+
+FEWEST = 50
+"""Classes that are predicted for fewer rows are not considered."""
+
+LEAST, CLEAN = 0.02, 0.015
+"""A class has wrong labels from the first share of contradicted labels in its core on, and none below the second."""
+
+PART = 0.65
+"""Wrong labels must explain at least this part of all contradicted labels; otherwise the models fit too badly."""
+
+EVIDENCE, EVIDENCE_OF_ONE, AGAINST = 3.5, 5.0, -4.0
+"""Log-likelihood ratios: of all classes with wrong labels, of a single one, and the smallest in any of them."""
+
+DEEPEST = (0.04, 0.08, 0.15)
+PURE, PURE_IN_ONE = 0.001, 0.02
+"""A core whose deepest part has fewer contradicted labels, with such a p-value, speaks for overlap.
+
+The thresholds were fixed on 105 generated tables without wrong labels, of which none is said to have any, and 72 with 3
+to 35 % of them. `tests/learn/test_label_noise.py` measures them on tables of other kinds.
+"""
+
+LEVEL = 0.95
+WIDENING = 1.5
+"""Half-widths of intervals are larger by this factor than those of binomial shares: overlap adds to the shares."""
+
+CLIPPED = 8.0
+"""Larger log-odds say no more."""
+
+
+class WrongLabels(NamedTuple):
+    """Estimated number of wrong labels, and its 95 % interval."""
+
+    estimated: int
+    low: int
+    high: int
+
+
+class Side(NamedTuple):
+    """The rows with one predicted class."""
+
+    n: int
+    share: float
+    evidence: float
+    purity: float
+
+    @property
+    def noisy(self) -> bool:
+        """Whether labels are contradicted at every depth."""
+        return self.share >= LEAST
+
+
+def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLabels | None:
+    """Return the number of wrong labels by out-of-fold decision values of two classifiers; None if not identified."""
+    first, second = decisions
+    odds = _combined(first, second, given)
+    contradicted = odds.argmax(axis=1) != given
+    sides = list(_sides((odds, first, second), contradicted))
+    if not _identified(sides, int(contradicted.sum())):
+        return None
+    number = sum(side.n * side.share for side in sides)
+    variance = sum(side.n * side.share * (1.0 - side.share) * (1.0 / CORE) for side in sides)
+    half = WIDENING * norm.isf((1.0 - LEVEL) / 2.0) * np.sqrt(variance)
+    return WrongLabels(round(number), max(round(number - half), 0), min(round(number + half), len(given)))
+
+
+def _identified(sides: list[Side], n_contradicted: int) -> bool:
+    noisy = [side for side in sides if side.noisy]
+    single = len(noisy) == 1
+    if len(sides) < 2 or not noisy or any(CLEAN <= side.share < LEAST for side in sides):
+        return False
+    explained = sum(side.n * side.share for side in sides) / max(n_contradicted, 1)
+    return (
+        explained >= PART
+        and sum(side.evidence for side in noisy) >= (EVIDENCE_OF_ONE if single else EVIDENCE)
+        and min(side.evidence for side in noisy) >= AGAINST
+        and min(side.purity for side in noisy) >= (PURE_IN_ONE if single else PURE)
+    )
+
+
+def _combined(first: np.ndarray, second: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """Return log-odds of all classes by a logistic regression on both decision values: the better one counts more.
+
+    The first ones enter as normal scores, since decisions of a linear classifier have no limit on outliers.
+    """
+    first, second = (values[:, 1:] - values[:, :1] for values in (first, second))
+    scores = norm.ppf((rankdata(first, axis=0) - 0.5) / len(given))
+    columns = np.column_stack([scores, np.clip(second, -CLIPPED, CLIPPED)])
+    values = LogisticRegression(C=10.0, max_iter=1000).fit(columns, given).decision_function(columns)
+    return np.column_stack([-values / 2, values / 2]) if values.ndim == 1 else values
+
+
+def _sides(judges: tuple[np.ndarray, ...], contradicted: np.ndarray) -> Iterator[Side]:
+    predicted = [values.argmax(axis=1) for values in judges]
+    depths = [np.ptp(np.partition(values, -2, axis=1)[:, -2:], axis=1) for values in judges]
+    for label in range(judges[0].shape[1]):
+        rows = np.flatnonzero(predicted[0] == label)
+        if len(rows) < FEWEST:
+            continue
+        core = _core(rows, depths[0], contradicted)
+        purity = _purity(core, len(rows))
+        for own, depth in zip(predicted[1:], depths[1:], strict=True):
+            agreed = rows[own[rows] == label]
+            if 2 * len(agreed) > len(rows):
+                purity = min(purity, _purity(_core(agreed, depth, contradicted), len(agreed)))
+        yield Side(len(rows), float(core.mean()), _evidence(core, len(rows)), purity)
+
+
+def _core(rows: np.ndarray, depth: np.ndarray, contradicted: np.ndarray) -> np.ndarray:
+    """Return which labels of the deepest rows are contradicted, deepest first."""
+    order = rows[np.argsort(-depth[rows], kind="stable")]
+    return contradicted[order][: round(CORE * len(rows))]
+
+
+def _evidence(core: np.ndarray, n: int) -> float:
+    """Return the log-likelihood of a constant share minus that of overlap."""
+    height = norm.isf((np.arange(len(core)) + 0.5) / n / 2.0)
+
+    def likelihood(share) -> float:
+        share = np.clip(share, 1e-9, 1.0 - 1e-9)
+        return float(np.log(np.where(core, share, 1.0 - share)).sum())
+
+    overlap = minimize_scalar(lambda s: -likelihood(expit(-s * height)), bounds=(0.0, 12.0), method="bounded")
+    return likelihood(core.mean()) + float(overlap.fun)
+
+
+def _purity(core: np.ndarray, n: int) -> float:
+    """Return the smallest p-value of a deepest part with fewer contradicted labels than the rest of the core."""
+    found = [1.0]
+    for share in DEEPEST:
+        deep, rest = np.split(core, [int(share * n)])
+        if len(deep) >= 10:
+            counts = [[part.sum(), (~part).sum()] for part in (deep, rest)]
+            found.append(float(fisher_exact(counts, alternative="less")[1]))  # pyright: ignore[reportArgumentType]
+    return min(found)

@@ -1,0 +1,140 @@
+"""Decision values of rows by classifiers that were trained without them."""
+
+import numbers
+import time
+import warnings
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+from drsvm.learn.one_vs_rest import CONSTANT
+from drsvm.learn.warning import warn_user
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
+
+
+class Rows(NamedTuple):
+    """The rows to judge."""
+
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray | None
+    classes: np.ndarray
+
+
+class _Outcome(NamedTuple):
+    decisions: np.ndarray
+    constant: bool
+    seconds: float
+
+
+def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
+    """Return one out-of-fold value per row and class, averaged over the folds that test a row.
+
+    `done` is called after every fold with its number of rows and the time it took.
+    """
+    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_judge_fold)(model, rows, *fold) for fold in folds
+    )
+    decisions, times_judged = np.zeros((len(rows.y), len(rows.classes))), np.zeros(len(rows.y))
+    constant = 0
+    for (_, test), outcome in zip(folds, outcomes, strict=True):
+        decisions[test] += outcome.decisions
+        times_judged[test] += 1
+        constant += outcome.constant
+        done(len(test), outcome.seconds)
+    _warn_of_constant_folds(constant, len(folds))
+    return decisions / times_judged[:, None]
+
+
+# --- folds --------------------------------------------------------------------------------------------------------
+
+
+def folds_of(X, y, cv, random_state) -> Folds:
+    """Return training and test rows; every row must be tested, and every class must be in every training set."""
+    splitter = _stratified(y, cv, random_state) if isinstance(cv, numbers.Integral) else check_cv(cv, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        folds = list(splitter.split(X, y))
+    tested = np.zeros(len(y), dtype=bool)
+    for number, (train, test) in enumerate(folds, start=1):
+        tested[test] = True
+        missing = np.setdiff1d(y, y[train])
+        if len(missing):
+            raise ValueError(
+                f"Fold {number} of cv has no row of class {missing.tolist()[0]!r} to train on: use a stratified "
+                "splitter, or leave the class out."
+            )
+    if not tested.all():
+        row = int(np.argmin(tested))
+        raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
+    return folds
+
+
+def _stratified(y, n_folds, random_state) -> StratifiedKFold:
+    """Return shuffled folds, no more of them than rows in the largest class."""
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={n_folds}.")
+    largest = int(np.unique(y, return_counts=True)[1].max())
+    return StratifiedKFold(min(int(n_folds), largest), shuffle=True, random_state=random_state)
+
+
+# --- one fold -----------------------------------------------------------------------------------------------------
+
+
+def _judge_fold(model, rows: Rows, train, test) -> _Outcome:
+    """Fit on the training rows and return the decision values of the test rows, one per class."""
+    start = time.perf_counter()
+    weights = None if rows.weights is None else rows.weights[train]
+    X_train = _safe_indexing(rows.X, train)
+    with warnings.catch_warnings():  # one warning for all folds follows
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+        model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
+    decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
+    constant = _is_constant(decisions) and _is_constant(_values(model, X_train, rows.classes))
+    # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
+    decisions = np.zeros_like(decisions) if constant else decisions
+    return _Outcome(decisions, constant, time.perf_counter() - start)
+
+
+def _weights_for(model, weights) -> dict[str, Any]:
+    """Return the weights as an argument of `fit`; a Pipeline passes them to its last step."""
+    if weights is None:
+        return {}
+    name = f"{model.steps[-1][0]}__sample_weight" if isinstance(model, Pipeline) else "sample_weight"
+    if not isinstance(model, Pipeline) and "sample_weight" not in signature(model.fit).parameters:
+        raise TypeError(f"{type(model).__name__}.fit takes no sample_weight: omit it, or use another estimator.")
+    return {name: weights}
+
+
+def _values(model, X, classes) -> np.ndarray:
+    if not hasattr(model, "decision_function"):
+        return np.log(np.clip(model.predict_proba(X), 1e-6, None))
+    values = np.asarray(model.decision_function(X), dtype=np.float64)
+    if values.ndim == 1:
+        return np.column_stack([-values / 2, values / 2])
+    if values.shape[1] != len(classes):
+        raise ValueError(
+            f"decision_function returned {values.shape[1]} values per row for {len(classes)} classes: it must return "
+            "one per class (for SVC: decision_function_shape='ovr')."
+        )
+    return values
+
+
+def _is_constant(decisions: np.ndarray) -> bool:
+    return float(np.ptp(decisions, axis=0).max()) <= CONSTANT
+
+
+def _warn_of_constant_folds(constant: int, n_folds: int) -> None:
+    if constant:
+        warn_user(
+            f"The classifier is constant in {constant} of {n_folds} folds and says nothing about their labels: they "
+            "have the score 0.5. Choose an estimator with a smaller radius, or other features."
+        )
