@@ -2,7 +2,8 @@
 
 Copies on both sides of a split make held-out figures too good, so they are kept together. Rows of a table with a few
 categories are alike by nature, and keeping those together would leave a test of unseen combinations only. What tells
-them apart is a column with many different values: in copies, it agrees far more often than chance explains.
+them apart is a column with many different values: if rows that agree in all other columns agree in this one, too, far
+more often than chance explains, they are copies. A table of categories only, or of one such column, has none.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,12 +13,8 @@ import numpy as np
 
 from drsvm.datasets.values import Coded, coded, typed
 
-CLEARLY_MORE, OF_FEW_ROWS = 100.0, 0.25
-"""Rows are copies if a column agrees this many times more often than by chance in rows that agree in all others; in a
-small table, this many times the number of its rows."""
-
-SAMPLE = 1000
-"""The number of repeated rows that are looked at."""
+CLEARLY_MORE = 20.0
+"""Rows are copies if a column agrees this many times more often than by chance in rows that agree in all others."""
 
 
 def copies_of(X: Any) -> np.ndarray | None:
@@ -80,30 +77,23 @@ def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
 
 def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
     """Return the group of every row if there are copies; the terms are what each column adds to the hashes."""
-    _, first, groups, counts = np.unique(hashes, return_index=True, return_inverse=True, return_counts=True)
-    repeated = np.flatnonzero(counts > 1)
-    if len(repeated) == 0:
+    groups, counts = np.unique(hashes, return_inverse=True, return_counts=True)[1:]
+    if len(counts) == len(hashes):
         return None
-    chosen = repeated[:: -(-len(repeated) // SAMPLE)]
-    copies = int(counts[chosen].sum()) - len(chosen)
+    equal, pairs = _pairs(counts), 0.5 * len(hashes) * (len(hashes) - 1.0)
     for term in terms:
-        expected = min(CLEARLY_MORE, OF_FEW_ROWS * len(hashes)) * _agreement(term)
-        if expected < 1.0 and copies > expected * _repetitions(hashes - term, first[chosen]):
+        chance = _equal_pairs(term) / pairs
+        if CLEARLY_MORE * chance < 1.0 and equal > CLEARLY_MORE * chance * _equal_pairs(hashes - term):
             return groups
     return None
 
 
-def _repetitions(values: np.ndarray, chosen: np.ndarray) -> int:
-    """Return how many further rows have the value of a chosen one."""
-    wanted = np.unique(values[chosen])
-    places = np.minimum(np.searchsorted(wanted, values), len(wanted) - 1)
-    return int((wanted[places] == values).sum()) - len(chosen)
+def _equal_pairs(values: np.ndarray) -> float:
+    return _pairs(np.unique(values, return_counts=True)[1])
 
 
-def _agreement(term: np.ndarray) -> float:
-    """Return the chance that two rows agree in a column, from a sample of the rows."""
-    counts = np.unique(term[:: -(-len(term) // (10 * SAMPLE))], return_counts=True)[1]
-    return float(((counts / counts.sum()) ** 2).sum())
+def _pairs(counts: np.ndarray) -> float:
+    return 0.5 * float((counts * (counts - 1.0)).sum())
 
 
 def _columns(X: Any) -> Iterator[Any]:

@@ -10,7 +10,8 @@ from drsvm.datasets import read
 from drsvm.datasets.copies import about_copies, can_stay_together, copies_of, held_out_rows
 
 RNG = np.random.default_rng(0)
-ROWS = np.column_stack([RNG.normal(size=200), RNG.integers(0, 4, 200), np.where(RNG.random(200) < 0.1, np.nan, 1.0)])
+ROWS = np.column_stack([RNG.normal(size=200), RNG.integers(0, 4, 200), RNG.integers(0, 50, 200)]).astype(float)
+ROWS[:5, 2] = np.nan
 TWICE = np.vstack([ROWS, ROWS[:30]])
 PARTNERS = np.concatenate([np.arange(200), np.arange(30)])
 
@@ -22,8 +23,8 @@ PARTNERS = np.concatenate([np.arange(200), np.arange(30)])
         np.asfortranarray,
         lambda rows: sparse.csr_array(np.nan_to_num(rows)),
         lambda rows: pd.DataFrame(rows, columns=["a", "b", "b"]),
-        lambda rows: pd.DataFrame({"a": rows[:, 0], "text": np.array(list("wxyz"))[rows[:, 1].astype(int)]}),
-        lambda rows: pyarrow.table({"a": rows[:, 0], "text": [str(cell) for cell in rows[:, 1]]}),
+        lambda rows: pd.DataFrame({"a": rows[:, 0], "text": [f"n{cell}" for cell in rows[:, 2]]}),
+        lambda rows: pyarrow.table({"a": rows[:, 0], "text": [str(cell) for cell in rows[:, 2]]}),
     ],
 )
 def test_copies_have_the_same_number(form):
