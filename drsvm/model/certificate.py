@@ -185,6 +185,8 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
         multipliers = way.of(*given)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
+    if careful and 0.0 < scale < 1.0:  # rounding: a pull that was exactly 0 need not be so any more
+        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, careful), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
