@@ -289,6 +289,8 @@ class WassersteinSVC(
         self.intercept_cost_ = problems[0].intercept_cost
         at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
         solutions = self._choose_radius(problems, at_centre, data.counts, time)
+        if not math.isfinite(self.radius_):
+            data.check_entries()
         problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.learn import one_vs_rest, prices
 from drsvm.model.elsewhere import ForCard, array_functions, is_elsewhere, library_of
 from drsvm.model.problem import Problem
+from drsvm.model.validation import check_entries
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
@@ -33,6 +34,9 @@ class FitData(ABC):
     def like_rows(self, values: np.ndarray) -> Any:
         """Return fitted weights as an array of the library that X comes from."""
         return values
+
+    def check_entries(self) -> None:
+        """Raise an error if X has entries that are too large to compute with."""
 
     @abstractmethod
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
@@ -58,9 +62,16 @@ class FitHere(FitData):
     def costs_by_class(self, costs):
         return costs[np.searchsorted(self.classes, self.y)]
 
+    def check_entries(self):
+        check_entries(self.X)
+
     def problems(self, ball):
         ball = prices.with_intercept_cost(ball, self.X, self.weights)
-        return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
+        try:
+            return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
+        except ValueError:
+            self.check_entries()  # they may be the reason, and are not checked before, which would be another pass
+            raise
 
 
 class FitElsewhere(FitData):
