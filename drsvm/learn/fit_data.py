@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -35,8 +36,9 @@ class FitData(ABC):
         """Return fitted weights as an array of the library that X comes from."""
         return values
 
-    def check_entries(self) -> None:
-        """Raise an error if X has entries that are too large to compute with."""
+    def explained_errors(self) -> AbstractContextManager[None]:
+        """Let an error in a block name an entry of X that is too large to compute with, if there is one."""
+        return nullcontext()
 
     @abstractmethod
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
@@ -62,16 +64,17 @@ class FitHere(FitData):
     def costs_by_class(self, costs):
         return costs[np.searchsorted(self.classes, self.y)]
 
-    def check_entries(self):
-        check_entries(self.X)
+    @contextmanager
+    def explained_errors(self):
+        try:
+            yield
+        except ValueError:
+            check_entries(self.X)  # not before, which would be another pass over the rows
+            raise
 
     def problems(self, ball):
         ball = prices.with_intercept_cost(ball, self.X, self.weights)
-        try:
-            return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
-        except ValueError:
-            self.check_entries()  # they may be the reason, and are not checked before, which would be another pass
-            raise
+        return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
 
 
 class FitElsewhere(FitData):
