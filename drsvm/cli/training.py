@@ -106,7 +106,7 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int)
     if on_disk and tested is None:
         return "they need rows that are held out: train again without --test-size 0."
     found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
-    folds = [] if found else _folds(whole, int(counts.min()), seed)
+    folds = [] if found else _folds(whole.y, int(counts.min()), seed, whole.copies)
     for number, (train, test) in enumerate(folds):
         if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
             return "the time was up before all folds were fitted; allow more with --max-time."
@@ -116,9 +116,8 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int)
     return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
 
 
-def _folds(whole: Parts, fewest: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def _folds(y: np.ndarray, fewest: int, seed: int, copies: np.ndarray | None = None) -> list[tuple[Any, Any]]:
     """Return training and test rows: of one split if its test is large enough, otherwise of several folds."""
-    y, copies = whole.y, whole.copies
     if len(y) * work.TEST_SHARE >= ENOUGH_ROWS:
         train, test = held_out_rows(y, work.TEST_SHARE, seed, copies)
         if _are_enough(y[test]):

@@ -28,10 +28,7 @@ def copies_among(columns: Iterable[Any]) -> np.ndarray | None:
     """Return the same for rows given by their columns: of pyarrow, pandas or numpy, or coded."""
     # The place is mixed in, too: equal numbers in two columns must not change places unnoticed.
     terms = [_mixed(_mixed(_codes(column)) + np.uint64(place)) for place, column in enumerate(columns)]
-    hashes = np.zeros(len(terms[0]), dtype=np.uint64)
-    for term in terms:
-        hashes += term
-    return _groups(hashes, iter(terms))
+    return _groups(sum(terms, start=np.zeros(1, dtype=np.uint64)), iter(terms))
 
 
 def held_out_rows(y: np.ndarray, size: float, seed: Any, copies: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -287,10 +287,11 @@ class WassersteinSVC(
         data = fit_data(self, X, y, sample_weight)
         self.classes_ = data.classes
         self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
-        problems = data.problems(self._ball(data.costs_by_class, flip_cost))
-        self.intercept_cost_ = problems[0].intercept_cost
-        at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
-        solutions = self._choose_radius(problems, at_centre, data.counts, time)
+        with data.explained_errors():
+            problems = data.problems(self._ball(data.costs_by_class, flip_cost))
+            self.intercept_cost_ = problems[0].intercept_cost
+            at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
+            solutions = self._choose_radius(problems, at_centre, data.counts, time)
         problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.learn import one_vs_rest, prices
 from drsvm.model.elsewhere import ForCard, array_functions, is_elsewhere, library_of
 from drsvm.model.problem import Problem
+from drsvm.model.validation import check_entries
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
@@ -32,6 +34,10 @@ class FitData(ABC):
     def like_rows(self, values: np.ndarray) -> Any:
         """Return fitted weights as an array of the library that X comes from."""
         return values
+
+    def explained_errors(self) -> AbstractContextManager[None]:
+        """Let an error in a block name an entry of X that is too large to compute with, if there is one."""
+        return nullcontext()
 
     @abstractmethod
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
@@ -56,6 +62,14 @@ class FitHere(FitData):
 
     def costs_by_class(self, costs):
         return costs[np.searchsorted(self.classes, self.y)]
+
+    @contextmanager
+    def explained_errors(self):
+        try:
+            yield
+        except ValueError:
+            check_entries(self.X)  # not before, which would be another pass over the rows
+            raise
 
     def problems(self, ball):
         ball = prices.with_intercept_cost(ball, self.X, self.weights)

@@ -19,7 +19,7 @@ from drsvm.model.elsewhere import fetched, is_elsewhere
 from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.validation import CheckedRows, as_rows, check_entries
+from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.radius_max import radius_max
 
@@ -46,9 +46,7 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
     with naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
-    rows = as_rows(X)
-    check_entries(rows)
-    return rows, y
+    return as_rows(X), y
 
 
 def is_on_disk(X) -> bool:

@@ -157,7 +157,7 @@ def scans(monkeypatch):
     monkeypatch.setattr(
         theirs, counted(sklearn.utils.validation._assert_all_finite, lambda: sklearn.get_config()["assume_finite"])
     )
-    monkeypatch.setattr(validation, "_check_finite", counted(validation._check_finite, lambda: False))
+    monkeypatch.setattr(validation, "check_entries", counted(validation.check_entries, lambda: False))
     return sizes
 
 
