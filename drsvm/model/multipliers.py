@@ -71,6 +71,13 @@ class Multipliers(ABC):
         self.shrink(light / one if one > light else 1.0, light / other if other > light else 1.0)
 
 
+def _is_rounded(alpha, beta) -> bool:
+    """Return whether a difference α − β is not exact: then no sum of such differences is known to be exactly 0."""
+    difference = alpha - beta
+    taken = alpha - difference
+    return bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
+
+
 class LocalMultipliers(Multipliers):
     """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
 
@@ -128,6 +135,7 @@ class LocalMultipliers(Multipliers):
             pull, turn = problem.signed_sum(signed)
         else:
             pull, rounding = careful_transposed_dot(problem.X, signed)
+            rounding = rounding + products.ULP * _is_rounded(alpha, beta)
             turn = math.fsum(signed)
         return Totals(mass, problem.cost_of_flips(beta), pull, turn, rounding)
 
