@@ -2,155 +2,138 @@
 
 import numpy as np
 from scipy.special import expit
-from sklearn.datasets import make_blobs, make_friedman1, make_gaussian_quantiles, make_hastie_10_2
+from sklearn.datasets import make_classification, make_moons
+from sklearn.tree import DecisionTreeRegressor
 
-SIZES = (600, 1000, 1600, 2400, 4000)
+SIZES = (500, 1000, 2000, 4000)
 
 
 def drawn(rng, probability):
     return (rng.random(len(probability)) < probability).astype(int)
 
 
-def seed(rng):
-    return int(rng.integers(1_000_000_000))
+def direction(rng, d):
+    vector = rng.normal(size=d)
+    return vector / np.linalg.norm(vector)
+
+
+def halves(rng, values):
+    """Return which values exceed a random quantile near the median."""
+    return (values > np.quantile(values, rng.uniform(0.35, 0.65))).astype(int)
 
 
 # --- correct labels -----------------------------------------------------------------------------------------------
 
 
-def curved(rng, n):
-    d, kind = int(rng.integers(2, 6)), rng.integers(3)
-    if kind == 0:
-        return make_gaussian_quantiles(n_samples=n, n_features=d, n_classes=2, random_state=seed(rng))
-    if kind == 1:
-        X, t = make_friedman1(n, 5 + d, noise=rng.uniform(0, 2), random_state=seed(rng))
-        return X, (t > np.quantile(t, rng.uniform(0.3, 0.7))).astype(int)
-    X = rng.uniform(-2, 2, size=(n, d))
-    return X, drawn(rng, expit(rng.uniform(2, 8) * (np.abs(X[:, 0]) + X[:, 1] ** 2 - 1.6)))
+def waves(rng, n):
+    """A curved boundary, sharp or not."""
+    X = rng.uniform(-3, 3, size=(n, rng.integers(2, 7)))
+    height = X[:, 1] - rng.uniform(0.5, 2) * np.sin(rng.uniform(0.7, 2) * X[:, 0])
+    return X, drawn(rng, expit(rng.choice([1.5, 4, 100]) * height))
 
 
-def missing_features(rng, n):
-    d = rng.integers(5, 15)
-    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
-    f = X @ rng.normal(size=d) + 0.5 * rng.choice([0, 1]) * X[:, 0] * X[:, 1]
-    kept = rng.permutation(d)[: rng.integers(max(2, d // 2), d)]
-    return X[:, kept], (f > np.quantile(f, rng.uniform(0.3, 0.7))).astype(int)
+def measured_with_errors(rng, n):
+    """The label depends on factors of which the features are inexact measurements."""
+    factors, d = rng.normal(size=(n, 3)), rng.integers(3, 10)
+    X = factors @ rng.normal(size=(3, d)) + rng.uniform(0.3, 1.5) * rng.normal(size=(n, d))
+    return X, halves(rng, factors @ direction(rng, 3))
 
 
-def overlapping_normals(rng, n):
-    d = rng.integers(2, 20)
-    y = (rng.random(n) < rng.uniform(0.25, 0.75)).astype(int)
-    shapes = [rng.normal(size=(d, d)) * 0.4 + np.eye(d) for _ in range(2)]
-    shift = rng.normal(size=d)
-    Z = rng.normal(size=(n, d))
-    shift *= rng.uniform(0.7, 3) / np.linalg.norm(shift)
-    return np.where(y[:, None] == 1, Z @ shapes[0] + shift, Z @ shapes[rng.integers(2)]), y
+def missing_column(rng, n):
+    X = rng.normal(size=(n, rng.integers(4, 10)))
+    f = X @ direction(rng, X.shape[1]) + rng.choice([0.0, 0.5]) * X[:, 0] * X[:, 1]
+    return X[:, 1:], halves(rng, f + rng.uniform(0.3, 1) * X[:, 0])
 
 
-def heavy_tails(rng, n):
-    d, kind, y = rng.integers(2, 8), rng.integers(3), rng.integers(2, size=n)[:, None]
-    if kind == 0:
-        X = np.exp(rng.normal(size=(n, d)) * rng.uniform(0.7, 1.3) + rng.uniform(0.4, 1.5) * y)
-    elif kind == 1:
-        X = rng.laplace(size=(n, d)) + rng.uniform(0.5, 2.5) * y * (np.arange(d) < 2)
-    else:
-        X = rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(2, size=(n, 1)) / 2)
-        X += rng.uniform(0.8, 2.5) * y * (np.arange(d) < 3)
-    return X, y.ravel()
+def clusters(rng, n):
+    """Overlapping normal clusters, two or three of each class."""
+    d, k = rng.integers(2, 8), int(rng.choice([4, 6]))
+    centres, widths = rng.normal(size=(k, d)) * rng.uniform(0.8, 2), rng.uniform(0.6, 1.5, size=k)
+    which = rng.integers(k, size=n)
+    return centres[which] + widths[which, None] * rng.normal(size=(n, d)), which % 2
 
 
-def rare_class(rng, n):
-    d = rng.integers(3, 9)
-    y = (rng.random(n) < rng.uniform(0.03, 0.12)).astype(int)
-    shift = rng.normal(size=d)
-    shift *= rng.uniform(1, 3.5) / np.linalg.norm(shift)
-    return rng.normal(size=(n, d)) * (1 + 0.5 * y[:, None]) + y[:, None] * shift, y
-
-
-def interactions(rng, n):
-    d, kind = int(rng.integers(3, 7)), rng.integers(3)
-    if kind == 0:
-        X, y = make_hastie_10_2(n, random_state=seed(rng))
-        return X, (y > 0).astype(int)
-    X = rng.uniform(-1, 1, size=(n, d))
-    if kind == 1:
-        return X, ((np.floor(2 * X[:, 0]) + np.floor(2 * X[:, 1])) % 2).astype(int)
-    f = X[:, 0] * X[:, 1] * 4 + np.where(X[:, 2] > 0, 1, -1) * X[:, 0]
-    return X, drawn(rng, expit(rng.uniform(1.5, 6) * f))
-
-
-def recorded_outcomes(rng, n):
-    d = rng.integers(5, 12)
-    X = np.exp(rng.normal(size=(n, d)) * 0.6)
-    k = rng.integers(1, d - 2)
-    X[:, :k] = rng.integers(0, 4, size=(n, k))
-    weights = rng.normal(size=d)
-    t = (X - X.mean(0)) / X.std(0) @ weights / np.linalg.norm(weights)
-    return X, drawn(rng, expit(t * rng.uniform(0.8, 2.2) + rng.uniform(-2, 0.5)) * rng.uniform(0.6, 1))
-
-
-def one_sided_overlap(rng, n):
-    d = rng.integers(3, 9)
-    X = rng.normal(size=(n, d))
-    X[:, 0] = rng.gamma(1.5, size=n)
-    f, chance = X @ rng.normal(size=d), expit(rng.uniform(0.3, 2) + X @ rng.normal(size=d) * rng.uniform(0.3, 1))
-    return X, drawn(rng, np.where(f > np.quantile(f, rng.uniform(0.4, 0.7)), chance, 0.0))
-
-
-CORRECT = {
-    function.__name__: function
-    for function in (
-        curved,
-        missing_features,
-        overlapping_normals,
-        heavy_tails,
-        rare_class,
-        interactions,
-        recorded_outcomes,
-        one_sided_overlap,
+def heavy_tailed_causes(rng, n):
+    """Outcomes with heavy-tailed causes that are not in the table, of features that may have heavy tails too."""
+    d = rng.integers(2, 9)
+    X = rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.standard_t(2.5, size=(n, d))
+    return X, (X @ direction(rng, d) + rng.uniform(0.2, 0.7) * rng.standard_t(rng.choice([2, 3]), size=n) > 0).astype(
+        int
     )
-}
+
+
+def rare_events(rng, n):
+    X = rng.normal(size=(n, rng.integers(2, 8)))
+    f = rng.uniform(1, 2.5) * X @ direction(rng, X.shape[1]) + 0.5 * X[:, 0] ** 2
+    return X, drawn(rng, expit(f - np.quantile(f, rng.uniform(0.88, 0.97))))
+
+
+def groups(rng, n):
+    """Every group of rows has its own probability."""
+    X = np.column_stack([rng.normal(size=(n, 3)), rng.integers(0, 3, size=(n, 2))])
+    tree = DecisionTreeRegressor(max_leaf_nodes=int(rng.integers(6, 20)), random_state=0).fit(X, rng.normal(size=n))
+    leaves, group = np.unique(tree.apply(X), return_inverse=True)
+    return X, drawn(rng, rng.beta(0.7, rng.uniform(0.7, 2), size=len(leaves))[group])
+
+
+def waiting_times(rng, n):
+    """Whether an event occurs within a period, at rates that depend on the features."""
+    d = rng.integers(4, 10)
+    X = np.column_stack([rng.normal(size=(n, d - 2)), rng.exponential(size=n), rng.random(n) < 0.3])
+    rate = np.exp(rng.uniform(0.7, 1.8) * (X @ direction(rng, d)) + rng.uniform(-2, 0.5))
+    return X, drawn(rng, 1.0 - np.exp(-rate))
+
+
+KINDS = (
+    waves,
+    measured_with_errors,
+    missing_column,
+    clusters,
+    heavy_tailed_causes,
+    rare_events,
+    groups,
+    waiting_times,
+)
+CORRECT = {kind.__name__: kind for kind in KINDS}
 
 
 # --- learnable tables, some of whose labels are made wrong --------------------------------------------------------
 
 
-def blobs(rng, n):
-    centres, d = 2 * int(rng.integers(2, 6)), int(rng.integers(2, 8))
-    X, k = make_blobs(n, n_features=d, centers=centres, cluster_std=rng.uniform(0.8, 1.6), random_state=seed(rng))
-    return X, k % 2
+def linear(rng, n):
+    X = rng.normal(size=(n, rng.integers(2, 12)))
+    f = X @ direction(rng, X.shape[1])
+    return X, drawn(rng, expit(rng.choice([8, 30]) * f))
 
 
-def quantiles(rng, n):
-    return make_gaussian_quantiles(n_samples=n, n_features=int(rng.integers(2, 5)), n_classes=2, random_state=seed(rng))
+def separated(rng, n):
+    d, y = rng.integers(2, 12), drawn(rng, np.full(n, rng.uniform(0.3, 0.7)))
+    return rng.normal(size=(n, d)) @ (np.eye(d) + 0.3 * rng.normal(size=(d, d))) + 4.5 * y[:, None] * direction(
+        rng, d
+    ), y
 
 
-def correlated(rng, n):
-    d = rng.integers(3, 25)
-    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
-    f = X @ rng.normal(size=d)
-    return X, (f > np.quantile(f, rng.uniform(0.3, 0.7))).astype(int)
+def moons(rng, n):
+    X, y = make_moons(n, noise=rng.uniform(0.1, 0.3), random_state=int(rng.integers(1000)))
+    return np.column_stack([X, rng.normal(size=(n, rng.integers(0, 5)))]), y
 
 
-def laplace(rng, n):
-    d, y = rng.integers(2, 10), rng.integers(2, size=n)
-    return rng.laplace(size=(n, d)) + y[:, None] * rng.uniform(2, 4) * (np.arange(d) < 3), y
+def shells(rng, n):
+    X = rng.normal(size=(n, rng.integers(2, 6)))
+    return X, halves(rng, (X[:, :2] ** 2) @ rng.uniform(0.5, 2, size=2))
 
 
-def box(rng, n):
-    X = rng.uniform(-1, 1, size=(n, int(rng.integers(2, 6))))
-    return X, ((X[:, 0] > -0.3) & (X[:, 1] < 0.4)).astype(int)
+def hypercube(rng, n):
+    seed = int(rng.integers(1000))
+    return make_classification(n, 10, n_informative=5, flip_y=0.0, class_sep=rng.uniform(1.2, 2), random_state=seed)
 
 
-def mixed(rng, n):
-    d = rng.integers(4, 10)
-    X = rng.normal(size=(n, d))
-    X[:, :2] = rng.integers(0, 5, size=(n, 2))
-    f = X @ rng.normal(size=d)
-    return X, drawn(rng, expit(8 * (f - np.median(f)) / f.std()))
+def steps(rng, n):
+    X = rng.normal(size=(n, rng.integers(2, 7)))
+    return X, ((X[:, 0] > 0.3) | (X[:, 1] > 0.8)).astype(int)
 
 
-LEARNABLE = {function.__name__: function for function in (blobs, quantiles, correlated, laplace, box, mixed)}
+LEARNABLE = {kind.__name__: kind for kind in (linear, separated, moons, shells, hypercube, steps)}
 
 
 def with_wrong_labels(rng, y, by_class):

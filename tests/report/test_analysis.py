@@ -54,9 +54,21 @@ def test_the_labels_to_check_are_those_of_find_label_issues(noisy, report):
     assert [int(row) for row in summary["labels_to_check"]] == issues.ranking[:20].tolist()
     assert summary["flagged_labels"] == issues.is_label_issue.sum()
     assert summary["contradicted_labels"] == issues.n_contradicted
-    assert issues.wrong_labels is not None and summary["wrong_labels"] == issues.wrong_labels._asdict()
-    assert "of the training labels" in report[0].html and "seem to be wrong" in report[0].html
     assert issues.summary() in report[0].html and "proves nothing about a single label" in report[0].html
+
+
+@pytest.mark.usefixtures("no_plots")
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_labels_are_called_wrong_only_if_some_are(share):
+    rng = np.random.default_rng(0)
+    y = np.arange(800) % 2
+    X = rng.normal(size=(800, 3)) + 2.5 * y[:, None]
+    wrong = rng.random(800) < share
+    made = make_report(None, X, np.where(wrong, 1 - y, y), test_size=0)
+    counted = made.summary["wrong_labels"]
+    assert (counted is None) == (share == 0.0) == ("seem to be wrong" not in made.html)
+    assert ("may well be right" in made.html) == (share == 0.0)
+    assert counted is None or counted["low"] <= wrong.sum() <= counted["high"]
 
 
 @pytest.mark.usefixtures("no_plots")
