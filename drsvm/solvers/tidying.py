@@ -10,10 +10,10 @@ from drsvm.model.certificate import PrimalPoint, primal_point
 from drsvm.model.problem import Problem
 
 ROUNDING = 1e-9
-"""Weights below this fraction of the largest one are rounding errors."""
+"""Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
 
-SHARES, SPARSE_SHARES = (1e-4, 1e-6), (1e-2, 1e-3)
-"""Larger fractions that are tried first, and those that are tried before them if the optimal weights are sparse."""
+SPARSE_SHARES = (1e-2, 1e-3, 1e-4, 1e-6)
+"""Fractions that are tried first if the optimal weights are sparse."""
 
 SLIGHT = 1e-5
 """If all weights together cost no more than this, or ten tolerances, w = 0 is tried."""
@@ -29,9 +29,9 @@ def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, t
     if problem.radius * point.radius_price <= max(SLIGHT, 10.0 * tol):
         for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
-            if zero.objective <= allowed:
+            if zero.objective <= min(allowed, point.objective + ROUNDING):
                 return zero
-    for share in (*(SPARSE_SHARES if problem.norm.q == 1 else ()), *SHARES, ROUNDING):
+    for share in (*SPARSE_SHARES, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
         small = (sizes > 0) & (sizes <= share * largest)
         if small.any():
             tidy = primal_point(problem, np.where(small, 0.0, point.weights), point.intercept)
