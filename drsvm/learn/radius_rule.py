@@ -127,6 +127,8 @@ def automatic(
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
     with part(0.0, 0.15):
         everything = problem.pull_variances(counts=counts)
+    if not np.isfinite(everything.squares).all():
+        raise ValueError("The squares of some features are too large for numbers: scale the features first.")
     features = np.flatnonzero(_deviations(problem, everything))
     if len(features) == 0:
         return Automatic(0.0, None)
