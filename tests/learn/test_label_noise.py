@@ -65,7 +65,7 @@ def test_a_linear_model_that_does_not_fit_is_no_proof_of_wrong_labels():
 @pytest.mark.skipif(not LONG, reason="takes minutes; DRSVM_HYPOTHESIS_PROFILE=long runs it")
 def test_claims_on_sixty_tables_with_and_sixty_without_wrong_labels():
     false, said, near, covered = 0, 0, 0, 0
-    for number in range(60):
+    for number in range(60, 120):  # the thresholds were fixed on the first sixty, among others
         rng = np.random.default_rng(number)
         correct = list(CORRECT.values())[number % len(CORRECT)](rng, int(rng.choice(SIZES)))
         false += find_label_issues(*correct, second_opinion="auto").wrong_labels is not None
