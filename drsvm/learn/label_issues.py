@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
-from drsvm.learn.out_of_fold import Rows, decision_values, folds_of
+from drsvm.learn.out_of_fold import Rows, decision_values, folds_of, warn_of_constant_folds
 
 FOLD_TOL = 1e-4
 """Proven gap of the classifiers in the folds: it changes the ranking far less than another split does."""
@@ -119,6 +119,7 @@ def find_label_issues(
     report = _Progress(len(judges) * len(folds), verbose, callback)
     rows = Rows(X, y, sample_weight, classes)
     decisions = [decision_values(judge, rows, folds, n_jobs, report.fold_done) for judge in judges]
+    warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
 
 
