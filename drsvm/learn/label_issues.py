@@ -16,7 +16,7 @@ from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
 from drsvm.learn.one_vs_rest import ROWS
-from drsvm.learn.out_of_fold import Rows, decision_values, folds_of
+from drsvm.learn.out_of_fold import Rows, decision_values, folds_of, warn_of_constant_folds
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4
@@ -124,6 +124,7 @@ def find_label_issues(
     report = _Progress(len(judges) * len(folds), verbose, callback)
     rows = Rows(X, y, sample_weight, classes)
     decisions = [decision_values(judge, rows, folds, n_jobs, report.fold_done) for judge in judges]
+    warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
 
 

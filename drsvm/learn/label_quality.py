@@ -180,7 +180,7 @@ def issues_from(decisions: list[np.ndarray], classes, given: np.ndarray, weights
     judgement = judge(decisions[0], given)
     flags = flagged(judgement, np.ones(len(given)) if weights is None else weights)
     doubted, second_label, number = np.ones(len(given), dtype=bool), None, None
-    if len(decisions) > 1:
+    if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
         counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)

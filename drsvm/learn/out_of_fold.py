@@ -31,26 +31,23 @@ class Rows(NamedTuple):
 
 class _Outcome(NamedTuple):
     decisions: np.ndarray
-    constant: bool
     seconds: float
 
 
 def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
     """Return one out-of-fold value per row and class, averaged over the folds that test a row.
 
-    `done` is called after every fold with its number of rows and the time it took.
+    `done` is called after every fold with its number of rows and the time it took. Constant classifiers say nothing:
+    their values are 0.
     """
     outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judge_fold)(model, rows, *fold) for fold in folds
     )
     decisions, times_judged = np.zeros((len(rows.y), len(rows.classes))), np.zeros(len(rows.y))
-    constant = 0
     for (_, test), outcome in zip(folds, outcomes, strict=True):
         decisions[test] += outcome.decisions
         times_judged[test] += 1
-        constant += outcome.constant
         done(len(test), outcome.seconds)
-    _warn_of_constant_folds(constant, len(folds))
     return decisions / times_judged[:, None]
 
 
@@ -101,7 +98,7 @@ def _judge_fold(model, rows: Rows, train, test) -> _Outcome:
     constant = _is_constant(decisions) and _is_constant(_values(model, X_train, rows.classes))
     # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
     decisions = np.zeros_like(decisions) if constant else decisions
-    return _Outcome(decisions, constant, time.perf_counter() - start)
+    return _Outcome(decisions, time.perf_counter() - start)
 
 
 def _weights_for(model, weights) -> dict[str, Any]:
@@ -132,9 +129,11 @@ def _is_constant(decisions: np.ndarray) -> bool:
     return float(np.ptp(decisions, axis=0).max()) <= CONSTANT
 
 
-def _warn_of_constant_folds(constant: int, n_folds: int) -> None:
+def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
+    """Warn if rows were judged by a constant classifier."""
+    constant = sum(not decisions[test].any() for _, test in folds)
     if constant:
         warn_user(
-            f"The classifier is constant in {constant} of {n_folds} folds and says nothing about their labels: they "
+            f"The classifier is constant in {constant} of {len(folds)} folds and says nothing about their labels: they "
             "have the score 0.5. Choose an estimator with a smaller radius, or other features."
         )

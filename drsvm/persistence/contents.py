@@ -5,7 +5,7 @@ scikit-learn's transformers are not checked.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from numbers import Integral, Real
 from typing import Any, get_origin
 
@@ -104,8 +104,10 @@ def _listed(results: Any) -> Iterable[Any]:
 
 
 def _check_result(result: Any) -> None:
-    """Check that a result has all its parts, of the right types."""
-    if not isinstance(result, Result) or {entry.name for entry in fields(Result)} != set(vars(result)):
+    """Check that a result has all its parts, of the right types; files of older versions lack some with a default."""
+    known = {entry.name for entry in fields(Result)}
+    needed = {entry.name for entry in fields(Result) if entry.default is MISSING}
+    if not isinstance(result, Result) or not needed <= set(vars(result)) <= known:
         raise ContentError("the result in it is incomplete.")
     for entry in fields(Result):
         kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore

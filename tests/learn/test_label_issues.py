@@ -276,6 +276,12 @@ def test_any_classifier_may_be_asked(tumours):
         find_label_issues(X, y, second_opinion="forest")
 
 
+def test_a_constant_second_opinion_does_not_count(tumours):
+    X, y, _ = tumours
+    alone, both = (find_label_issues(X[:30], y[:30], cv=3, second_opinion=one) for one in (None, "auto"))
+    assert same(alone, both) and both.second_label is None  # trees need 20 rows in a leaf
+
+
 def test_large_sparse_rows_have_no_second_opinion(monkeypatch, tumours):
     X, y, _ = tumours
     rows = sparse.csr_array(X[:150])
