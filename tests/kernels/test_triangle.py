@@ -1,5 +1,7 @@
 """The geometries of the proximal step return correct derivatives for every norm and every line."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,15 @@ from drsvm.kernels.compiling import kernel
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import LINES, make_step
 
+Numbers = namedtuple("Numbers", ["margin", "level", "margin_slope", "level_slope"])
+
 SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
 
 
 @kernel()
 def evaluate(step, geometry, delta, sigma2, towards, ball):
-    return point_at(step, geometry, delta, sigma2, towards, ball)
+    point = point_at(step, geometry, delta, sigma2, towards, ball)
+    return point.margin, point.level, point.margin_slope, point.level_slope
 
 
 def euclidean(w, z):
@@ -35,7 +40,7 @@ def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
 
     def point_on(step, w, z, t):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
-        return evaluate(step, geometry(w, z), delta, sigma2, (line.delta_slope, line.sigma2_slope), ball)
+        return Numbers(*evaluate(step, geometry(w, z), delta, sigma2, (line.delta_slope, line.sigma2_slope), ball))
 
     t, h = 0.2, 1e-6
     for w, z in SAMPLES:
