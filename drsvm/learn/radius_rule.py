@@ -24,9 +24,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
-from drsvm.solvers.interior_point import InteriorPoint
 from drsvm.solvers.radius_max import is_useful, radius_max
-from drsvm.solvers.selection import interior_point_pays, interior_point_seconds
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}
 """The radius as a fraction of F by norm, for dense data; for norm=inf, F leaves few weights."""
@@ -43,10 +41,6 @@ LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
-
-SAME_STEPS_SECONDS = 0.5
-"""If an accurate interior-point solve takes at most this long, rough ones take the same steps wherever the rows are,
-and whether they are repeated or weighted: the steps determine which rows are active, and so the radius."""
 
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
 """Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature."""
@@ -206,12 +200,7 @@ def _sample(problem: Problem) -> Problem:
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
-    options: dict[str, Any] = {"tol": PILOT_TOL, "max_time": time, "n_threads": n_threads, "start": start}
-    if interior_point_pays(problem) and interior_point_seconds(problem) <= SAME_STEPS_SECONDS:
-        # Proofs in every step, a start at the origin, and neither correctors nor screening: these go by size and place.
-        options |= {"solver": InteriorPoint(correctors=0, screening=False), "callback": lambda progress: False}
-        options["start"] = (np.zeros(problem.n_features), 0.0) if start is None else start
-    result = solve(problem, **options)
+    result = solve(problem, tol=PILOT_TOL, max_time=time, n_threads=n_threads, start=start)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result

@@ -120,8 +120,9 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
     return Certificate(primal, dual_point(problem, hinge_dual, flip_dual, reference=primal.weights))
 
 
-NEGLIGIBLE = 1e-11
-"""Rounding errors of the pulls are ignored if they cannot change a bound by more; they are usually far smaller."""
+NEGLIGIBLE, SLIGHT = 1e-11, 3e-9
+"""Rounding errors of the pulls are ignored if they cannot change a bound by more; they are usually far smaller. Above
+that, what is known about them in advance is added; if this may change a bound by more than SLIGHT, sums are careful."""
 
 SIGN_SLACK = 1e-9
 """A weight of the wrong sign is set to 0 if it is at most this share of the largest weight, and refused otherwise."""
@@ -204,9 +205,10 @@ def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> t
     """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
     totals = multipliers.totals(careful)
     if not careful:
-        if _costs_nothing(problem, totals.rounding * problem.column_sizes):
+        cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
+        if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
-        if problem.signs is not None and products.is_small(problem.X):
+        if cost_of_errors > SLIGHT and problem.signs is not None and products.is_small(problem.X):
             totals = multipliers.totals(careful=True)
     mass, cost, pull, turn, rounding = totals
     if balanced:
@@ -219,9 +221,9 @@ def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> t
     return mass, cost, pull + away * rounding * problem.column_sizes, turn
 
 
-def _costs_nothing(problem, errors) -> bool:
-    """Return whether errors of the pulls change a bound only negligibly."""
+def _cost(problem, errors) -> float:
+    """Return by how much errors of the pulls may change a bound, about."""
     if problem.l2 > 0:
-        return float(errors @ problem.column_sizes) <= NEGLIGIBLE * problem.l2
+        return float(errors @ problem.column_sizes) / problem.l2
     priced = errors if problem.feature_cost is None else errors * problem.feature_cost
-    return problem.norm.dual.value(priced) <= NEGLIGIBLE * problem.radius
+    return problem.norm.dual.value(priced) / problem.radius

@@ -138,10 +138,13 @@ class RowOperations:
 
     def column_squares(self: Any) -> np.ndarray:
         """Return Σ_i π_i x_ij² for every feature."""
+        if sparse.issparse(self.X):
+            entries = self.X.data.astype(np.float64) ** 2 * np.repeat(self.sample_weight, np.diff(self.X.indptr))
+            return np.bincount(self.X.indices, entries, minlength=self.n_features)
 
         def squares(block):
-            rows = self.X[block].astype(np.float64)
-            return (rows.multiply(rows) if sparse.issparse(rows) else rows * rows).T @ self.sample_weight[block]
+            rows = np.asarray(self.X[block], dtype=np.float64)
+            return np.einsum("ij,ij,i->j", rows, rows, self.sample_weight[block])
 
         return np.sum(over(row_blocks(self.X), squares), axis=0)
 
