@@ -36,6 +36,9 @@ class RowsElsewhere(NamedTuple):
         raise TypeError("These rows are elsewhere: ask the problem, or bring them here first.")
 
 
+BALL = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+
+
 class RemoteProblem(Problem):
     """A problem whose `X` only has a shape; `signs` and `sample_weight` are None.
 
@@ -118,6 +121,18 @@ class RemoteProblem(Problem):
 
     @abstractmethod
     def drawn_by_class(self, size: int) -> Problem: ...
+
+    def nearby(self, most_entries: float) -> Problem:
+        return self.fetched() if self.X.stored <= most_entries else self
+
+    @abstractmethod
+    def fetched(self) -> Problem:
+        """Return the problem with all of its rows in this memory."""
+
+    def _here(self, X, signs, weights, costs) -> Problem:
+        """Return the problem on rows that have been fetched."""
+        others = {name: getattr(self, name) for name in BALL} | ({} if costs is None else {"flip_cost": costs})
+        return Problem.of_checked(X, signs, weights / weights.sum(), classes=self.classes, **others)
 
     @abstractmethod
     def shifted(self, offset) -> "RemoteProblem": ...

@@ -42,6 +42,9 @@ LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
 PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
 """Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
 
+MOST_FETCHED = 2e7
+"""Rows on a cluster or a card with at most this many entries are fetched for rough solutions."""
+
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
 """Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature."""
 
@@ -195,7 +198,7 @@ def _sample(problem: Problem) -> Problem:
     """Return the problem on a sample of its rows in which large classes have fewer rows, but the same weight."""
     size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
     if problem.n_rows < 8 * size:
-        return problem
+        return problem.nearby(MOST_FETCHED)  # rough solutions depend on the steps, and these on where the rows are
     return problem.drawn_by_class(size)
 
 

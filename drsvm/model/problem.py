@@ -163,6 +163,10 @@ class Problem(RowOperations):
         """Check and set the given parameters; those with one entry per row or feature need the rows."""
         self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
 
+    def nearby(self, most_entries: float) -> "Problem":
+        """Return the problem with its rows in this memory, unless they are elsewhere and have more stored entries."""
+        return self
+
     def subset(self, rows, weights=None) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
 

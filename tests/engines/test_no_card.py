@@ -15,6 +15,6 @@ def test_a_missing_card_is_explained():
     else:
         pytest.skip("there is a card")
     X, y = np.eye(4), [0, 1, 0, 1]
-    with pytest.raises(device.GpuError, match=r"install the extra `gpu` .* or use engine='cpu'"):
+    with pytest.raises(device.GpuError, match=r"install CuPy .* or use engine='cpu'"):
         WassersteinSVC(radius=0.1, engine="gpu").fit(X, y)
     assert WassersteinSVC(radius=0.1, engine="cpu").fit(X, y).gap_ <= 1e-6

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC
+from drsvm.learn.resolution import weights_that_count
 from drsvm.report import make_report
 from drsvm.report.scores import constant_label
 
@@ -112,12 +113,13 @@ def test_300_features(wide):
     order = np.argsort(-np.abs(model.coef_[0]))
     assert list(summary["weights"])[:12] == [f"f{k}" for k in order[:12]]
     assert summary["weights"][f"f{order[0]}"] == pytest.approx(model.coef_[0][order[0]], rel=1e-3)
-    shares = np.abs(model.coef_[0])[order]
-    assert f"{100 * shares[:3].sum() / shares.sum():.0f}\u202f% of the weight of all 300 in use" in made.markdown
+    in_use = int(weights_that_count(model.result_, rows.std(axis=0)).sum())
+    shares = np.abs(model.coef_[0])[order][:in_use]
+    assert f"{100 * shares[:3].sum() / shares.sum():.0f}\u202f% of the weight of all {in_use} in use" in made.markdown
     values = rows @ model.coef_[0]
     above = values[labels == "yes"][:, None] > values[labels == "no"]
     assert summary["models"]["WassersteinSVC"]["roc_auc"] == pytest.approx(above.mean())
-    assert made.html.count('class="track"') == 12 and "288 more have smaller weights" in made.html
+    assert made.html.count('class="track"') == 12 and f"{in_use - 12} more have smaller weights" in made.html
 
 
 def test_labels_to_check_have_their_names(wide):

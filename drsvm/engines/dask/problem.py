@@ -8,9 +8,10 @@ import numpy as np
 
 from drsvm.engines.dask.blocks import Columns, columns_of
 from drsvm.engines.parts.part import Message
-from drsvm.engines.parts.problem import BALL, PartedProblem
+from drsvm.engines.parts.problem import PartedProblem
 from drsvm.engines.parts.questions import values as values_of
 from drsvm.engines.parts.vectors import Vector
+from drsvm.engines.remote import BALL
 from drsvm.extras import optional
 from drsvm.model.problem import Problem
 

@@ -13,6 +13,7 @@ from drsvm.engines.gpu.multipliers import GpuMultipliers
 from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.remote import RemoteProblem, RowsElsewhere
 from drsvm.model.multipliers import Multipliers
+from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances, drawn_members
 
@@ -254,6 +255,10 @@ class GpuProblem(RemoteProblem):
             drawn.append(few)
             weights.append(share * (self.device_weights[all_of_class].sum() / share.sum()))
         return self._subset(xp.concatenate(drawn), xp.concatenate(weights))
+
+    def fetched(self) -> Problem:
+        costs = None if self.device_costs is None else here(self.device_costs)
+        return self._here(self.rows.to_host(), here(self.device_signs), here(self.device_weights), costs)
 
     def _subset(self, taken, weights=None) -> "GpuProblem":
         if weights is None:

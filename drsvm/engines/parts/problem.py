@@ -22,8 +22,6 @@ from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE
 from drsvm.model.row_operations import Decisions, PullVariances, drawn_members
 
-BALL = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
-
 
 class CountsElsewhere(NamedTuple):
     """How many rows each row counts for in the automatic radius.
@@ -232,10 +230,8 @@ class PartedProblem(RemoteProblem):
             weights[signs == sign] *= mass / weights[signs == sign].sum()
         return self._here(X, signs, weights, costs)
 
-    def _here(self, X, signs, weights, costs) -> Problem:
-        """Return the problem on a few rows that have been fetched."""
-        others = {name: getattr(self, name) for name in BALL} | ({} if costs is None else {"flip_cost": costs})
-        return Problem.of_checked(X, signs, weights / weights.sum(), classes=self.classes, **others)
+    def fetched(self) -> Problem:
+        return self.drawn_by_class(self.n_rows)
 
     # --- vectors ----------------------------------------------------------------------------------------------------
 
