@@ -199,7 +199,7 @@ def _sample(problem: Problem) -> Problem:
     size = max(ROWS_OF_A_CLASS, ROWS_PER_FEATURE * problem.n_features)
     if problem.n_rows < 8 * size:
         return problem.nearby(MOST_FETCHED)  # rough solutions depend on the steps, and these on where the rows are
-    return problem.drawn_by_class(size)
+    return problem.drawn_by_class(size).nearby(MOST_FETCHED)
 
 
 def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:

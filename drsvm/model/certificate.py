@@ -166,20 +166,23 @@ class _Way(NamedTuple):
         return multipliers
 
 
-def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None) -> DualPoint:
+def dual_point(
+    problem: Problem, hinge_dual=None, flip_dual=None, *, reference=None, slight: float = SLIGHT
+) -> DualPoint:
     """Make multipliers feasible and return them with the bound they prove; NaN among them proves a bound of NaN.
 
-    `reference` is a weight vector for which the bound must hold.
+    `reference` is a weight vector for which the bound must hold; a loss of the bound by `slight` does not matter.
     """
     free = uncharged_features(problem)[1]
     given, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
     first, *others = _ways(problem, careful)
     multipliers, way = first.of(*given), first
-    best = best_multiple(problem, *_sums(problem, multipliers, first.balance, careful), reference)
+    limit = 0.0 if careful else slight
+    best = best_multiple(problem, *_sums(problem, multipliers, first.balance, limit), reference)
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
         multipliers = other.of(*given)
-        found = best_multiple(problem, *_sums(problem, multipliers, other.balance, careful), reference)
+        found = best_multiple(problem, *_sums(problem, multipliers, other.balance, limit), reference)
         way, best = (other, found) if found[1] > best[1] else (way, best)
     if others and way is not others[-1]:
         del multipliers
@@ -187,7 +190,7 @@ def dual_point(problem: Problem, hinge_dual=None, flip_dual=None, *, reference=N
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
     if careful and 0.0 < scale < 1.0:  # rounding: a pull that was exactly 0 need not be so any more
-        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, careful), reference)
+        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, limit), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
@@ -201,14 +204,14 @@ def _ways(problem: Problem, careful: bool) -> list[_Way]:
     return ways
 
 
-def _sums(problem, multipliers: Multipliers, balanced: bool, careful: bool) -> tuple[float, float, np.ndarray, float]:
+def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> tuple[float, float, np.ndarray, float]:
     """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
-    totals = multipliers.totals(careful)
-    if not careful:
+    totals = multipliers.totals(careful=slight == 0.0)
+    if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
-        if cost_of_errors > SLIGHT and problem.signs is not None and products.is_small(problem.X):
+        if cost_of_errors > slight and problem.signs is not None and products.is_small(problem.X):
             totals = multipliers.totals(careful=True)
     mass, cost, pull, turn, rounding = totals
     if balanced:

@@ -15,7 +15,7 @@ from drsvm.clock import Stopwatch
 from drsvm.engines.remote import RowsLost
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
-from drsvm.model.certificate import DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
@@ -24,6 +24,9 @@ from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.tidying import without_rounding
+
+OF_TOLERANCE = 0.01
+"""A bound may lose this share of the tolerance to what is only known in advance about rounding errors."""
 
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
@@ -40,8 +43,8 @@ def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
 class _Best:
     """The best classifier and the best bound so far; they may come from different iterations."""
 
-    def __init__(self, problem: Problem):
-        self.problem = problem
+    def __init__(self, problem: Problem, tol: float):
+        self.problem, self.slight = problem, max(SLIGHT, OF_TOLERANCE * tol)
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
         self.dual = self._nothing()
@@ -75,10 +78,12 @@ class _Best:
             if math.isfinite(self.dual.contribution_bound) and not self.dual.covers(self.problem, primal.weights):
                 # The bound was proven for smaller weights only: prove it again.
                 old = self.dual
-                self.dual = dual_point(self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights)
+                self.dual = dual_point(
+                    self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights, slight=self.slight
+                )
 
     def _judge_multipliers(self, hinge_dual, flip_dual) -> None:
-        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights)
+        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights, slight=self.slight)
         if dual.lower_bound > self.dual.lower_bound:
             self.dual = dual
 
@@ -125,7 +130,7 @@ class _Run:
         self.problem, self.solver, self.limits = problem, solver, limits
         self.callback, self.tell, self.interrupts = callback, tell, interrupts
         self.watch, self.pace = Stopwatch(), _Pace()
-        self.best, self.history = _Best(problem), History()
+        self.best, self.history = _Best(problem, limits.tol), History()
         self.iteration = 0
         self.info: dict[str, Any] = {}
 
