@@ -13,9 +13,13 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
+from threadpoolctl import threadpool_limits
 
 from drsvm.learn.one_vs_rest import CONSTANT
 from drsvm.learn.warning import warn_user
+
+FEW_ROWS = 20_000
+"""On fewer rows the threads of boosted trees wait for each other longer than they work, above all on busy cores."""
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 
@@ -91,7 +95,8 @@ def _judge_fold(model, rows: Rows, train, test) -> _Outcome:
     start = time.perf_counter()
     weights = None if rows.weights is None else rows.weights[train]
     X_train = _safe_indexing(rows.X, train)
-    with warnings.catch_warnings():  # one warning for all folds follows
+    alone = 1 if len(rows.y) <= FEW_ROWS else None
+    with warnings.catch_warnings(), threadpool_limits(alone, "openmp"):  # one warning for all folds follows
         warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
         model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
     decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
