@@ -6,7 +6,8 @@ from operator import add
 
 from drsvm.engines.parts.chunks import Chunk, Survey
 from drsvm.engines.parts.keeper import PartsHere
-from drsvm.engines.parts.problem import BALL, PartedProblem
+from drsvm.engines.parts.problem import PartedProblem
+from drsvm.engines.remote import BALL
 
 
 def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
