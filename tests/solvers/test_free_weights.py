@@ -12,7 +12,7 @@ from drsvm import Problem, Status, WassersteinSVC, solve
 from drsvm.model.certificate import dual_point
 from drsvm.solvers.registry import make_solver
 
-SEEDS = range(10_000, 15_000) if LONG else (10_000, 10_001, 13_650)  # in the last, exact zeros are not
+SEEDS = range(10_000, 15_000) if LONG else (10_000, 13_650)  # in the last, exact zeros are not
 CHUNKS = 50 if LONG else 1
 
 SCALES = np.repeat([1, -1], 20)
