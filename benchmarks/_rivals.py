@@ -261,7 +261,7 @@ def _highs_hessian(highspy, curvature):
 
 
 def _through_cvxpy(problem, formulation: str, solver: str, settings) -> Run:
-    from drsvm.solvers.conic import cvxpy_model
+    from drsvm.solvers.conic.solver import cvxpy_model
 
     model, variables = {"cvxpy": cvxpy_model, "cvxpy-margins": cvxpy_margins}[formulation](problem)
     with warnings.catch_warnings():

@@ -39,17 +39,17 @@ if TYPE_CHECKING:
     from drsvm.plotting import RiskCurveDisplay as RiskCurveDisplay
     from drsvm.plotting import WorstCaseDisplay as WorstCaseDisplay
     from drsvm.solvers import solve as solve
-    from drsvm.solvers.admm import Admm as Admm
-    from drsvm.solvers.conic import Conic as Conic
-    from drsvm.solvers.dual_coordinate import DualCoordinate as DualCoordinate
-    from drsvm.solvers.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
-    from drsvm.solvers.hybrid import Hybrid as Hybrid
-    from drsvm.solvers.interior_point import InteriorPoint as InteriorPoint
-    from drsvm.solvers.ippa import Ippa as Ippa
-    from drsvm.solvers.isg import Isg as Isg
-    from drsvm.solvers.path import RadiusPath as RadiusPath
-    from drsvm.solvers.path import radius_path as radius_path
-    from drsvm.solvers.radius_max import radius_max as radius_max
+    from drsvm.solvers.admm.solver import Admm as Admm
+    from drsvm.solvers.conic.solver import Conic as Conic
+    from drsvm.solvers.dual_coordinate.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
+    from drsvm.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from drsvm.solvers.incremental.hybrid import Hybrid as Hybrid
+    from drsvm.solvers.incremental.ippa import Ippa as Ippa
+    from drsvm.solvers.incremental.isg import Isg as Isg
+    from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from drsvm.solvers.path.radius_max import radius_max as radius_max
+    from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
+    from drsvm.solvers.path.radius_path import radius_path as radius_path
 else:
     _NAMES = {
         "learn.estimators": ("WassersteinSVC",),
@@ -71,16 +71,16 @@ else:
             "WorstCaseDisplay",
         ),
         "solvers": ("solve",),
-        "solvers.admm": ("Admm",),
-        "solvers.conic": ("Conic",),
-        "solvers.dual_coordinate": ("DualCoordinate",),
-        "solvers.feature_working_set": ("FeatureWorkingSet",),
-        "solvers.hybrid": ("Hybrid",),
-        "solvers.interior_point": ("InteriorPoint",),
-        "solvers.ippa": ("Ippa",),
-        "solvers.isg": ("Isg",),
-        "solvers.path": ("RadiusPath", "radius_path"),
-        "solvers.radius_max": ("radius_max",),
+        "solvers.admm.solver": ("Admm",),
+        "solvers.conic.solver": ("Conic",),
+        "solvers.dual_coordinate.solver": ("DualCoordinate",),
+        "solvers.dual_coordinate.feature_working_set": ("FeatureWorkingSet",),
+        "solvers.incremental.hybrid": ("Hybrid",),
+        "solvers.interior_point.solver": ("InteriorPoint",),
+        "solvers.incremental.ippa": ("Ippa",),
+        "solvers.incremental.isg": ("Isg",),
+        "solvers.path.radius_path": ("RadiusPath", "radius_path"),
+        "solvers.path.radius_max": ("radius_max",),
     }
     _HOME = {name: module for module, names in _NAMES.items() for name in names}
     __all__ = sorted(_HOME)

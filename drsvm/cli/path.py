@@ -122,7 +122,7 @@ def _scores(found, X, y, name: str) -> dict[str, Any]:
 
 def _best(columns: dict[str, Any]) -> int | None:
     """Return the position of the best radius on test rows; training rows would favour the smallest ones."""
-    from drsvm.solvers.path import best_index
+    from drsvm.solvers.path.radius_path import best_index
 
     return best_index(columns["radius"], columns["test_accuracy"]) if "test_accuracy" in columns else None
 

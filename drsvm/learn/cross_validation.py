@@ -14,8 +14,8 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.problem import Problem
-from drsvm.solvers.path import RadiusPath, radius_path
-from drsvm.solvers.radius_max import radius_max
+from drsvm.solvers.path.radius_max import radius_max
+from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
 CV_TOL = 1e-4
 """Proven gap of the solutions in the folds: far below the resolution of a score."""

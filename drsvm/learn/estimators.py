@@ -36,7 +36,7 @@ from drsvm.notices import listening
 from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
-from drsvm.solvers.centring import Centred
+from drsvm.solvers.transforms.centring import Centred
 
 PILOT_PARTS = 4
 """The pilot solutions of radius="auto" may take one in this many parts of the time."""

@@ -21,7 +21,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
-from drsvm.solvers.radius_max import radius_max
+from drsvm.solvers.path.radius_max import radius_max
 
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """The form of the rows; rows that already have it are not copied."""

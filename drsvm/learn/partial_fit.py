@@ -76,7 +76,7 @@ class PartialFitMixin:
         return earlier
 
     def _start_blocks(self: Any, X, y, weights, counts, ball: dict[str, Any], earlier) -> None:
-        from drsvm.solvers.blocks import BlockFit  # only here: its kernels take a while to import
+        from drsvm.solvers.incremental.block_fit import BlockFit  # only here: its kernels take a while to import
 
         if earlier is not None and ball["intercept_cost"] == "auto":
             ball = {**ball, "intercept_cost": self.intercept_cost_}

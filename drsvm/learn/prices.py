@@ -25,7 +25,7 @@ from drsvm.model.validation import (
     row_blocks,
     row_norms,
 )
-from drsvm.solvers.centring import Centred
+from drsvm.solvers.transforms.centring import Centred
 
 NEGLIGIBLE = 1e-6
 """Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""

@@ -24,7 +24,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
-from drsvm.solvers.radius_max import is_useful, radius_max
+from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}
 """The radius as a fraction of F by norm, for dense data; for norm=inf, F leaves few weights."""

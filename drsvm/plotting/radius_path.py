@@ -20,7 +20,7 @@ from drsvm.plotting.style import (
     quiet,
     radius_axis,
 )
-from drsvm.solvers.path import RadiusPath, best_index, radius_path
+from drsvm.solvers.path.radius_path import RadiusPath, best_index, radius_path
 
 HELD_OUT = "held-out data"
 

@@ -18,7 +18,7 @@ from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
 from drsvm.report.data import Material
 from drsvm.report.scores import Rows, bounds, constant_label
-from drsvm.solvers.path import RadiusPath
+from drsvm.solvers.path.radius_path import RadiusPath
 
 ROBUST = "WassersteinSVC"
 

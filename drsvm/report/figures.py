@@ -12,7 +12,7 @@ from sklearn.metrics import balanced_accuracy_score
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
 from drsvm.report.analysis import Analysis
-from drsvm.solvers.path import RadiusPath
+from drsvm.solvers.path.radius_path import RadiusPath
 
 VARIABLES = {
     BLUE: "--blue",

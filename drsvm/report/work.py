@@ -21,8 +21,8 @@ from drsvm.model.worst_case import worst_case_distribution
 from drsvm.report.analysis import ROBUST, Analysis
 from drsvm.report.data import Given, Material, prepare
 from drsvm.report.provenance import provenance
-from drsvm.solvers.path import RadiusPath, radius_path
-from drsvm.solvers.radius_max import radius_max
+from drsvm.solvers.path.radius_max import radius_max
+from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
 N_RADII = 16
 FOLDS = 5

@@ -6,9 +6,9 @@ from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver
-from drsvm.solvers.centring import Centred
 from drsvm.solvers.loop import run
 from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_names
+from drsvm.solvers.transforms.centring import Centred
 
 __all__ = ["make_solver", "solve", "solver_names"]
 

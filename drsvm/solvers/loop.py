@@ -23,7 +23,7 @@ from drsvm.parallel import threads_limited
 from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
 from drsvm.solvers.limits import check_limits
-from drsvm.solvers.tidying import without_rounding
+from drsvm.solvers.transforms.tiny_weights import without_rounding
 
 OF_TOLERANCE = 0.01
 """A bound may lose this share of the tolerance to what is only known in advance about rounding errors."""

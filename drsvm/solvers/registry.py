@@ -10,14 +10,14 @@ from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import preferences, stored_entries
 
 _REGISTRY = {
-    "interior-point": ("drsvm.solvers.interior_point", "InteriorPoint"),
-    "admm": ("drsvm.solvers.admm", "Admm"),
-    "isg": ("drsvm.solvers.isg", "Isg"),
-    "ippa": ("drsvm.solvers.ippa", "Ippa"),
-    "hybrid": ("drsvm.solvers.hybrid", "Hybrid"),
-    "dual-coordinate": ("drsvm.solvers.dual_coordinate", "DualCoordinate"),
-    "feature-working-set": ("drsvm.solvers.feature_working_set", "FeatureWorkingSet"),
-    "conic": ("drsvm.solvers.conic", "Conic"),
+    "interior-point": ("drsvm.solvers.interior_point.solver", "InteriorPoint"),
+    "admm": ("drsvm.solvers.admm.solver", "Admm"),
+    "isg": ("drsvm.solvers.incremental.isg", "Isg"),
+    "ippa": ("drsvm.solvers.incremental.ippa", "Ippa"),
+    "hybrid": ("drsvm.solvers.incremental.hybrid", "Hybrid"),
+    "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
+    "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
+    "conic": ("drsvm.solvers.conic.solver", "Conic"),
 }
 
 SMALL_MODEL = 10_000

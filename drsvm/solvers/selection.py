@@ -16,7 +16,7 @@ from drsvm.engines.threads import available_cores
 from drsvm.model.large_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.cones import uniform_scaling
+from drsvm.solvers.interior_point.cones import uniform_scaling
 
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""

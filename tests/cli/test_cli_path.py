@@ -24,9 +24,9 @@ def test_path(drsvm_command, table, tmp_path):
 
 
 def test_the_path_is_seeded(drsvm_command, table, monkeypatch):
-    import drsvm.solvers.path
+    import drsvm.solvers.path.radius_path
 
-    seeds, followed = [], drsvm.solvers.path.radius_path
+    seeds, followed = [], drsvm.solvers.path.radius_path.radius_path
     monkeypatch.setattr(
         "drsvm.radius_path", lambda *a, **k: seeds.append(k["random_state"]) or followed(*a, **k), raising=False
     )

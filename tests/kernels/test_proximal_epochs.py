@@ -11,7 +11,7 @@ from scipy import sparse
 from drsvm import Problem
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import proximal_step
-from drsvm.solvers.epochs import Cone, Epochs, Samples
+from drsvm.solvers.incremental.epochs import Cone, Epochs, Samples
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 

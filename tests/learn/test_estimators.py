@@ -24,7 +24,7 @@ from drsvm import (
     solve,
     worst_case_risk,
 )
-from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.interior_point.solver import InteriorPoint
 
 CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
 

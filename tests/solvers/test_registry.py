@@ -8,10 +8,11 @@ from scripted import BALL, GOOD, Scripted, ScriptedState, X, Y, scripted
 
 from drsvm import Problem, auto_radius, certify, radius_max, radius_path, solve
 from drsvm.model.norms import L2
-from drsvm.solvers import cones, make_solver, solver_names
+from drsvm.solvers import make_solver, solver_names
 from drsvm.solvers.base import Solver
-from drsvm.solvers.dual_coordinate import DualCoordinate
-from drsvm.solvers.interior_point import InteriorPoint
+from drsvm.solvers.dual_coordinate.solver import DualCoordinate
+from drsvm.solvers.interior_point import cones
+from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.registry import choose
 
 

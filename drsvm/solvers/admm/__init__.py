@@ -1,0 +1,1 @@
+"""GS-ADMM, the paper's baseline."""

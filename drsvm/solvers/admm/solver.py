@@ -1,0 +1,295 @@
+"""GS-ADMM: golden-section search over λ, and ADMM for the classifier at each λ.
+
+    f(λ) = ε λ + min over ‖w‖_q ≤ λ and b of  Σ_i π_i max(1 − m_i, 1 + m_i − κλ, 0) + (c/2) ‖w‖²
+
+is convex, and its minimiser lies in [0, 1/ε], because the optimum is at most 1. At a given λ, ADMM encloses f in a
+shrinking interval; two values are compared as soon as their intervals are disjoint, so the work at each λ grows as the
+bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and a rising line together bound the
+optimum, and a combination of their multipliers proves that bound.
+
+For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. If there is no
+ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-point solver takes over.
+For κ = 0 the optimum is 1.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.model.problem import Problem
+from drsvm.solvers.admm.ball_qp import exact_way
+from drsvm.solvers.admm.subproblem import Point, Subproblem
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flips
+from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
+from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
+
+GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+"""Share of a bracket that a golden section cuts off."""
+
+ENOUGH, FINEST = 0.1, 1e-13
+"""Two values of f are compared directly once both are known to within this share of the tolerance, or to rounding."""
+
+SHARE = 0.5
+"""An end of the bracket is improved first if it accounts for more than this share of the gap."""
+
+PRICED_AT = frozenset(10 * 2**k for k in range(30))
+"""Iterations at a point after which the best λ for its classifier is computed, at the cost of an iteration."""
+
+PROVE_EVERY, FIRST_LOOK = 20, 400
+"""Iterations between certificates if there is no search that determines when one is due, and before a hand-over."""
+
+
+@dataclass(frozen=True)
+class Admm(Solver):
+    """Settings of GS-ADMM.
+
+    Attributes
+    ----------
+    trim : bool
+        Whether to also cut the bracket where ADMM's multipliers prove that f is above the best objective. This halves
+        the number of values of λ tried; by default the search is a plain golden section.
+    update : {"auto", "exact", "accelerated"}
+        How the quadratic problem in w is solved: by factorisations (an eigenvalue decomposition for q = 2, active sets
+        for q = 1 and ∞) or by accelerated projected gradient steps; "auto": exactly for up to 1000 features, if there
+        is enough time.
+    relaxation : float
+        Over-relaxation of ADMM, between 0 and 2.
+    rho : float
+        Initial penalty ρ, later adapted to the residuals. Margins and losses have no unit, so 1 is the natural scale.
+
+    Notes
+    -----
+    `max_iter` limits the total number of ADMM iterations, at all λ. Certificates are computed at every new λ and when
+    the gap is likely to be small enough. All work is done on one thread.
+
+    Examples
+    --------
+    >>> from drsvm import Admm, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Admm(trim=True))
+    >>> result.solver, str(result.status)
+    ('admm', 'optimal')
+    """
+
+    name = "admm"
+    default_tol = 1e-4
+    default_max_iter = 20_000
+    prices = AS_COLUMNS
+
+    trim: bool = False
+    update: str = "auto"
+    relaxation: float = 1.7
+    rho: float = 1.0
+
+    def __post_init__(self):
+        if self.update not in ("auto", "exact", "accelerated"):
+            raise ValueError(f"update must be auto, exact or accelerated, got update={self.update!r}.")
+        if not 0 < self.relaxation < 2:
+            raise ValueError(f"relaxation must lie between 0 and 2, got relaxation={self.relaxation!r}.")
+        if not 0 < self.rho < math.inf:
+            raise ValueError(f"rho must be positive and finite, got rho={self.rho!r}.")
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Reject some prices, and exact updates for norms without one."""
+        if self.update == "exact" and exact_way(problem.norm) is None:
+            return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
+        if problem.prices_intercept and problem.l2 > 0.0:
+            return (
+                f"solver 'admm' does not support intercept_cost={problem.intercept_cost:g} with l2={problem.l2:g}: "
+                "use intercept_cost=inf, l2=0 or solver='auto'."
+            )
+        return super().refusal(problem)
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+        if np.all(problem.flip_cost == 0):
+            return ConstantState(answer_to_free_flips(problem))
+        if problem.radius == 0:
+            run = FreePrice(problem, self, limits)
+            may_hand_over = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
+            return HandOver(run, problem, limits) if may_hand_over else run
+        return GoldenSection(problem, self, limits)
+
+
+class _AdmmState(State):
+    """Common part of all ADMM runs."""
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        self.columns, self.settings, self.limits = PricedColumns.of(problem), settings, limits
+        self.problem = self.columns.problem
+        self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time_left())
+
+    def first_point(self, level: float) -> Point:
+        start = None if self.limits.start is None else self.columns.there(self.limits.start)
+        return self.subproblem.first_point(level, self.settings.rho, start)
+
+    def offer(self, weights, intercept: float, proof: list[tuple[Point, float]]) -> Candidate:
+        """Return a classifier with the combined multipliers of the given points."""
+        alpha, beta = np.zeros((2, self.problem.n_rows))
+        for point, share in proof:
+            self.subproblem.add_multipliers(point.line, share, alpha, beta)
+        return self.columns.back(Candidate(weights, intercept, alpha, beta))
+
+
+class FreePrice(_AdmmState):
+    """ε = 0: an ordinary SVM."""
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        super().__init__(problem, settings, limits)
+        self.point = self.first_point(math.inf)
+        self.patience = Patience(FIRST_LOOK, limits)
+
+    def step(self) -> None:
+        self.subproblem.iterate(self.point)
+
+    def certificate_due(self) -> bool:
+        return self.point.iteration % PROVE_EVERY == 0
+
+    def candidate(self) -> Candidate:
+        return self.offer(self.point.weights, self.point.intercept, [(self.point, 1.0)])
+
+    def judged(self, gap: float) -> None:
+        self.gives_up = self.patience.ends(self.point.iteration, gap)
+
+
+class Best(NamedTuple):
+    """The best classifier so far, and its objective at some λ."""
+
+    weights: np.ndarray
+    intercept: float
+    objective: float
+
+
+class GoldenSection(_AdmmState):
+    """ε > 0: the search for λ.
+
+    The bracket is [low, high]. Up to four points with ADMM iterates are kept: two inside the bracket, and the last one
+    discarded on either side.
+    """
+
+    def __init__(self, problem: Problem, settings: Admm, limits: Limits):
+        super().__init__(problem, settings, limits)
+        self.low, self.high = 0.0, 1.0 / problem.radius
+        self.left: Point | None = None
+        self.right: Point | None = None
+        self.inside = [self.first_point(GOLDEN * self.high)]
+        self.best = Best(self.inside[0].weights, 0.0, 1.0)
+        self.proof: list[tuple[Point, float]] = []
+        self.bound, self.due_at, self.due = 0.0, limits.tol, False
+        self.evaluations = 1
+
+    # --- one step ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        self.due = False
+        point = self._weak_end() or self._inner_to_improve()
+        self.subproblem.iterate(point)
+        self._update_best(point)
+        self._cut_off()
+        if self.settings.trim:
+            self._trim()
+        self._combine()
+
+    @property
+    def gap(self) -> float:
+        """The gap according to the points, before the certificate checks it."""
+        return self.best.objective - self.bound
+
+    def _points(self) -> list[Point]:
+        return [point for point in (self.left, *self.inside, self.right) if point is not None]
+
+    def _update_best(self, point: Point) -> None:
+        """Update the best classifier; after some iterations, evaluate it at its best λ."""
+        value = point.upper
+        if point.iteration in PRICED_AT:
+            value = min(value, self.subproblem.best_objective(point))
+        if value < self.best.objective:
+            self.best = Best(point.weights, point.intercept, value)
+
+    def _weak_end(self) -> Point | None:
+        """Return an end of the bracket that accounts for most of the gap, if f is less accurate there than inside."""
+        inside = max((point.gap for point in self.inside), default=0.0)
+        for point, share in self.proof:
+            if share * point.gap > SHARE * self.gap and point.gap >= inside:
+                return point
+        return None
+
+    def _inner_to_improve(self) -> Point:
+        """Return the inner point at which f is less accurate, or a new point."""
+        if len(self.inside) == 2:
+            return max(self.inside, key=lambda point: point.gap)
+        width = self.high - self.low
+        sections = self.low + GOLDEN * width, self.high - GOLDEN * width
+        taken = self.inside[0].level if self.inside else self.high
+        level = max(sections, key=lambda section: abs(section - taken))
+        nearest = min(self._points(), key=lambda point: abs(point.level - level))
+        new = self.subproblem.moved(nearest, level)
+        self.inside = sorted([*self.inside, new], key=lambda point: point.level)
+        self.evaluations += 1
+        self.due = True
+        return new
+
+    def _cut_off(self) -> None:
+        """Cut off the end of the bracket with the larger value of f, once it is known which one that is."""
+        if len(self.inside) < 2:
+            return
+        first, second = self.inside
+        known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
+        if second.line.height >= first.upper or (known and first.upper <= second.upper):
+            self.high, self.right, self.inside = second.level, second, [first]
+        elif first.line.height >= second.upper or known:
+            self.low, self.left, self.inside = first.level, first, [second]
+
+    def _trim(self) -> None:
+        """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
+        low, high = self.low, min(self.high, self.best.objective / self.problem.radius)
+        for line in (point.line for point in self._points()):
+            if line.tilt != 0.0:
+                crossing = line.level + (self.best.objective - line.height) / line.tilt
+                low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
+        if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
+            self.low, self.high = low, high
+            self.left = self._highest(low, self.left, *(p for p in self.inside if p.level <= low))
+            self.right = self._highest(high, self.right, *(p for p in self.inside if p.level >= high))
+            self.inside = [point for point in self.inside if low < point.level < high]
+
+    def _highest(self, level: float, *points: Point | None) -> Point | None:
+        """Return the point whose line is highest at the given λ."""
+        given = [point for point in points if point is not None]
+        return max(given, key=lambda point: point.line.at(level), default=None)
+
+    # --- bounds and certificates ------------------------------------------------------------------------------------
+
+    def _combine(self) -> None:
+        """Find the combination of points with the best lower bound: its line is horizontal."""
+        lines = [(point, point.line.at(0.0), point.line.tilt) for point in self._points()]
+        rising = [(None, 0.0, self.problem.radius), *(line for line in lines if line[2] >= 0.0)]
+        falling = [line for line in lines if line[2] < 0.0]
+        self.bound, self.proof = 0.0, []
+        for point, height, _ in rising:
+            if point is not None and height > self.bound:
+                self.bound, self.proof = height, [(point, 1.0)]
+        for down, down_height, down_tilt in falling:
+            for up, up_height, up_tilt in rising:
+                share = up_tilt / (up_tilt - down_tilt)
+                height = share * down_height + (1.0 - share) * up_height
+                if height > self.bound:
+                    pair = [(down, share), (up, 1.0 - share)]
+                    self.bound, self.proof = height, [(point, part) for point, part in pair if point is not None]
+
+    def certificate_due(self) -> bool:
+        return self.due or self.gap <= self.due_at
+
+    def judged(self, gap: float) -> None:
+        # The certificate is stricter with an intercept: request another one only once the gap is smaller.
+        if self.gap <= self.due_at:
+            self.due_at = 0.7 * self.gap
+
+    def candidate(self) -> Candidate:
+        return self.offer(self.best.weights, self.best.intercept, self.proof)
+
+    def info(self) -> dict:
+        return {"evaluations": self.evaluations, "bracket": (self.low, self.high)}

@@ -1,0 +1,284 @@
+"""The same problem solved by a general-purpose solver: the reference for tests and the baseline for benchmarks.
+
+    minimise over w, b, λ, t (and u ≥ |v| for q = 1)    ε λ + Σ π_i t_i + (c/2) ‖w‖²
+    subject to    1 − m_i ≤ t_i,   1 + m_i − κ_i λ ≤ t_i,   0 ≤ t_i,   ‖v‖_q ≤ λ,   s_j w_j ≥ 0
+
+with the priced weights v = (w_1/a_1, …, w_d/a_d, b/a_0), without those of price inf.
+
+Clarabel solves all cases, HiGHS only the linear programs (q = 1 or ∞, c = 0). A backend's own status "optimal" is not
+trusted: its multipliers go through the same certificate as those of all solvers.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.norms import L1, L2, LInf, Norm
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
+from drsvm.solvers.conic.backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
+
+LARGE = 200_000
+"""Models with more entries are solved in a separate process, which takes a few tenths of a second to start."""
+
+
+@dataclass(frozen=True)
+class Conic(Solver):
+    """A general-purpose conic solver.
+
+    Attributes
+    ----------
+    backend : {"clarabel", "highs"}
+        Clarabel (all cases) or HiGHS (norm 1 or inf with l2=0).
+    accuracy : float
+        Tolerance of the backend for its own residuals.
+
+    Notes
+    -----
+    A backend reports nothing before it ends, and checks its time limit only occasionally. On large models it is
+    terminated when the time is up, or by Ctrl-C, and then the only classifier is 0.
+
+    Examples
+    --------
+    >>> from drsvm import Conic, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
+    >>> result = solve(problem, Conic(backend="highs"))
+    >>> result.solver, str(result.status)
+    ('conic', 'optimal')
+    """
+
+    name = "conic"
+    default_tol = 1e-7
+    default_max_iter = 1
+    prices = EVERY_PRICE
+
+    backend: str = "clarabel"
+    accuracy: float = 1e-11
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS:
+            raise ValueError(f"backend must be 'clarabel' or 'highs', got backend={self.backend!r}.")
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Reject unknown norms and, for HiGHS, problems that are not linear programs."""
+        if type(problem.norm) not in NORM_ROWS:
+            return f"solver 'conic' has no model for norm={problem.norm}: use solver='interior-point'."
+        linear = problem.l2 == 0 and not (isinstance(problem.norm, L2) and _with_norm(problem))
+        if self.backend != "highs" or linear:
+            return None
+        return (
+            f"backend='highs' needs norm=1 or norm=inf with l2=0, got norm={problem.norm} and l2={problem.l2:g}: "
+            "use backend='clarabel'."
+        )
+
+    def start(self, problem: Problem, limits: Limits) -> "ConicState":
+        """Build the model."""
+        return ConicState(problem, build_model(problem), self, limits)
+
+
+class ConicState(State):
+    """One call of the backend."""
+
+    def __init__(self, problem: Problem, model: "Model", settings: Conic, limits: Limits):
+        self._problem, self._model, self._settings, self._limits = problem, model, settings, limits
+        self._answer = Candidate(np.zeros(problem.n_features))
+        self._info: dict[str, Any] = {}
+
+    def step(self) -> None:
+        """Solve the model."""
+        answer = self._solve()
+        if answer is None:
+            self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
+        else:
+            self._info = answer.info
+            self._answer = self._model.read(self._problem, answer.x, answer.multipliers)
+        self.finished = True
+
+    def _solve(self) -> Answer | None:
+        model, backend, limits = self._model, self._settings.backend, self._limits
+        limited = self._settings.accuracy, limits.n_threads or 0, max(limits.time_left(), 1e-3)
+        task = Task(model.P, model.cost, model.A, model.bound, model.n_cone, *limited)
+        if model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen"):  # else there is no Python to start
+            return answer_of_process(backend, task, limits.time)
+        with postponed_interrupt() as interrupted:
+            return BACKENDS[backend](task, interrupted.is_set)
+
+    def candidate(self) -> Candidate:
+        """Return the backend's answer."""
+        return self._answer
+
+    def info(self) -> dict[str, Any]:
+        """Return what the backend reported."""
+        return self._info
+
+
+@dataclass(frozen=True)
+class Model:
+    """minimise ½ xᵀPx + costᵀx subject to Ax ≤ bound; the last `n_cone` rows lie in a second-order cone instead.
+
+    Features are measured in `unit`, because otherwise the backends fail on small features (large weights).
+    """
+
+    P: sparse.csc_array
+    cost: np.ndarray
+    A: sparse.csc_array
+    bound: np.ndarray
+    n_cone: int
+    unit: float
+
+    def read(self, problem: Problem, x, multipliers) -> Candidate:
+        """Return the answer in terms of the problem."""
+        n, d = problem.n_rows, problem.n_features
+        intercept = float(x[d]) if problem.fit_intercept else 0.0
+        flip_dual = np.zeros(n)
+        flip_dual[problem.can_flip] = multipliers[n : n + np.count_nonzero(problem.can_flip)]
+        weights = x[:d] / self.unit
+        if problem.monotonic_cst is not None:  # the backend's tolerance may leave weights slightly beyond 0
+            weights[weights * problem.monotonic_cst < 0] = 0.0
+        return Candidate(weights, intercept, multipliers[:n], flip_dual if problem.flips_possible else None)
+
+
+def build_model(problem: Problem) -> Model:
+    """Build the matrices of the problem; the variables are w, b, λ, t and u, without those a case does not need."""
+    n, d = problem.n_rows, problem.n_features
+    unit = _unit(problem)
+    signed = (sparse.csr_array(problem.X.astype(np.float64)) * (problem.signs / unit)[:, None]).tocsr()
+    b = [sparse.csr_array(problem.signs[:, None])] if problem.fit_intercept else []
+    losses = -sparse.eye_array(n, format="csr")
+    norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
+    others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
+
+    def row(w, b, level, t=None):
+        return [w, *b, level, t, *others]
+
+    flips, no_b = np.flatnonzero(problem.can_flip), [None] * len(b)
+    blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
+    if len(flips):
+        levels = -problem.flip_costs[flips, None] / unit
+        blocks.append(row(signed[flips], [column[flips] for column in b], levels, losses[flips]))
+    blocks.append(row(None, no_b, None, losses))
+    blocks += [row(rows, no_b, None) for rows in _sign_rows(problem)]
+    A = sparse.block_array([*blocks, *norm_rows], format="csc")
+    bound = np.zeros(A.shape[0])
+    bound[: n + len(flips)] = -1.0
+    cost = np.zeros(A.shape[1])
+    cost[d + len(b)] = problem.radius / unit
+    cost[d + len(b) + 1 : d + len(b) + 1 + n] = problem.sample_weight
+    P = sparse.diags_array(np.where(np.arange(A.shape[1]) < d, problem.l2 / unit**2, 0.0), format="csc")
+    return Model(P, cost, A, bound, n_cone, unit)
+
+
+def _with_norm(problem: Problem) -> bool:
+    """Return whether λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
+    return problem.radius > 0 or problem.flips_possible
+
+
+def _unit(problem: Problem) -> float:
+    """Return a unit of length in which λ is not far from 1: at the optimum ε λ ≤ 1 and (c/2) ‖w‖² ≤ 1."""
+    typical = problem.typical_row_norm()
+    unit = max(10 * problem.radius, problem.l2**0.5)
+    return float(np.clip(unit, 1e-6 * typical, typical)) if unit > 0 else typical
+
+
+class NormRows(NamedTuple):
+    """Rows of blocks for ‖v‖_q ≤ λ, over the variables w, b, λ, t and the additional ones of the norm."""
+
+    blocks: list[list[Any]]
+    n_cone: int = 0  # number of rows that form a second-order cone
+
+
+def _sign_rows(problem: Problem) -> list[sparse.csr_array]:
+    """Return the matrix of −s_j w_j ≤ 0, if there are signs."""
+    if problem.monotonic_cst is None:
+        return []
+    held = np.flatnonzero(problem.monotonic_cst)
+    signs = -problem.monotonic_cst[held].astype(np.float64)
+    return [sparse.csr_array((signs, (np.arange(len(held)), held)), shape=(len(held), problem.n_features))]
+
+
+def _norm_rows(problem: Problem, unit: float) -> NormRows:
+    parts = _priced_parts(problem, unit)
+    n_priced = parts[0].shape[0]
+    if n_priced == 0:  # nothing is priced: 0 ≤ λ
+        return NormRows([[*[None] * len(parts), -np.ones((1, 1)), None]])
+    return NORM_ROWS[type(problem.norm)](parts, n_priced)
+
+
+def _priced_parts(problem: Problem, unit: float) -> list[sparse.csr_array]:
+    """Return matrices that map w and b to the priced weights v."""
+    d = problem.n_features
+    prices = np.ones(d) if problem.feature_cost is None else problem.feature_cost
+    priced = np.flatnonzero(np.isfinite(prices))
+    height = len(priced) + problem.prices_intercept
+    of_w = sparse.csr_array((1 / prices[priced], (np.arange(len(priced)), priced)), shape=(height, d))
+    if not problem.fit_intercept:
+        return [of_w]
+    of_b = np.zeros((height, 1))
+    of_b[len(priced) :] = unit / problem.intercept_cost  # 0 or 1 rows
+    return [of_w, sparse.csr_array(of_b)]
+
+
+def _cross_rows(v, n: int) -> NormRows:
+    """Return the rows for q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ."""
+    eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))
+    rows = [[*v, None, None, -eye], [*_negative(v), None, None, -eye]]
+    return NormRows([*rows, [*[None] * len(v), -np.ones((1, 1)), None, total]])
+
+
+def _round_rows(v, n: int) -> NormRows:
+    """Return the rows for q = 2: (λ, v) in the second-order cone."""
+    return NormRows([[*[None] * len(v), -np.ones((1, 1)), None], [*_negative(v), None, None]], n + 1)
+
+
+def _box_rows(v, n: int) -> NormRows:
+    """Return the rows for q = ∞: v ≤ λ and −v ≤ λ."""
+    ones = -np.ones((n, 1))
+    return NormRows([[*v, ones, None], [*_negative(v), ones, None]])
+
+
+def _negative(parts):
+    return [-part for part in parts]
+
+
+NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}
+
+
+def cvxpy_model(problem: Problem):
+    """Return the problem as a CVXPY model, for inspection and for other solvers.
+
+    Returns
+    -------
+    model : cvxpy.Problem
+    variables : dict with the variables "weights", "intercept" (0.0 without one) and "radius_price"
+    """
+    cp = import_extra("cvxpy")
+    w, price = cp.Variable(problem.n_features), cp.Variable()
+    b = cp.Variable() if problem.fit_intercept else 0.0
+    margins = cp.multiply(problem.signs, problem.X @ w + b)
+    bounded = np.isfinite(problem.flip_costs)
+    costs = np.where(bounded, problem.flip_costs, 0.0)
+    flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
+    risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
+    ridge = 0.5 * problem.l2 * cp.sum_squares(w)
+    model = cp.Problem(cp.Minimize(risk + ridge), [*_cvxpy_norm(cp, problem, w, b, price), *_cvxpy_signs(problem, w)])
+    return model, {"weights": w, "intercept": b, "radius_price": price}
+
+
+def _cvxpy_norm(cp, problem: Problem, w, b, price) -> list[Any]:
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    finite = np.flatnonzero(np.isfinite(prices))
+    priced = [cp.multiply(1 / prices[finite], w[finite])] if len(finite) else []
+    if problem.prices_intercept:
+        priced.append(b / problem.intercept_cost)
+    return [price >= 0, *([cp.norm(cp.hstack(priced), problem.norm.q) <= price] if priced else [])]
+
+
+def _cvxpy_signs(problem: Problem, w) -> list[Any]:
+    if problem.monotonic_cst is None:
+        return []
+    held = np.flatnonzero(problem.monotonic_cst)
+    return [np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0]

@@ -1,0 +1,1 @@
+"""Methods for many features: dual coordinate ascent, and a working set of features."""

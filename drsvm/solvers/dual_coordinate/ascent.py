@@ -1,0 +1,295 @@
+"""Dual coordinate ascent: epochs that improve the multipliers of one row at a time, with all others fixed.
+
+Around a centre, which moves to the current point after every epoch, the problem has three additional terms: squared
+changes of w, λ (λ₀ in the centre) and b, times one half of these factors (see the kernels). They make its dual smooth,
+and vanish in the limit:
+
+    θ        q = 2: negligible if the ridge c + e/λ₀ is large enough. If flips use up the budget (e = ε − Σκβ = 0), and
+             for q = 1 and ∞, it is the only ridge besides c
+    1/τ      q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips, w = u λ₀/e: the classifier of an
+             SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions require
+    1/f      with a free intercept, the multipliers satisfy an equality constraint; b is its multiplier. With a price,
+             b = a₀ w₀ and w₀ is one more weight, but it has this factor instead of θ, because all rows pull it
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
+from drsvm.model.norms import euclidean
+from drsvm.model.problem import Problem
+from drsvm.parallel import difference, elementwise, total
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.dual_coordinate.visits import Kernels, Successive, Task, Visits, visits_for
+from drsvm.solvers.incremental.epochs import UNLIMITED, Samples, affordable_flips
+from drsvm.solvers.transforms.constant import answer_to_free_flips
+from drsvm.solvers.transforms.priced_columns import PricedColumns
+
+LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
+"""θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_PULL times the change due to a
+typical multiplier."""
+
+FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
+"""Shares of the curvature estimates that enter 1/τ."""
+
+FREEDOM, LEAST_FREEDOM, FREEDOM_AT_ONCE = 0.1, 1.0, 0.5
+"""f in units of what a row's own features contribute to its margin, and its minimum. If several rows are visited at
+once, f is reduced so that all of them together have at most FREEDOM_AT_ONCE in these units."""
+
+SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
+"""Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
+
+WITHIN_REACH, LEAST_SHARE = 30.0, 0.02
+"""The best multiple is searched for when the estimated gap is at most WITHIN_REACH times the tolerance. Its gain
+never reduces the estimate below LEAST_SHARE of its value, because the margins seen in an epoch are not quite those of
+one classifier."""
+
+ROWS_OF_FIRST_GUESS = 1000
+"""Number of rows from which the length of the first weights is chosen."""
+
+FIRM, WHOLE = 1.0, 4
+"""Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
+over all rows, which is every WHOLE-th one."""
+
+MOST_DRIFT = 4
+"""Number of epochs after which u is computed from the multipliers, if it may drift away from them."""
+
+STANDSTILL = 8
+"""If the estimate has not improved for this many epochs, fewer rows are visited at once."""
+
+
+class Ascent(ABC):
+    """The current multipliers, the corresponding classifier, and epochs that improve them."""
+
+    visits: Visits = Successive()
+    u: np.ndarray
+    """The pulls that determine the weights: u = v + θ times the weights before the epoch."""
+    _weights_at: Callable[[np.ndarray], np.ndarray]
+    """Returns the weights for given pulls."""
+
+    def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
+        self.columns = PricedColumns.of(problem, intercept=False)
+        problem, start = self.columns.problem, None if start is None else self.columns.there(start)
+        self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
+        self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
+        self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
+        self.rows = self.samples.rows._replace(importance=self.samples.weights)
+        self.square = self.samples.mean_square
+        self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
+        self.order = np.arange(problem.n_rows)
+        self.active, self.firm = problem.n_rows, math.inf
+        self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
+        self.least_estimate, self.least_count, self.exact = math.inf, 0, True
+        self.margins = np.zeros(problem.n_rows)
+        self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
+        self.v, self.turn = np.zeros(problem.n_features), 0.0
+        self.w, self.b = np.zeros(problem.n_features), 0.0
+        # w = 0 gives no information about the final length of the weights.
+        self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
+
+    def use_threads(self, n_threads: int | None, asynchronous: bool) -> None:
+        """If asynchronous, visit several rows at once, with at most this many threads."""
+        self.visits = visits_for(self.rows, n_threads, asynchronous)
+
+    # --- start ------------------------------------------------------------------------------------------------------
+
+    def _start_at(self, start: Candidate) -> float:
+        problem = self.problem
+        self.w, self.b = np.array(start.weights), start.intercept
+        if start.hinge_dual is not None and start.flip_dual is not None:
+            self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
+            if problem.flips_possible:
+                self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge) * problem.can_flip
+            self.v, turn = problem.weighted_sum(self.hinge - self.flip)
+            self.turn = turn if problem.fit_intercept else 0.0
+        if problem.radius == 0.0:
+            return UNLIMITED
+        return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
+
+    def _first_level(self) -> float:
+        """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
+        problem = self.problem
+        if problem.radius == 0.0:
+            return UNLIMITED
+        mean, _ = problem.weighted_sum(problem.sample_weight)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+        size = problem.norm.value(direction)
+        if size == 0.0:
+            return 1.0
+        rows = self.rng.permutation(problem.n_rows)[:ROWS_OF_FIRST_GUESS]
+        margins = problem.signs[rows] * (problem.X[rows] @ (direction / size))
+        weights, costs = problem.sample_weight[rows] / problem.sample_weight[rows].sum(), problem.flip_costs[rows]
+        ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
+
+        def value(level):
+            losses = np.maximum(np.maximum(1.0 - level * margins, 1.0 + level * (margins - costs)), 0.0)
+            return problem.radius * level + float(weights @ losses) + ridge * level**2
+
+        return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
+
+    # --- an epoch ---------------------------------------------------------------------------------------------------
+
+    def epoch(self, whole: bool = False) -> None:
+        """Improve the multipliers of all active rows, and move the centre to the new point."""
+        self.count += 1
+        if whole or not self.shrinking or self.count % WHOLE == 0:
+            self.active = self.problem.n_rows
+        self.order[: self.active] = self.rng.permutation(self.order[: self.active])
+        gap, violation = self._move()
+        self.exact = self.exact and not self.visits.drifts
+        if self.count % MOST_DRIFT == 0:
+            self.remove_drift()
+        self.firm = FIRM * violation
+        unscaled = self._estimated_gap(gap)
+        near_the_end = unscaled <= WITHIN_REACH * self.tol
+        self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
+        self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
+        self._watch_progress()
+
+    def _watch_progress(self) -> None:
+        if self.estimate < self.least_estimate:
+            self.least_estimate, self.least_count = self.estimate, self.count
+        elif self.count - self.least_count >= STANDSTILL:
+            self.visits, self.least_count = self.visits.calmer(), self.count
+
+    @abstractmethod
+    def _move(self) -> tuple[float, float]:
+        """Run an epoch; return the gap and the largest violation found."""
+
+    @abstractmethod
+    def _kernels(self) -> Kernels:
+        """Return the loops over the rows."""
+
+    def _visit_rows(self, u, sums, terms) -> tuple[Any, float, float]:
+        """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
+        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
+        task = Task(self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms)
+        self.active, gap, self.near, violation, answer = self.visits.epoch(self._kernels(), task)
+        return answer, gap, violation
+
+    def remove_drift(self) -> None:
+        """Compute v and w exactly from the multipliers, unless they are exact already."""
+        if not self.exact:
+            old, (self.v, _) = self.v, self.problem.weighted_sum(difference(self.hinge, self.flip))
+            self.u += difference(self.v, old)
+            self.w, self.exact = self._weights_at(self.u), True
+
+    def _pulled(self, proximity: float) -> np.ndarray:
+        """Return u = v + θw."""
+        v, w = self.v, self.w
+        return elementwise(len(v), lambda part: v[part] + proximity * w[part])
+
+    def _released(self, u, proximity: float) -> np.ndarray:
+        """Return v = u − θw."""
+        w = self.w
+        return elementwise(len(u), lambda part: u[part] - proximity * w[part])
+
+    @property
+    def flipped_cost(self) -> float:
+        """Part of the radius spent on flips, Σκβ."""
+        return float(np.sum(self.flips.kappa * self.flip))
+
+    @property
+    def mass(self) -> float:
+        """Sum of the multipliers."""
+        return float(self.hinge.sum() + self.flip.sum())
+
+    def _proximity(self, ridge: float, mass: float) -> float:
+        typical = TYPICAL_PULL * self.square * mass / self.problem.n_rows
+        return max(LEAST_PROXIMITY * ridge, typical - ridge, 1e-12)
+
+    def _intercept(self, ridge: float) -> Intercept:
+        """Return the terms of the intercept in an epoch."""
+        fewer = min(1.0, FREEDOM_AT_ONCE / (FREEDOM * self.visits.at_once))
+        freedom = fewer * max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
+        damping = self.unit**2 / freedom or 1.0
+        inverse = 1.0 / damping if self.unit > 0.0 else 0.0
+        return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
+
+    def _pull_on_intercept(self, intercept: Intercept) -> float:
+        """Return u₀ of the current multipliers and centre."""
+        return self.unit * self.turn + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+
+    def _settle_intercept(self, intercept: Intercept, pull: float, b: float) -> None:
+        """Set b, and Σ (α − β) y from u₀, after an epoch."""
+        if self.unit > 0.0:
+            self.turn, self.b = (pull - intercept.damping * self.b / self.unit) / self.unit, b
+
+    def _stiffness(self, natural: float) -> float:
+        if self.level >= UNLIMITED:
+            return 1.0
+        # The density of rows along the axis on which κλ moves the kink.
+        stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
+        return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.level, 1e-6), 1e-12)
+
+    def _best_scale(self) -> tuple[float, float]:
+        """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.
+
+        Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
+        """
+        problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
+        level, ridge, n = self._own_level, self._ridge_term, self.problem.n_rows
+        kappa, possible = self.flips
+        costs = np.where(possible, kappa * level, np.abs(margins) + 10.0)  # so that no scale makes the others pay
+
+        def losses(scale, part):
+            hinge = np.maximum(1.0 - scale * margins[part], 0.0)
+            return hinge, 1.0 + scale * (margins[part] - costs[part]) if problem.flips_possible else hinge
+
+        def slope_of(scale, part):
+            hinge, flipped = losses(scale, part)
+            slopes = np.where(hinge > 0.0, -margins[part], 0.0)
+            return weights[part] @ np.where(flipped > hinge, margins[part] - costs[part], slopes)
+
+        def value(scale):
+            price = problem.radius * level * scale + 0.5 * ridge * scale**2
+            return price + total(n, lambda part: weights[part] @ np.maximum(*losses(scale, part)))
+
+        low, high = SCALES
+        while high - low > SCALE_ACCURACY:
+            middle = 0.5 * (low + high)
+            rising = problem.radius * level + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
+            low, high = (low, middle) if rising else (middle, high)
+        best = 0.5 * (low + high)
+        gain = value(1.0) - value(best)
+        return (best, gain) if gain > 0.0 else (1.0, 0.0)
+
+    def _estimated_gap(self, gap: float) -> float:
+        """Return the gap as if no row had changed since it was visited."""
+        problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
+        left = max(problem.radius - flipped_cost, 0.0)
+        norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * self._ridge_term
+        fixed, unbalanced = 0.0, abs(self.turn)
+        if problem.prices_intercept:
+            norm_part -= self.turn * self.b
+            fixed, unbalanced = problem.intercept_cost * abs(self.turn), 0.0
+        if problem.l2 > 0.0:
+            outside = self.v - ball.project_ball(self.v, ball.remainder(left, min(fixed, left))[0] if fixed else left)
+            norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)
+            needed = flipped_cost + fixed
+        else:
+            needed = flipped_cost + ball.value(np.append(self.v, fixed) if fixed else self.v)
+        repair = self.mass * max(1.0 - problem.radius / needed, 0.0) if needed > 0.0 else 0.0
+        return max(gap + norm_part, 0.0) + repair + unbalanced
+
+    @property
+    def _ridge_term(self) -> float:
+        """The ridge term c ‖w‖², without a pass over the weights if it is 0."""
+        return self.problem.l2 * euclidean(self.w) ** 2 if self.problem.l2 > 0.0 else 0.0
+
+    @property
+    def _own_level(self) -> float:
+        """λ or, if nothing limits it, the norm of the classifier."""
+        return self.problem.norm_of(self.w, self.b) if self.level >= UNLIMITED else self.level
+
+    def candidate(self) -> Candidate:
+        """Return the classifier and the multipliers."""
+        candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
+        if np.all(self.problem.flip_cost == 0):
+            candidate = answer_to_free_flips(self.problem)
+        return self.columns.back(candidate)

@@ -1,0 +1,215 @@
+"""Working sets of features for q = 1: the interior-point solver on the few features with nonzero weights.
+
+    1. Epochs of dual coordinate ascent on all features (`ascent.py`) identify the relevant ones: those with a nonzero
+       weight, and those whose price |v_j| is close to e = ε − κΣβ, its limit for every feature with a nonzero weight.
+    2. The interior-point solver solves the problem restricted to them. Its multipliers price all others: features that
+       are too cheap (|v_j| > e) are added and features that are far too expensive are removed, until the certificate
+       covers the whole problem.
+
+If too many features have nonzero weights, as with a very small radius, the epochs continue instead, or the
+interior-point solver takes over on all features.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.model.norms import L1
+from drsvm.model.problem import Problem
+from drsvm.model.result import Result, Status
+from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
+from drsvm.solvers.dual_coordinate.proofs import Proofs
+from drsvm.solvers.dual_coordinate.separable_ascent import SparseAscent
+from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.loop import run
+from drsvm.solvers.transforms.constant import constant_optimum
+from drsvm.solvers.transforms.hand_over import HandOver, Trend
+from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
+
+FEW = 100
+"""With at most this many features, the first working set contains all of them."""
+
+EXPLORED, MOST_EPOCHS, WITHIN_REACH = 3e-3, 60, 10.0
+"""The first stage ends when the estimated gap is this small, or after this many epochs. A gap within this multiple of
+the tolerance does not end it, because epochs then reach the tolerance sooner than rounds."""
+
+HOT, COLD, FREE_ROUNDS = 0.9, 0.7, 3
+"""Prices as fractions of e: hotter features form the first working set, colder ones are removed, but not after this
+many rounds: from then on sets only grow, so that the rounds terminate."""
+
+
+@dataclass(frozen=True)
+class FeatureWorkingSet(Solver):
+    """Settings of the working-set solver (norm=inf only).
+
+    Attributes
+    ----------
+    most_features : int
+        Largest working set; beyond this size, dual coordinate ascent completes the run.
+
+    Examples
+    --------
+    >>> from drsvm import FeatureWorkingSet, Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
+    >>> result = solve(problem, FeatureWorkingSet(most_features=100))
+    >>> result.solver, str(result.status)
+    ('feature-working-set', 'optimal')
+    """
+
+    name = "feature-working-set"
+    default_tol = 1e-6
+    default_max_iter = 2000
+    prices = AS_COLUMNS
+
+    most_features: int = 1000
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Reject some prices, and norms that do not give sparse weights."""
+        if isinstance(problem.norm, L1):
+            return super().refusal(problem)
+        return (
+            f"solver 'feature-working-set' is for norm=inf, where weights are sparse, got norm={problem.norm}: "
+            "use solver='auto' or 'dual-coordinate'."
+        )
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+        return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
+
+
+class FeatureWorkingSetState(Relay):
+    """One run: epochs until the relevant features are known, then rounds; epochs again if there are too many."""
+
+    def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
+        self.epochs, self.rounds = Exploration(problem, settings, limits), Rounds(problem, settings, limits)
+        super().__init__(self.epochs)
+        if problem.n_features <= FEW:
+            self.epochs.features = np.arange(problem.n_features)
+
+    def successor(self) -> State | None:
+        """Return the rounds once there are features for them, and the epochs once there are too many."""
+        if self.current is self.epochs and self.epochs.features is not None:
+            self.rounds.begin(self.epochs.features, self.epochs.candidate())
+            return self.rounds
+        if self.current is self.rounds and self.rounds.too_many:
+            self.epochs.continue_alone()
+            return self.epochs
+        return None
+
+    def info(self) -> dict[str, Any]:
+        """Return the numbers of epochs, rounds and interior-point iterations, and the size of the working set."""
+        return {**self.epochs.info(), **self.rounds.info()}
+
+
+class Exploration(State):
+    """Epochs of dual coordinate ascent; they end when `features` is set, to those of the first working set."""
+
+    def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
+        self.problem, self.limits = problem, limits
+        self.ascent = SparseAscent(problem, limits.start, limits.generator(), limits.tol)
+        self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
+        self.features: np.ndarray | None = None
+        self.most_features = settings.most_features
+        if self.trend.can_hand_over:  # if the interior-point solver can handle all features, half of them save nothing
+            self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
+
+    def continue_alone(self) -> None:
+        """Stop looking for working sets."""
+        self.features, self.most_features = None, -1
+
+    def step(self) -> None:
+        """Do an epoch, and check whether the features for a working set are known."""
+        ascent = self.ascent
+        ascent.epoch(whole=self.proofs.promising(ascent.estimate))
+        near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
+        hopeless = self.trend.hopeless(self.proofs.expected_gap(ascent.estimate))
+        if near or hopeless or ascent.count >= MOST_EPOCHS:
+            hot = self._hot_features()
+            self.features = hot if len(hot) <= self.most_features else None
+        self.gives_up = hopeless and self.features is None
+
+    def _hot_features(self) -> np.ndarray:
+        left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
+        return np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
+
+    def candidate(self) -> Candidate:
+        return self.ascent.candidate()
+
+    def certificate_due(self) -> bool:
+        """Return whether a certificate is due; at the end of the epochs it always is."""
+        ended = self.features is not None
+        return ended or self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
+
+    def judged(self, gap: float) -> None:
+        """Calibrate the gap estimate with the proven gap."""
+        self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
+
+    def info(self) -> dict[str, Any]:
+        return {"epochs": self.ascent.count}
+
+
+class Rounds(State):
+    """Rounds of the interior-point solver on working sets; every round is a separate run on its own problem."""
+
+    def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
+        self.problem, self.limits = problem, limits
+        self.most_features = max(FEW, settings.most_features)
+        self.working = np.array([], dtype=int)
+        self.count = self.iterations = 0
+        self.too_many = self.interrupted = False
+
+    def begin(self, features: np.ndarray, start: Candidate) -> None:
+        """Set the features of the first round, and the classifier that it starts from."""
+        self.working, self.best = features, start
+
+    def step(self) -> None:
+        """Do a round."""
+        problem = self.problem
+        features = self.working if len(self.working) > 0 else np.array([0])
+        result = self._interior_point(features, (self.best.weights[features], self.best.intercept))
+        if result.status is Status.STALLED:
+            result = self._interior_point(features, None)
+        self.count += 1
+        self.iterations += result.n_iter
+        weights = np.zeros(problem.n_features)
+        weights[features] = result.weights
+        hinge, flip = problem.to_kept_rows(result.hinge_dual), problem.to_kept_rows(result.flip_dual)
+        self.best = Candidate(weights, result.intercept, hinge, flip)
+        self.interrupted = result.status is Status.INTERRUPTED
+        self._choose_features(features, hinge, flip)
+
+    def _interior_point(self, features: np.ndarray, start) -> Result:
+        problem, limits = self.problem.on_features(features), self.limits
+        shared = {"max_time": limits.time, "n_threads": limits.n_threads}
+        return run(problem, InteriorPoint(), tol=0.5 * limits.tol, start=start, **shared)
+
+    def _choose_features(self, features, hinge, flip) -> None:
+        """Add features that are too cheap, and remove those that are far too expensive."""
+        problem = self.problem
+        price = np.abs(problem.weighted_sum(hinge - flip)[0])
+        if problem.feature_cost is not None:
+            price *= problem.feature_cost
+        known = np.zeros(problem.n_features, dtype=bool)
+        known[features] = True
+        left = max(problem.radius - problem.cost_of_flips(flip), 0.0)
+        wanted = known & ((price >= COLD * left) | (self.count >= FREE_ROUNDS))
+        new = np.flatnonzero(~known & (price > left))
+        most = max(FEW, len(features))
+        if len(new) > most:
+            new = new[np.argpartition(-price[new], most)[:most]]
+        self.working = np.union1d(np.flatnonzero(wanted), new)
+        self.too_many = len(self.working) > self.most_features
+        self.finished = not self.too_many and len(new) == 0 and bool((wanted == known).all())
+
+    def candidate(self) -> Candidate:
+        return self.best
+
+    def judged(self, gap: float) -> None:
+        """Raise KeyboardInterrupt again after Ctrl-C in a round, once the round has been judged and kept."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    def info(self) -> dict[str, Any]:
+        size = None if self.count == 0 or self.too_many else len(self.working)
+        return {"rounds": self.count, "iterations": self.iterations, "features": size}

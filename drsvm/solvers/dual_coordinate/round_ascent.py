@@ -1,0 +1,41 @@
+"""Dual coordinate ascent for q = 2, where the weights are a multiple of a sum over the rows."""
+
+from functools import partial
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
+from drsvm.parallel import elementwise
+from drsvm.solvers.dual_coordinate.ascent import Ascent
+from drsvm.solvers.dual_coordinate.visits import Kernels, Task
+from drsvm.solvers.incremental.epochs import UNLIMITED
+
+
+class RoundAscent(Ascent):
+    """q = 2: the weights are a multiple of u, and λ changes with every step."""
+
+    def _move(self) -> tuple[float, float]:
+        problem = self.problem
+        left = max(problem.radius - self.flipped_cost, 0.0)
+        natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
+        proximity = self._proximity(problem.l2 + natural, self.mass)
+        intercept = self._intercept(problem.l2 + natural + proximity)
+        scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
+        terms = RoundTerms(*scalars, intercept=intercept)
+        u = self._pulled(proximity)
+        sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
+        (scale, self.level, b), gap, violation = self._visit_rows(u, sums, terms)
+        self.v = self._released(u, proximity)
+        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: scale * u[part])
+        self.w = self._weights_at(u)
+        self._settle_intercept(intercept, float(sums[1]), b)
+        return gap, violation
+
+    def _kernels(self) -> Kernels:
+        return Kernels(partial(round_epoch, self.samples.row_squares), _shared_sums, slice(1, 3))
+
+
+def _shared_sums(task: Task) -> np.ndarray:
+    """Return ‖u‖², Σκβ and u₀."""
+    u = task.multipliers.u
+    return np.array([float(u @ u), *task.multipliers.sums])

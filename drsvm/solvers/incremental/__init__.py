@@ -1,0 +1,1 @@
+"""The paper's incremental methods: ISG, IPPA and Hybrid, and `partial_fit`."""

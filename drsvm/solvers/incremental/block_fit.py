@@ -1,0 +1,150 @@
+"""Fitting to rows that arrive in blocks, one after another, and need not fit into memory together."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.norms import norm_for
+from drsvm.model.validation import (
+    check_flip_cost,
+    check_flip_costs,
+    check_intercept_cost,
+    check_number,
+    check_rows,
+    check_weights,
+)
+from drsvm.solvers.incremental.epochs import Cone, Epochs, Point, Samples, affordable_flips
+from drsvm.solvers.transforms.priced_columns import with_constant
+
+FIRST_STEP, EXPONENT = 0.1, 0.75
+"""Step size for the first block in natural steps, and the power of the number of blocks by which it decays."""
+
+RECENT = 4.0
+"""The average gives a new block about this much more weight than a plain mean would."""
+
+
+class BlockFit:
+    """A classifier that makes one pass of exact proximal steps over each block of rows it is given.
+
+    All blocks together represent one problem, of which each block is a sample; a block may be fed repeatedly. Steps
+    shrink with the number of blocks fed, and the classifier is an average that favours recent blocks. Nothing is proven
+    about it until it is certified on data.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of all blocks.
+    radius, flip_cost, norm, l2, fit_intercept, intercept_cost
+        As in `drsvm.Problem`; the flip cost is one number.
+    random_state : int, optional
+        Seed for the order of the rows within a block.
+    start : (weights, intercept, radius_price), optional
+        Starting point; by default 0.
+    centre : array of shape (n_features,), optional
+        Where the intercept is priced: w·centre + b is inside the norm. By default the origin. Rows are shifted by it,
+        which makes sparse ones dense.
+
+    Attributes
+    ----------
+    weights, intercept, radius_price : array, float, float
+        The classifier.
+    n_blocks, n_rows : int
+        Number of blocks and rows fed so far.
+    """
+
+    lower_bound = gap = math.nan
+
+    def __init__(
+        self,
+        n_features: int,
+        radius=0.1,
+        flip_cost=1.0,
+        norm=2,
+        l2=0.0,
+        fit_intercept=False,
+        random_state=None,
+        start=None,
+        intercept_cost=math.inf,
+        centre=None,
+    ):
+        radius, self.flip_cost = check_number(radius, "radius"), check_flip_cost(flip_cost)
+        self.intercept_cost, self.centre = check_intercept_cost(intercept_cost), centre
+        priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
+        flips = affordable_flips(self.flip_cost, radius)
+        free = bool(fit_intercept) and not priced
+        self.cone = Cone(norm_for(norm), radius, *flips, check_number(l2, "l2"), free, constant_column=priced)
+        self.rng = np.random.default_rng(0 if random_state is None else random_state)
+        weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
+        self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
+        self.value_at_centre = float(intercept) + self._shift()
+        self.n_blocks = self.n_rows = 0
+        self._mean_square = 0.0
+        self._point: Point | None = None
+
+    @property
+    def intercept(self) -> float:
+        """The intercept b."""
+        return self.value_at_centre - self._shift()
+
+    def _shift(self) -> float:
+        """Return w·centre."""
+        return 0.0 if self.centre is None else float(self.weights @ self.centre)
+
+    def feed(self, X, signs, sample_weight=None, flip_cost=None) -> "BlockFit":
+        """Make one pass over a block.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Rows of the block.
+        signs : array of shape (n,)
+            Labels ±1; a block may contain only one class.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows: 1 is the weight of a typical row, in this block and in all others.
+        flip_cost : float or array of shape (n,), optional
+            Flip costs of the rows, instead of that of all blocks.
+        """
+        X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+        n, d = X.shape
+        if d != len(self.weights):
+            raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
+        if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
+            raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
+        importance = np.ones(n)
+        if sample_weight is not None:
+            check_weights(sample_weight, n)
+            importance = np.array(sample_weight, dtype=np.float64)
+        flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
+        kappa, flips = affordable_flips(flip_cost, self.cone.radius)
+        self._pass(Samples(self._columns(X), signs, importance / n), replace(self.cone, kappa=kappa, flips=flips))
+        return self
+
+    def _columns(self, X):
+        """Return the rows relative to the centre, with the column of a priced intercept."""
+        if self.centre is not None:
+            X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
+        return with_constant(X, self.intercept_cost) if self.cone.constant_column else X
+
+    def _pass(self, samples: Samples, cone: Cone) -> None:
+        self.n_blocks += 1
+        self.n_rows += samples.n
+        self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
+        epochs = Epochs(samples, cone, "shuffled", self.rng, self._mean_square)
+        point = epochs.origin()
+        if self._point is not None:
+            point = Point(self._point.w, self._point.scalars, point.hinge, point.flip)
+        elif self.weights.any():
+            level = self.radius_price if cone.limits_weights else point.scalars[0]
+            point.w[: len(self.weights)], point.scalars[:] = self.weights, (level, self.value_at_centre, level)
+            if cone.constant_column:
+                point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0
+        step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
+        epochs.proximal(point, step, 1.0)
+        self._point = point
+        share = min(1.0, (1.0 + RECENT) / (self.n_blocks + RECENT))
+        value = self.intercept_cost * point.w[-1] if cone.constant_column else point.scalars[1]
+        self.weights += share * (point.w[: len(self.weights)] - self.weights)
+        self.value_at_centre += share * (float(value) - self.value_at_centre)
+        self.radius_price += share * (float(point.scalars[0]) - self.radius_price)

@@ -1,0 +1,262 @@
+"""Phases of the incremental methods: sequences of epochs of one kind.
+
+    subgradient    projected subgradient steps on batches of rows
+    proximal       exact proximal steps on single rows
+    memory         exact proximal steps on single rows that keep the last pulls of all other rows
+
+The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
+size: with a fixed centre its epochs converge to the proximal step on the whole objective with step size nη, and after
+each epoch the centre moves to the point reached. Its multipliers are those of the dual problem, so its bounds are good.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import blas
+
+from drsvm.clock import Stopwatch
+from drsvm.model.certificate import dual_point
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Candidate, Limits
+from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs, Point
+from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, StepRule, sensible
+from drsvm.solvers.transforms.priced_columns import PricedColumns
+
+SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
+"""Weights of the latest epoch in the averages of points and of multipliers."""
+
+FIRST_SUBGRADIENT, FIRST_PROXIMAL, MEMORY_STEP = 0.1, 0.1, 0.3
+"""First step sizes (for subgradients, times the root of the batch size) and step size of memory, in natural steps."""
+
+BATCH, BATCHES = 32, 256
+"""Usual batch size, and the minimum number of batches per epoch for which it is used."""
+
+MANY_ROWS = 2000
+"""With fewer rows an epoch has few steps, so they are longer."""
+
+LONGER, CLEARLY = 8.0, 0.9
+"""Ratio of consecutive first steps that are tried, and ratio of objectives below which the longer one is better."""
+
+WORTHWHILE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
+"""An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
+this ratio, for at most this many epochs."""
+
+
+class Track:
+    """The point that the phases move in turn, the epochs that move it, and the common settings."""
+
+    def __init__(
+        self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, rule: StepRule, polish: bool
+    ):
+        self.problem, self.columns, self.epochs = problem, columns, epochs
+        self.limits, self.rule, self.polish = limits, rule, polish
+        self.point = epochs.origin()
+        if limits.start is not None:
+            self.go_to(limits.start)
+
+    def go_to(self, start: Candidate) -> None:
+        """Move the point to a given classifier, with its multipliers if it has any."""
+        point, problem, inner = self.point, self.problem, self.columns.there(start)
+        margins = problem.margins(start.weights, start.intercept)
+        price = problem.radius_price(start.weights, margins, start.intercept)
+        level = price if self.epochs.cone.limits_weights else UNLIMITED
+        point.w[:] = inner.weights
+        point.scalars[:] = level, inner.intercept, level
+        if start.hinge_dual is not None and start.flip_dual is not None:
+            point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
+            point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
+
+    def classifier(self, point: Point) -> tuple[np.ndarray, float]:
+        """Return the weights and the intercept of a point."""
+        classifier = self.columns.back(Candidate(point.w, float(point.scalars[1])))
+        return classifier.weights, classifier.intercept
+
+    def value(self, point: Point) -> float:
+        """Return the objective of a point with its own λ."""
+        w, b = self.classifier(point)
+        with np.errstate(over="ignore", invalid="ignore"):
+            margins = self.problem.margins(w, b)
+            level = self.problem.norm_of(w, b)
+            if self.problem.flips_possible and self.epochs.cone.limits_weights:
+                level = max(point.scalars[0], level)
+            value = self.problem.objective_at(w, margins, level)
+        return value if math.isfinite(value) else math.inf
+
+
+class Phase(ABC):
+    """A sequence of epochs of one kind, which move the point of a track."""
+
+    name: str
+    finished: bool = False
+
+    def __init__(self, track: Track):
+        self.track = track
+
+    @abstractmethod
+    def epoch(self) -> None:
+        """Do one epoch."""
+
+    def point(self) -> Point:
+        """Return the point to be judged."""
+        return self.track.point
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers to be judged, as fractions of the weights."""
+        return self.track.point.hinge, self.track.point.flip
+
+
+class Memory(Phase):
+    """Proximal steps that keep the last pulls of all other rows, with a constant step size.
+
+    Multipliers are those of the last epoch or averages over the last few, which lag behind but are more consistent.
+    """
+
+    name = "memory"
+
+    def __init__(self, track: Track, point: Point | None = None):
+        super().__init__(track)
+        self.own = track.point if point is None else point
+        self.step = MEMORY_STEP * track.epochs.natural_step * few_rows_factor(track.problem)
+        self.count = 0
+        self.hinge, self.flip = self.own.hinge.copy(), self.own.flip.copy()
+
+    def epoch(self) -> None:
+        """Do one epoch."""
+        point = self.own
+        self.track.epochs.memory(self.track.columns.problem, point, self.step)
+        self.count += 1
+        share = max(SHARE_OF_MULTIPLIERS, 1.0 / self.count)
+        self.hinge += share * (point.hinge - self.hinge)
+        self.flip += share * (point.flip - self.flip)
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
+        choices = (self.own.hinge, self.own.flip), (self.hinge, self.flip)
+        reference = self.track.classifier(self.own)[0]
+        return max(choices, key=lambda pair: _bound(self.track.problem, reference, *pair))
+
+
+def _bound(problem: Problem, reference, hinge, flip) -> float:
+    weights = problem.sample_weight
+    return dual_point(problem, weights * hinge, weights * flip, reference=reference).lower_bound
+
+
+def few_rows_factor(problem: Problem) -> float:
+    """Return the factor by which steps are longer than usual because an epoch has few of them."""
+    return max(1.0, math.sqrt(MANY_ROWS / problem.n_rows))
+
+
+class Averaging(Phase):
+    """Epochs with decreasing step sizes. The averages of points and multipliers discount old ones."""
+
+    def __init__(self, track: Track, first: float):
+        super().__init__(track)
+        first *= few_rows_factor(track.problem)
+        self.schedule = track.rule.schedule(first, track.epochs.natural_step, track.limits.max_iter)
+        self.average, self.count = track.point.copy(), 0
+        self.polish: Memory | None = None
+
+    @abstractmethod
+    def move(self, step: float, share: float) -> None:
+        """Do one epoch with the given step size."""
+
+    def epoch(self) -> None:
+        """Do one epoch, and update the averages."""
+        if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.rule.first is None:
+            self.schedule = replace(self.schedule, first=self._longest_good_step(self.schedule.first))
+        self.count += 1
+        step = sensible(self.schedule.step(self.count), self.track.epochs.natural_step)
+        self.move(step, max(SHARE_OF_MULTIPLIERS, 1.0 / self.count))
+        share = max(SHARE, 1.0 / self.count)
+        blas.dscal(1.0 - share, self.average.w)  # in place, without temporaries: there may be very many features
+        blas.daxpy(self.track.point.w, self.average.w, a=share)
+        self.average.scalars[:] += share * (self.track.point.scalars - self.average.scalars)
+
+    def _longest_good_step(self, step: float) -> float:
+        """Try longer and longer steps for the first epoch, as long as they lower the objective clearly."""
+        limits, start = self.track.limits, self.track.point
+        best, lowest, reached, watch = step, math.inf, start, Stopwatch()
+        # Each trial is eight times longer, so a few dozen at most lead from the smallest to the largest step.
+        while step <= LARGEST * self.track.epochs.natural_step and limits.time_left() > 0:
+            watch = Stopwatch()
+            self.track.point = start.copy()
+            self.move(step, 1.0)
+            value = self.track.value(self.track.point)
+            if not value < CLEARLY * lowest:
+                break
+            best, lowest, reached = step, value, self.track.point
+            step *= LONGER
+        # If there is no time for another epoch of this kind, keep the best trial.
+        self.track.point = start if limits.time_left() > watch.elapsed() else reached
+        return best
+
+    def best(self) -> tuple[float, Point]:
+        """Return the objective of the better of the last point and the average, and that point."""
+        choices = self.track.point, self.average
+        return min(((self.track.value(point), point) for point in choices), key=lambda pair: pair[0])
+
+    def point(self) -> Point:
+        """Return the better of the last point and the average."""
+        return self.best()[1]
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return averaged multipliers or, with `polish`, those of steps with memory on a copy of the point."""
+        if not self.track.polish:
+            return self.track.point.hinge, self.track.point.flip
+        if self.polish is None:
+            self.polish = Memory(self.track, self.track.point.copy())
+        self.polish.epoch()
+        return self.polish.multipliers()
+
+
+class Subgradient(Averaging):
+    """Projected subgradient steps on batches."""
+
+    name = "subgradient"
+
+    def __init__(self, track: Track, batch_size: int | None, first: float = FIRST_SUBGRADIENT):
+        usual = max(1, min(BATCH, track.problem.n_rows // BATCHES))
+        self.batch_size = min(usual if batch_size is None else batch_size, track.problem.n_rows)
+        super().__init__(track, first * math.sqrt(self.batch_size))
+
+    def move(self, step: float, share: float) -> None:
+        """Do one epoch with the given step size."""
+        self.track.epochs.subgradient(self.track.point, step, share, self.batch_size)
+
+
+class Proximal(Averaging):
+    """Exact proximal steps on single rows."""
+
+    name = "proximal"
+
+    def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
+        super().__init__(track, first)
+
+    def move(self, step: float, share: float) -> None:
+        """Do one epoch with the given step size."""
+        self.track.epochs.proximal(self.track.point, step, share)
+
+
+class Opening(Phase):
+    """The first epochs of a phase with decreasing step sizes, as long as each lowers the objective substantially."""
+
+    def __init__(self, inner: Averaging):
+        super().__init__(inner.track)
+        self.inner, self.lowest, self.name = inner, math.inf, inner.name
+        inner.schedule = Schedule("geometric", inner.schedule.step(1), COOLING)
+
+    def epoch(self) -> None:
+        """Do one epoch; the phase ends at the best point."""
+        self.inner.epoch()
+        value, best = self.inner.best()
+        worthwhile = value < (1.0 - WORTHWHILE) * self.lowest
+        self.lowest = min(self.lowest, value)
+        if not worthwhile or self.inner.count >= LONGEST_OPENING:
+            self.finished = True
+            self.track.point.w[:], self.track.point.scalars[:] = best.w, best.scalars
+
+    def point(self) -> Point:
+        """Return the point to be judged."""
+        return self.inner.point()

@@ -1,0 +1,147 @@
+"""Common parts of the incremental methods: their settings, and runs that consist of phases.
+
+    minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
+
+An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`).
+Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
+"""
+
+import numbers
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.incremental.epochs import ORDERS, Cone, Epochs, Samples
+from drsvm.solvers.incremental.phases import Phase, Track
+from drsvm.solvers.incremental.step_sizes import StepRule, check_steps
+from drsvm.solvers.transforms.constant import answer_to_free_flips
+from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
+from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
+
+FIRST_LOOK = 64
+"""Number of epochs after which the interior-point solver may take over."""
+
+ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
+
+
+@dataclass(frozen=True)
+class Incremental(Solver):
+    """Settings common to all incremental methods.
+
+    Attributes
+    ----------
+    steps : {"auto", "geometric", "harmonic", "root"}
+        Step-size scheme; "auto" needs no tuning, the others are the theoretical schemes.
+    first_step : float, optional
+        Step size of the first epoch; None: computed from the data.
+    decay : float
+        Ratio of the step sizes of consecutive epochs, for "geometric".
+    order : {"shuffled", "cyclic", "with-replacement"}
+        Order of the rows in an epoch.
+    polish : bool
+        Whether to improve the multipliers by an epoch of steps with memory for every certificate. This does not
+        change the classifier, but averages of plain multipliers prove much less.
+    hand_over : bool
+        Whether, with steps="auto", the interior-point solver takes over if progress is slow and its matrices are of
+        moderate size. With tol=0 there is nothing to reach, and the epochs continue.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1)
+    >>> result = solve(problem, "ippa", steps="geometric", decay=0.9, order="cyclic")
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
+    """
+
+    default_tol = 1e-4
+    default_max_iter = 500
+    prices = AS_COLUMNS
+
+    steps: str = "auto"
+    first_step: float | None = None
+    decay: float = 0.97
+    order: str = "shuffled"
+    polish: bool = True
+    hand_over: bool = True
+
+    def __post_init__(self) -> None:
+        check_steps(self.steps, self.first_step, self.decay)
+        if self.order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+        run = IncrementalState(problem, self, limits)
+        may_hand_over = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
+        return HandOver(run, problem, limits) if may_hand_over else run
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the run must stay with the pure method."""
+        return not self.hand_over or self.steps != "auto"
+
+    @abstractmethod
+    def phases(self, track: Track) -> Iterator[Phase]:
+        """Yield the phases of a run; the last one never ends."""
+
+
+def check_batch_size(batch_size) -> None:
+    """Reject anything that is not a number of rows."""
+    if batch_size is None:
+        return
+    if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral) or batch_size < 1:
+        raise ValueError(f"batch_size must be an integer ≥ 1 or None, got batch_size={batch_size!r}.")
+
+
+class IncrementalState(State):
+    """One run: the phases in turn, and whether they still pay off."""
+
+    def __init__(self, problem: Problem, settings: Incremental, limits: Limits):
+        self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
+        inner = self.columns.problem
+        samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
+        cone = Cone.of(inner, constant_column=self.columns.intercept_cost is not None)
+        epochs = Epochs(samples, cone, settings.order, limits.generator(), time=limits.time)
+        rule = StepRule(settings.steps, settings.first_step, settings.decay)
+        self.track = Track(problem, self.columns, epochs, limits, rule, settings.polish)
+        self.epoch, self.next_certificate = 0, 1
+        self.seen: dict[str, int] = {}
+        self.patience = Patience(FIRST_LOOK, limits)
+        self._phases = settings.phases(self.track)
+        self.phase = next(self._phases)
+
+    def step(self) -> None:
+        """Do an epoch of the current phase."""
+        self.epoch += 1
+        if self.phase.finished:
+            self.phase = next(self._phases)
+        name = self.phase.name
+        self.seen[name] = self.seen.get(name, 0) + 1
+        self.phase.epoch()
+
+    def candidate(self) -> Candidate:
+        """Return the best available point, with multipliers."""
+        self.next_certificate = self.epoch + max(1, self.epoch // 10)
+        if np.all(self.problem.flip_cost == 0):
+            return answer_to_free_flips(self.problem)
+        point, multipliers = self.phase.point(), self.phase.multipliers()
+        hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
+        return self.columns.back(Candidate(point.w, float(point.scalars[1]), hinge, flip))
+
+    def certificate_due(self) -> bool:
+        """Return whether a certificate is due: after every epoch at first, then less and less often."""
+        return self.limits.watched or self.epoch >= self.next_certificate
+
+    def judged(self, gap: float) -> None:
+        """Check whether epochs still pay off."""
+        self.gives_up = self.patience.ends(self.epoch, gap)
+
+    def info(self) -> dict[str, Any]:
+        """Return the number of epochs of each phase, and advice if they make little progress."""
+        return {"epochs": dict(self.seen)} | ({"advice": ADVICE} if self.gives_up and self.limits.tol > 0.0 else {})

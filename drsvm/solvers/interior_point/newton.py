@@ -1,0 +1,266 @@
+"""The symmetric system of a Newton step in (w, b, λ): scaled, regularised, factorised and refined.
+
+It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix, for n < d.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas, lapack
+
+from drsvm.engines.engine import Curvature, Engine, Factorised, WideProducts
+from drsvm.engines.threads import blas_threads_for
+from drsvm.model.elsewhere import fetched
+from drsvm.model.validation import row_blocks
+from drsvm.parallel import over
+from drsvm.solvers.interior_point.cones import Scaling
+
+REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
+"""Values to add to a unit diagonal; the smallest one that works is used."""
+
+DAMPING, LEAST_DAMPING = 1e-13, 1e-15
+"""Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
+weights range over many decades, directions that only light rows determine look flat too; a run that fails is repeated
+with the second value."""
+
+ACCURATE = 1e-13
+
+
+class NewtonSystem(ABC):
+    """One factorisation for several right-hand sides."""
+
+    most_refinements: int
+    accurate: float = ACCURATE
+
+    def vector(self, values) -> Any:
+        """Return an array of the library that the other methods take and return."""
+        return values
+
+    @abstractmethod
+    def multiply(self, x) -> np.ndarray:
+        """Return the matrix times x = (w, b, λ)."""
+
+    @abstractmethod
+    def apply_inverse(self, right) -> np.ndarray:
+        """Return an approximate solution, from the factorisation."""
+
+    def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
+        """Return (dw, db) and dλ.
+
+        Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
+        """
+        residual = self.vector(np.append(right, right_level))
+        wanted = self.accurate * _size(residual)
+        solution = np.zeros_like(residual)
+        step = self.apply_inverse(residual)
+        energy = float(residual @ step)
+        best, smallest = solution, np.inf
+        for _ in range(self.most_refinements):
+            image = self.multiply(step)
+            curvature = float(step @ image)
+            if not curvature > 0.0:
+                break
+            length = energy / curvature
+            solution = solution + length * step
+            residual = residual - length * image
+            error = _size(residual)
+            if error < smallest:
+                best, smallest = solution, error
+            if error <= wanted:
+                break
+            correction = self.apply_inverse(residual)
+            new_energy = float(residual @ correction)
+            step = correction + (new_energy / energy) * step
+            energy = new_energy
+        best = fetched(best)
+        return best[:-1], float(best[-1])
+
+
+def _size(v) -> float:
+    return float(abs(v).max())
+
+
+def _factorise(matrix):
+    """Scale the diagonal to 1, add as little to it as the Cholesky factorisation needs; return factor and scale.
+
+    Only the upper triangle is used; for a C-ordered matrix it is the lower triangle of LAPACK's transposed view.
+    """
+    diagonal = matrix.diagonal()
+    scale = 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    for added in REGULARISATIONS:
+        scaled = _scaled(matrix, scale)
+        np.fill_diagonal(scaled, 1.0 + added)
+        with blas_threads_for(len(scaled)):
+            factor, failed = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
+        if not failed:
+            return factor, scale
+    raise linalg.LinAlgError("the Newton matrix is numerically singular")
+
+
+def _scaled(matrix, scale) -> np.ndarray:
+    """Return the matrix with its rows and columns scaled."""
+    result = np.empty_like(matrix)
+
+    def fill(rows):
+        np.multiply(matrix[rows], scale, out=result[rows])
+        result[rows] *= scale[rows, None]
+
+    over(row_blocks(matrix), fill)
+    return result
+
+
+def _apply_factor(factor, scale, right):
+    solution, _ = lapack.dpotrs(factor, scale * right, lower=1)
+    return scale * solution
+
+
+class TallSystem(NewtonSystem):
+    """The matrix itself, for n ≥ d; only its upper triangle is formed."""
+
+    def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
+        self.most_refinements = 4 if damping == DAMPING else 12
+        gram = samples.gram
+        assert gram is not None
+        n, d = len(samples.column), len(gram)
+        self.matrix = np.empty((n + 1, n + 1))
+        over(row_blocks(gram), lambda rows: np.copyto(self.matrix[rows, :d], gram[rows]))
+        if n > d:
+            self.matrix[:n, d] = samples.border
+        self.matrix[:n, n] = samples.column
+        self.matrix[n, n] = samples.square
+        diagonal = np.arange(n + 1)
+        self.matrix[diagonal[:n], diagonal[:n]] += ridge
+        cone.add_to(self.matrix)
+        self.matrix[diagonal, diagonal] *= 1.0 + damping
+        self.factor, self.scale = _factorise(self.matrix)
+
+    def multiply(self, x):
+        return blas.dsymv(1.0, self.matrix.T, x, lower=1)
+
+    def apply_inverse(self, right):
+        return _apply_factor(self.factor, self.scale, right)
+
+
+class WideSystem(NewtonSystem):
+    """The Woodbury form, for n < d.
+
+    With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
+    border of at most three columns around A; A is inverted through the n × n matrix I + H^½ X D⁻¹ Xᵀ H^½. Features
+    that cannot shift have no D without a ridge: their weights are in the border as well.
+    """
+
+    most_refinements = 100
+
+    def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideProducts):
+        self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
+        assert samples.of_rows is not None
+        self.h = samples.of_rows
+        self.d = rows.d
+        self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
+        self.intercept = len(ridge) > self.d
+        self.outside = cone.outside
+        self.root = 1.0 / np.sqrt(self._safe_diagonal())
+        self.root[self.outside] = 0.0
+        self.root_h = np.sqrt(self.h)
+        inner = self.rows.gram(self.root)
+        inner *= self.root_h
+        inner *= self.root_h[:, None]
+        inner[np.diag_indices_from(inner)] += 1.0
+        self.factor, self.scale = _factorise(inner)
+        self._eliminate_border()
+
+    def _safe_diagonal(self) -> np.ndarray:
+        """Return D, raised where it is almost 0: otherwise the inverse would lose all digits of the other features."""
+        least = 1e-8 * self.rows.curvature_of_features(self.h)
+        if self.diagonal.min() == self.diagonal.max():
+            least = least.mean()  # a constant diagonal stays constant
+        return np.maximum(self.diagonal, least)
+
+    def _eliminate_border(self) -> None:
+        """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
+        d, samples, cone = self.d, self.samples, self.cone
+        self.in_border = np.append(self.outside, np.arange(d, len(samples.column) + 1))
+        columns = [np.append(self._column_of(j), samples.column[j] + cone.column[j]) for j in self.outside]
+        if self.intercept:
+            intercept = samples.border + np.append(np.zeros(d), cone.diagonal[d])
+            columns.append(np.append(intercept, samples.column[d] + cone.column[d]))
+        columns.append(np.append(samples.column + cone.column, samples.square + cone.square))
+        if cone.vector is not None:
+            columns.append(np.append(cone.vector, cone.vector_level))
+        whole = np.stack(columns, axis=1)
+        corner = np.zeros((len(columns), len(columns)))
+        corner[: len(self.in_border)] = whole[self.in_border]
+        corner[:, : len(self.in_border)] = whole[self.in_border].T
+        if cone.vector is not None:
+            corner[-1, -1] = -1.0 / cone.coefficient
+        self.border = whole[:d]
+        self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
+        self.schur = corner - self.border.T @ self.inverse_border
+
+    def _column_of(self, feature) -> np.ndarray:
+        """Return a feature's column of the matrix in (w, b)."""
+        unit = np.zeros(self.d)
+        unit[feature] = 1.0
+        column = self.rows.transposed_dot(self.h * self.rows.dot(unit))
+        column[feature] += self.diagonal[feature]
+        return np.append(column, self.samples.border[feature] if self.intercept else [])
+
+    def _apply_inner(self, right):
+        """Return A⁻¹ times a vector."""
+        scaled = self.root * right
+        inside = _apply_factor(self.factor, self.scale, self.root_h * self.rows.dot(self.root * scaled))
+        return self.root * (scaled - self.root * self.rows.transposed_dot(self.root_h * inside))
+
+    def apply_inverse(self, right):
+        inner = self._apply_inner(right[: self.d])
+        outer = np.zeros(len(self.schur))
+        outer[: len(self.in_border)] = right[self.in_border]
+        outer = np.linalg.solve(self.schur, outer - self.border.T @ inner)
+        solution = np.zeros(len(right))
+        solution[: self.d] = inner - self.inverse_border @ outer
+        solution[self.in_border] = outer[: len(self.in_border)]
+        return solution
+
+    def multiply(self, x):
+        point, level, d = x[:-1], x[-1], self.d
+        b = x[d] if self.intercept else 0.0
+        curved = self.h * (self.rows.dot(x[:d]) + b)
+        column = self.samples.column + self.cone.column
+        product = np.empty(len(x))
+        product[:d] = self.rows.transposed_dot(curved) + self.diagonal * x[:d]
+        if self.intercept:
+            product[d] = curved.sum() + self.cone.diagonal[d] * b
+        product[:-1] += column * level
+        product[-1] = column @ point + (self.samples.square + self.cone.square) * level
+        if self.cone.vector is not None:
+            along = self.cone.coefficient * (float(self.cone.vector @ point) + self.cone.vector_level * level)
+            product[:-1] += along * self.cone.vector
+            product[-1] += along * self.cone.vector_level
+        return product
+
+
+class SystemElsewhere(NewtonSystem):
+    """The matrix itself, where the engine is."""
+
+    def __init__(self, factorised: Factorised):
+        self.factorised = factorised
+        self.most_refinements, self.accurate = factorised.most_refinements, factorised.accurate
+
+    def vector(self, values):
+        return self.factorised.vector(values)
+
+    def multiply(self, x):
+        return self.factorised.multiply(x)
+
+    def apply_inverse(self, right):
+        return self.factorised.apply_inverse(right)
+
+
+def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> NewtonSystem:
+    """Return the wide system if the engine provides products with the rows, else the tall one."""
+    if engine.wide is not None:
+        return WideSystem(samples, cone, ridge, engine.wide)
+    elsewhere = engine.factorised(samples, cone, ridge, damping, REGULARISATIONS)
+    return TallSystem(samples, cone, ridge, damping) if elsewhere is None else SystemElsewhere(elsewhere)

@@ -1,0 +1,93 @@
+"""Starting points of the interior-point solver."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.interior_point.priced_cones import priced_entries, prices_weights
+
+COLD_LEVEL = 3.0
+"""Smallest λ at the start, in units of 1 / row norm."""
+
+ROOM_FOR_SIGNS = 0.1
+"""Where weights with a prescribed sign start: together this far from 0, in units of λ and of 1 / row norm."""
+
+SUBSET = 2000
+"""Minimum number of rows from which a starting point is computed."""
+
+
+class Start(NamedTuple):
+    """A point (w, b), λ, and the μ at which the samples are centred there."""
+
+    point: np.ndarray
+    level: float
+    mu: float
+
+
+def cold_starts(problem: Problem) -> Iterator[Start]:
+    """Yield the origin with values of λ in the units of the data, most promising first.
+
+    Margins of about 1 need weights of at least 1 / row norm, and if flips bind, λ is near 2 / flip_cost; as the optimum
+    is at most 1, λ is at most 1 / radius. The geometric mean of these limits is a good guess.
+    """
+    origin = np.zeros(problem.n_features + problem.fit_intercept)
+    level = max(COLD_LEVEL / typical_row_price(problem), _level_of_flips(problem))
+    if problem.radius > 0:
+        largest = 1.0 / problem.radius
+        level = min(level, largest)
+        levels = math.sqrt(level) * math.sqrt(largest), largest, level
+    else:
+        levels = level, 1e6 * level
+    for guess in levels:
+        yield Start(with_room_for_signs(problem, origin, guess), guess, 1.0)
+
+
+def typical_row_price(problem: Problem) -> float:
+    """Return the mean norm of the rows (x, 1) at their prices: what margins of about 1 cost is its reciprocal."""
+    if not prices_weights(problem):
+        return problem.typical_row_norm()
+    prices = np.zeros(problem.n_features + problem.fit_intercept)
+    entries, finite = priced_entries(problem)
+    prices[entries] = finite
+    of_features, of_intercept = prices[: problem.n_features], prices[problem.n_features :]
+    typical = problem.typical_row_norm(of_features)
+    return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0
+
+
+def _level_of_flips(problem: Problem) -> float:
+    """Return the reciprocal of the typical cost of a flip; 0 if there are none, or only free ones."""
+    return 1.0 / problem.typical_flip_cost() if problem.flips_possible else 0.0
+
+
+def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
+    """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < level."""
+    if problem.monotonic_cst is None:
+        return point
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    signs = problem.monotonic_cst
+    least = ROOM_FOR_SIGNS / np.count_nonzero(signs) * np.minimum(level * prices, 1.0 / problem.typical_row_norm())
+    moved = point.copy()
+    weights = moved[: problem.n_features]
+    np.copyto(weights, signs * np.maximum(signs * weights, least), where=signs != 0)
+    return moved
+
+
+def start_at(problem: Problem, given: Candidate) -> Start | None:
+    """Return a start at a given classifier, or None if that is no better than w = 0."""
+    price, objective = problem.price_and_objective(given.weights, given.intercept)
+    level = max(price, 1.1 * problem.norm_of(given.weights, given.intercept))
+    if level == 0.0 or not objective < 1.0:
+        return None
+    point = with_room_for_signs(problem, np.append(given.weights, [given.intercept] * problem.fit_intercept), level)
+    level = max(level, 1.1 * problem.norm_of(point[: problem.n_features], given.intercept))
+    return Start(point, level, 0.1 * max(objective, 0.1))
+
+
+def rows_to_begin_with(problem: Problem) -> int | None:
+    """Return the number of rows from which to compute a start; None if there are too few rows to save time."""
+    size = max(SUBSET, 10 * problem.n_features)
+    return size if problem.n_rows >= 5 * size else None

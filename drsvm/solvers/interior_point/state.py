@@ -1,0 +1,390 @@
+"""A run of the interior-point solver: the point, the cone of the norm, and the steps.
+
+The engine eliminates the slacks s_i and their multipliers sample by sample, which leaves one symmetric system in
+(w, b, λ). The complementarity products have the targets μ·π_i, so a doubled weight acts like a duplicated row.
+"""
+
+from copy import copy
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.remote import RemoteProblem
+from drsvm.model.certificate import best_scale
+from drsvm.model.multipliers import DualSums
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Candidate, Limits, State, share_of_way
+from drsvm.solvers.interior_point.newton import DAMPING, LEAST_DAMPING, NewtonSystem, newton_system
+from drsvm.solvers.interior_point.priced_cones import cone_at
+from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
+from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
+
+SHORTEST_STEP = 1e-10
+"""A direction that allows no longer step than this is rounding noise."""
+
+SHORT_STEP, MOST_SHORT_STEPS = 0.01, 8
+"""After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
+their meaning, as happens where rows far larger than all others meet weights that were found without them."""
+
+LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
+"""A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
+WORTHWHILE in the sum of the step lengths."""
+
+EASY = 15
+"""Most small problems need at most this many iterations, and correctors hardly change their number."""
+
+LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MOST_LEFT_BEHIND = 3.0, 1.7, 0.05
+"""Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
+the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
+among few the residual would shorten step after step."""
+
+MANY_ROWS = 100_000
+
+SHARE_LEFT = 0.99
+"""Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
+latter."""
+
+BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
+"""Exceptions that indicate a numerical breakdown: an invalid number, square root or factorisation."""
+
+FINEST_TOL = 1e-10
+"""Certificates are tried at gaps of this size even if the tolerance is smaller."""
+
+PROMISING, CHEAP = 1.5, 10.0
+"""A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many
+tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or
+more, is at most this many."""
+
+DEEP, FUTILE_PROOFS = 1e-5, 3
+"""With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
+which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
+
+LOST = 1e-6
+"""If a run ends with a larger gap, more than rounding has gone wrong, and it restarts from another point. Restarts of a
+small problem cost nothing, so there they follow any gap above the tolerance."""
+
+SLOWER = 1.5
+"""Early iterations divide the gap by more than late ones: about this power of the share of the way is linear in time
+(0.9 to 1.9 in trials at 1e-6 and 1e-8 with up to a million rows, more at looser tolerances)."""
+
+SUBSET_MU = 0.1
+"""A run on a few rows follows the central path down to this μ."""
+
+
+class Settings(Protocol):
+    """What a run needs to know of the settings of the solver."""
+
+    @property
+    def step_fraction(self) -> float: ...
+
+    @property
+    def correctors(self) -> int: ...
+
+    @property
+    def state_folder(self) -> str | None: ...
+
+
+def _engine_for(problem: Problem, settings: Settings, limits: Limits) -> Engine:
+    if isinstance(problem, RemoteProblem):
+        return problem.make_engine(limits.n_threads)
+    return CpuEngine(problem, limits.n_threads, settings.state_folder)
+
+
+class InteriorPointState(State):
+    """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
+
+    easy: int = EASY
+    """Number of iterations without correctors on a small problem."""
+
+    promising: float = PROMISING
+    """A certificate is tried when the expected gap is at most this many tolerances."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        limits: Limits,
+        engine: Engine | None = None,
+        start: Start | None = None,
+    ):
+        self.settings = settings
+        self.engine: Engine = engine or _engine_for(problem, settings, limits)
+        self.ridge = np.zeros(self.engine.n_linear)
+        self.ridge[: problem.n_features] = problem.l2
+        self.step_seconds = interior_point_seconds(problem) / ITERATIONS
+        self.set_problem(problem, limits)
+        self.begin(*(start or self.first_point()))
+
+    def set_problem(self, problem: Problem, limits: Limits) -> None:
+        """Set the limits and the problem, whose rows must be those of the engine."""
+        self.problem, self.limits = problem, limits
+        self.cold_starts, self.damping = cold_starts(problem), DAMPING
+
+    def first_point(self) -> Start:
+        """Return where to start: at a given classifier, at the result of a run on a few rows, or at the origin."""
+        if self.limits.start is not None:
+            return start_at(self.problem, self.limits.start) or next(self.cold_starts)
+        size = rows_to_begin_with(self.problem)
+        return next(self.cold_starts) if size is None else self._from_few_rows(size)
+
+    def _from_few_rows(self, size: int) -> Start:
+        few = InteriorPointState(self.problem.drawn(size), self.settings, self.limits)
+        few.easy = 0  # the full problem is not small
+        while few.mu > SUBSET_MU and not few.finished:
+            few.step()
+        few.close()
+        d = self.problem.n_features
+        _, objective = self.problem.price_and_objective(few.point[:d], float(few.point[d:].sum()))
+        # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
+        return Start(few.point, few.level, few.mu) if objective < 1.0 else next(self.cold_starts)
+
+    def begin(self, point, level: float, mu: float) -> None:
+        """Start at a point, with every complementarity product at its target."""
+        self.point, self.level, self.mu = point, level, mu
+        self.cone = cone_at(self.problem, point, level, mu)
+        self.engine.center(point, level, mu)
+        self.products = mu * self.engine.weight
+        self.reset()
+
+    def reset(self) -> None:
+        """Reset everything except the point."""
+        self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
+        self.first_gap = self.central_gap
+        self.expected_gap, self.near_the_end = np.inf, False
+        self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
+        self.finished = False
+        self.samples: Curvature | None = None  # the equations at the point, if they are known
+        self.sums: DualSums | None = None  # likewise the sums of the multipliers
+
+    # --- one iteration ----------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Do one predictor-corrector step; on numerical breakdown, keep the point and set `finished`."""
+        try:
+            self.steps += 1
+            with np.errstate(all="ignore"):
+                self._step()
+        except BREAKDOWNS:
+            self.finished = True
+
+    def _step(self) -> None:
+        samples = self.samples or self.engine.curvature()
+        system = self._system(samples)
+
+        predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
+        ahead = self.engine.predict(*predictor, self._left_behind)
+        target = self.mu if self.recentre else self._target(ahead)
+        self.recentre = False
+
+        self.cone.correct()
+        fixed = samples.predictor + target * ahead.targeted
+        fixed_level = samples.predictor_level + target * ahead.targeted_level
+        direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
+        steps = self._longest_steps(direction, target)
+
+        for _ in range(self._correctors):
+            if min(steps) > LONG_STEP:
+                break
+            better = self._recorrect(system, fixed, fixed_level, target, steps)
+            if better is None:
+                break
+            direction, steps = better
+        self._move(*direction, *steps, target)
+
+    def _system(self, samples: Curvature) -> NewtonSystem:
+        return newton_system(samples, self.cone.scaling(), self.ridge, self.engine, self.damping)
+
+    @property
+    def _correctors(self) -> int:
+        """Maximum number of correctors in this iteration.
+
+        They save iterations, but only where the matrix is expensive does this make up for their passes over the rows.
+        Easy small problems never recoup the second of compiling.
+        """
+        pays = self.steps > self.easy if self.engine.small else not self.engine.light
+        return self.settings.correctors if pays else 0
+
+    @property
+    def _left_behind(self) -> float:
+        share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
+        return min(share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all complementarity targets, divided by μ."""
+        return self.engine.weight + self.cone.weight
+
+    def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
+        """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
+        norm, norm_level = self.cone.constant(target)
+        right = -samples - self.ridge * self.point
+        right[: len(norm)] -= norm
+        direction, level = system.solve(right, -(self.problem.radius + samples_level + norm_level))
+        self.cone.set_direction(direction[: len(norm)], level)
+        return direction, level
+
+    def _target(self, ahead) -> float:
+        """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
+        primal, dual = self._clip_steps(ahead.primal_rate, ahead.dual_rate, 1.0)
+        after = self.products + primal * ahead.slack_change + dual * ahead.multiplier_change
+        after += primal * dual * ahead.both_change + self.cone.products_after(primal, dual)
+        ratio = max(after, 0.0) / (self.mu * self.total_weight)
+        return min(ratio, 1.0) ** 3 * self.mu
+
+    def _clip_steps(self, primal_rate: float, dual_rate: float, fraction: float) -> tuple[float, float]:
+        """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
+        cone_primal, cone_dual = self.cone.rates()
+        primal = min(1.0, fraction / max(primal_rate, cone_primal, 1e-300))
+        dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
+        if self.problem.l2 > 0:
+            primal = dual = min(primal, dual)
+        if not min(primal, dual) > SHORTEST_STEP:
+            raise FloatingPointError("no step is possible")
+        return primal, dual
+
+    def _longest_steps(self, direction: tuple[np.ndarray, float], target: float) -> tuple[float, float]:
+        """Return the longest steps allowed along the corrected direction."""
+        rates = self.engine.longest_steps(*direction, target, self._left_behind)
+        return self._clip_steps(*rates, self.settings.step_fraction)
+
+    def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
+        """Try a centrality corrector; return direction and steps if these grow enough to pay for it, else None."""
+        primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
+        kept = copy(self.cone)
+        correction, correction_level = self.engine.recorrect(primal, dual)
+        self.cone.recorrect(target, primal, dual)
+        direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
+        new = self._longest_steps(direction, target)
+        if sum(new) >= sum(steps) + WORTHWHILE:
+            return direction, new
+        self.cone = kept
+        self.engine.swap()
+        return None
+
+    def _move(self, direction, level: float, primal: float, dual: float, target: float) -> None:
+        self.samples = self.sums = None
+        steps = primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction)
+        if self._end_is_near(min(primal, dual), target):
+            self.products, self.sums = self.engine.arrive(*steps)
+        else:
+            self.products, self.samples = self.engine.advance(*steps)
+        self.cone.move(primal, dual)
+        self.point = self.point + primal * direction
+        self.level += primal * level
+        self.mu = (self.products + self.cone.products()) / self.total_weight
+        self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
+        self.finished = self.short_steps >= MOST_SHORT_STEPS
+        self.near_the_end = self._gap_may_be_small()
+
+    def _end_is_near(self, step: float, target: float) -> bool:
+        """Return whether the multipliers are more likely to be wanted after a step than another matrix."""
+        if self.engine.small:
+            return False
+        expected = (1.0 - step) * self.mu + step * target
+        return expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
+
+    # --- certificates -----------------------------------------------------------------------------------------------
+
+    def certificate_due(self) -> bool:
+        """Return whether a certificate is worth its cost, about that of an iteration."""
+        return self.limits.watched or self.near_the_end
+
+    @property
+    def central_gap(self) -> float:
+        """The gap that there would be on the central path, without a dual residual."""
+        return self.mu * self.total_weight
+
+    def share_done(self) -> float:
+        """Return the share of the way by the gap on the central path."""
+        return share_of_way(self.first_gap, self.central_gap, max(self.limits.tol, FINEST_TOL)) ** SLOWER
+
+    def _gap_may_be_small(self) -> bool:
+        """Return whether to try a certificate: the looser the tolerance, the sooner. Nothing else depends on it."""
+        tol = max(self.limits.tol, FINEST_TOL)
+        if self.engine.small:
+            return self.central_gap <= CHEAP * tol
+        if self.central_gap > PROMISING * tol:
+            return False
+        last, self.expected_gap = self.expected_gap, self._expected_gap()
+        residual_stays = self.central_gap <= DEEP and self.expected_gap > 0.5 * last
+        return self.expected_gap <= self.promising * tol or residual_stays
+
+    def _expected_gap(self) -> float:
+        """Return the gap a certificate would find for the current λ and slacks, up to rounding, at half the cost."""
+        problem = self.problem
+        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+        d = problem.n_features
+        w = self.point[:d]
+        v = rows[:, 0] - rows[:, 1]
+        pull = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
+        objective = self.products + float(mass.sum()) - pull + 0.5 * problem.l2 * float(w @ w)
+        if problem.radius > 0:
+            objective += self.level * (problem.radius - float(flip_cost.sum()))
+        elif problem.l2 == 0:
+            return objective - float(mass.sum())
+        bound = -np.inf
+        if not problem.fit_intercept or problem.prices_intercept:
+            v0 = float(mass[0] - mass[1])
+            bound = best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w)[1]
+        if problem.fit_intercept:
+            keep = mass.min() / np.maximum(mass, 1e-300)
+            v, mass, flip_cost = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flip_cost
+            bound = max(bound, best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w)[1])
+        return objective - bound
+
+    def candidate(self) -> Candidate:
+        """Return the current classifier and multipliers."""
+        alpha, beta = self._restored_multipliers() if self.futile_proofs > 0 else self.engine.multipliers()
+        d = self.problem.n_features
+        return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
+
+    def judged(self, gap: float) -> None:
+        """Record the proven gap; if it no longer improves, finish or restart from the origin."""
+        if self.near_the_end and self.central_gap <= DEEP:
+            self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
+            self.finished |= self.futile_proofs > FUTILE_PROOFS
+            self.last_gap = min(gap, self.last_gap)
+        if self.finished and gap > max(self.limits.tol, 0.0 if self.engine.small else LOST):
+            for start in self.cold_starts:
+                self.damping = LEAST_DAMPING
+                self.begin(*start)
+                break
+
+    def _dual_residual(self) -> tuple[np.ndarray, float]:
+        """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
+        rows, mass, flip_cost = self.sums or self.engine.dual_sums()
+        norm, norm_level = self.cone.multipliers()
+        d = self.problem.n_features
+        residual = self.ridge * self.point
+        residual[:d] -= rows[:, 0] - rows[:, 1]
+        residual[d:] -= mass[0] - mass[1]
+        residual[: len(norm)] += norm
+        level = self.problem.radius - float(flip_cost.sum()) + norm_level
+        return residual, level if self.problem.radius > 0 else 0.0
+
+    def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers without the dual residual due to rounding."""
+        try:
+            with np.errstate(all="ignore"):
+                system = self._system(self.samples or self.engine.curvature())
+                residual, residual_level = self._dual_residual()
+                direction, level = system.solve(-residual, -residual_level)
+                if np.isfinite(direction).all():
+                    return self.engine.restored_multipliers(direction, level)
+        except BREAKDOWNS:
+            pass
+        return self.engine.multipliers()
+
+    def close(self) -> None:
+        """Close the engine, unless it has been released."""
+        if "engine" in vars(self):
+            self.engine.close()
+
+    def release(self) -> None:
+        """Close the run and free what it knows about the rows: it takes no further step."""
+        self.close()
+        del self.engine
+        self.samples = self.sums = None

@@ -1,0 +1,295 @@
+"""A working set of rows: those that are far from every kink of their loss need no iterations.
+
+While the largest of 1 − m, 1 + m − κλ and 0 stays the same, the loss of a row is linear, with the multipliers α = π,
+β = π or none. With a set F of such rows and W of all others,
+
+    minimise  (ε − Σ_F κβ) λ + Σ_F (α + β) − Σ_F (α − β) m + Σ_W π max(1 − m, 1 + m − κλ, 0) + (c/2) ‖w‖²
+
+has the optimum of the whole problem if its solution leaves every row of F on its piece. The multipliers of F and W
+together are then optimal too, so that one certificate on all rows proves the result, and shows if a row has left.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.engines.reduced import ReducedEngine
+from drsvm.engines.remote import RemoteProblem
+from drsvm.model.large_rows import must_stay
+from drsvm.model.problem import Problem
+from drsvm.parallel import over_parts
+from drsvm.solvers.base import Limits, Relay
+from drsvm.solvers.interior_point.starts import Start, with_room_for_signs
+from drsvm.solvers.interior_point.state import InteriorPointState, Settings
+
+ROWS_PER_FEATURE = 50
+"""With fewer rows than this, too many of them lie at a kink, and the others move too much."""
+
+MOST_WORKING = 0.5
+"""With a larger share of the rows in the working set, all rows are iterated on."""
+
+START = 0.1
+"""The first μ, divided by the possible error of a margin: no row is decided that the error leaves open."""
+
+CAUTION, LEAST_ERROR = 1.5, 0.02
+"""Ratio of the assumed to the measured errors, and the smallest error that is assumed of a margin."""
+
+SAMPLE = 4000
+"""Number of rows on which errors of margins are measured."""
+
+SCREENED, LATE = 0.4, 0.01
+"""A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
+times the smallest one that a working set starts from: the few iterations that are left cost less."""
+
+AHEAD = 2.0
+"""Ratio of the assumed to the measured speed at which margins change with μ."""
+
+SETTLED = 0.1
+"""The sample is looked at from this share of the first μ."""
+
+MOST_WIDENINGS = 2
+"""After this many, a working set is given up."""
+
+LOST = 3.0
+"""If λ grows by this factor, the rows of the working set do not bound the problem."""
+
+
+def screening_pays(problem: Problem) -> bool:
+    """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
+    if isinstance(problem, RemoteProblem) or must_stay(problem.X):
+        return False
+    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+
+
+class Estimate(NamedTuple):
+    """An expected solution, and how far margins and λ may be from it."""
+
+    point: np.ndarray
+    level: float
+    margin_error: float
+    level_error: float
+
+    @classmethod
+    def with_errors(cls, point, level: float, margin_error: float, level_error: float) -> "Estimate":
+        """Return an estimate whose errors are those measured before, with some caution."""
+        return cls(point, level, max(CAUTION * margin_error, LEAST_ERROR), CAUTION * level_error)
+
+
+class Pieces(NamedTuple):
+    """Rows whose piece is uncertain, and the multipliers of the others, with 0 for the former."""
+
+    uncertain: np.ndarray
+    hinge_dual: np.ndarray
+    flip_dual: np.ndarray
+
+    @property
+    def share(self) -> float:
+        """Share of the rows that is uncertain."""
+        return len(self.uncertain) / len(self.hinge_dual)
+
+    def useful_for(self, problem: Problem, most: float = MOST_WORKING) -> bool:
+        """Return whether few rows, but not none, are uncertain, and the flips of the others are affordable.
+
+        If they cost more than the radius, λ is too small, and nothing bounds it from above.
+        """
+        affordable = problem.radius * float(problem.sample_weight.sum())  # less than the radius in a sample
+        return 0.0 < self.share <= most and problem.cost_of_flips(self.flip_dual) < affordable
+
+    def left(self, now: "Pieces") -> np.ndarray:
+        """Return the rows that are on another piece now."""
+        moved = (self.hinge_dual != now.hinge_dual) | (self.flip_dual != now.flip_dual)
+        moved[self.uncertain] = False
+        return np.flatnonzero(moved)
+
+    def with_uncertain(self, rows) -> "Pieces":
+        """Return the pieces with more rows in the working set."""
+        uncertain = np.union1d(self.uncertain, rows)
+        hinge_dual, flip_dual = self.hinge_dual.copy(), self.flip_dual.copy()
+        hinge_dual[uncertain] = flip_dual[uncertain] = 0.0
+        return Pieces(uncertain, hinge_dual, flip_dual)
+
+
+def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
+    """Return which piece of its loss every row is on, unless the errors of the estimate leave this open."""
+    d = problem.n_features
+    margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
+    costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
+    alpha, beta = np.zeros((2, problem.n_rows))
+
+    def split(part):
+        m, cost = margins[part], costs[part] if np.ndim(costs) else costs
+        low, high = (np.multiply(cost, level) for level in _around(estimate.level, estimate.level_error))
+        hinge = m <= np.minimum(1.0, 0.5 * low) - estimate.margin_error
+        flip = m >= np.maximum(high - 1.0, 0.5 * high) + estimate.margin_error
+        neither = (m >= 1.0 + estimate.margin_error) & (m <= low - 1.0 - estimate.margin_error)
+        np.copyto(alpha[part], problem.sample_weight[part], where=hinge)
+        np.copyto(beta[part], problem.sample_weight[part], where=flip)
+        return part.start + np.flatnonzero(~(hinge | flip | neither))
+
+    return Pieces(np.concatenate(over_parts(problem.n_rows, split)), alpha, beta)
+
+
+def _around(level: float, error: float) -> tuple[float, float]:
+    return max(level - error, 1e-3 * level), level + error
+
+
+class Sample:
+    """Some of the rows, to measure errors on."""
+
+    def __init__(self, problem: Problem):
+        rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows)
+        self.problem = problem.subset(rows, problem.sample_weight[rows])
+
+    def at(self, radius: float) -> Problem:
+        """Return the problem on the sample."""
+        return self.problem.replace(radius=radius)
+
+    def left(self, pieces: Pieces, point, level: float) -> bool:
+        """Return whether a row is on another piece than at first."""
+        return len(pieces.left(pieces_at(self.problem, Estimate(point, level, 0.0, 0.0)))) > 0
+
+    def error(self, change) -> float:
+        """Return the largest change of a margin."""
+        d = self.problem.n_features
+        return float(np.abs(self.problem.decision_values(change[:d], float(change[d:].sum()))).max())
+
+
+class WorkingSetState(InteriorPointState):
+    """An interior-point run on a working set, from an estimate of the solution."""
+
+    promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
+
+    def __init__(
+        self,
+        problem: Problem,
+        settings: Settings,
+        limits: Limits,
+        sample: Sample,
+        estimate: Estimate,
+        pieces: Pieces,
+    ):
+        self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
+        self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
+        engine = ReducedEngine(problem, *pieces, limits.n_threads)
+        start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
+        super().__init__(problem, settings, limits, engine, start)
+        self.step_seconds *= self.share
+        self.most_level, self.settled = LOST * start.level, SETTLED * start.mu
+        self.doubtful = False  # some rows have left their pieces, or may have
+
+    def set_problem(self, problem: Problem, limits: Limits) -> None:
+        super().set_problem(problem, limits)
+        self.cold_starts = iter(())  # a run that breaks down is not worth another start
+
+    def step(self) -> None:
+        """Do one step, and look at the sample: rows that have left their pieces are best noticed before the end."""
+        super().step()
+        self.finished |= not self.level <= self.most_level
+        if self.mu <= self.settled and not self.near_the_end and not self.finished:
+            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.level)
+
+    def judged(self, gap: float) -> None:
+        """Record whether the working set is solved to the tolerance, but the problem is not."""
+        super().judged(gap)
+        self.doubtful |= self.near_the_end and gap > self.limits.tol
+
+    def wider(self) -> "tuple[Estimate, Pieces] | None":
+        """Return what to go on with if rows have left their pieces: the current point, with larger errors."""
+        now = Estimate(self.point, self.level, 0.0, 0.0)
+        left = self.pieces.left(pieces_at(self.problem, now))
+        if len(left) == 0:
+            return None
+        errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.level_error
+        estimate = Estimate(self.point, self.level, *errors)
+        return estimate, pieces_at(self.problem, estimate).with_uncertain(np.append(self.pieces.uncertain, left))
+
+
+def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
+    """Return a start at the estimate, about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ)."""
+    mu = START * estimate.margin_error
+    point = with_room_for_signs(problem, estimate.point, estimate.level)
+    d = problem.n_features
+    norm = problem.norm_of(point[:d], float(point[d:].sum()))
+    budget = max(problem.radius - cost_of_flips, 0.1 * problem.radius)
+    return Start(point, max(estimate.level, norm + min(mu / budget, 0.1 * norm)), mu)
+
+
+class WorkingSetRun(Relay):
+    """A run on all rows until these are screened, or on a working set from the start; back on all rows if it fails.
+
+    Screening: near the central path, margins are about linear in μ, so that the last step tells how much they will
+    still change until μ = 0.
+    """
+
+    current: InteriorPointState
+
+    def __init__(self, first: InteriorPointState, sample: Sample):
+        super().__init__(first)
+        self.sample = sample
+        self.screened_at: Start | None = None
+        self.last: Start | None = None
+        self.screens, self.widenings = first.problem.radius > 0, 0
+        self.row_iterations = 0.0
+
+    @property
+    def reduced(self) -> WorkingSetState | None:
+        """The current run, if it is on a working set."""
+        return self.current if isinstance(self.current, WorkingSetState) else None
+
+    def step(self) -> None:
+        following = self._wider(self.reduced) if self.reduced else self._screened(self.current)
+        if following is not None:
+            self._continue_with(*following)
+        self.last = Start(self.current.point, self.current.level, self.current.mu)
+        self.current.step()
+        self.row_iterations += self.reduced.share if self.reduced else 1.0
+
+    def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
+        """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
+        problem, settings, limits = self.current.problem, self.current.settings, self.current.limits
+        first_gap = self.current.first_gap
+        self.current.release()
+        if estimate is None or pieces is None:
+            self.screens = False
+            self.current = InteriorPointState(problem, settings, limits, start=self.screened_at)
+        else:
+            self.current = WorkingSetState(problem, settings, limits, self.sample, estimate, pieces)
+        self.current.first_gap = first_gap  # the way is that of the whole run
+
+    def _wider(self, state: WorkingSetState) -> "tuple[Estimate | None, Pieces | None] | None":
+        """Return the working set that must replace the current one, or no set if all rows are needed."""
+        if state.finished:
+            return None, None
+        wider = state.wider() if state.doubtful else None
+        state.doubtful = False
+        if wider is None:
+            return None
+        self.widenings += 1
+        if self.widenings > MOST_WIDENINGS or not wider[1].useful_for(state.problem):
+            return None, None
+        return wider
+
+    def _screened(self, state: InteriorPointState) -> tuple[Estimate, Pieces] | None:
+        """Return a working set, if the last step of a run on all rows tells that it is small."""
+        last = self.last
+        if last is None or not self.screens or state.finished or state.near_the_end:
+            return None
+        if not LATE * START * LEAST_ERROR < state.mu < last.mu:
+            return None
+        ahead = AHEAD * state.mu / (last.mu - state.mu)
+        errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
+        estimate = Estimate.with_errors(state.point, state.level, *errors)
+        estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
+        for problem in (self.sample.at(state.problem.radius), state.problem):
+            pieces = pieces_at(problem, estimate)
+            if not pieces.useful_for(problem, SCREENED):
+                return None
+        self.screened_at = Start(state.point, state.level, state.mu)
+        return estimate, pieces
+
+    @property
+    def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.current.finished and not self.reduced
+
+    def info(self) -> dict[str, Any]:
+        return {"row_iterations": self.row_iterations}

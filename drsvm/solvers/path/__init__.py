@@ -1,0 +1,1 @@
+"""Many radii: the radius path and the largest useful radius."""

@@ -1,0 +1,241 @@
+"""The smallest radius at which w = 0 is optimal: the natural scale of a radius."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from drsvm.clock import TimeLimit
+from drsvm.engines.remote import RowsLost
+from drsvm.model.problem import Problem, check_problem
+from drsvm.model.result import Result, Status
+from drsvm.solvers import solve
+from drsvm.solvers.interior_point.starts import typical_row_price
+from drsvm.solvers.registry import choose
+from drsvm.solvers.transforms.centring import Centred
+
+MOST_SOLVES = 60
+
+ROUGH = 1e-4
+"""Proven gap of the solution in `is_useful`."""
+
+ENCLOSED, MOST_GROWTH = 1e-4, 10.0
+"""Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
+
+
+def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None) -> float:
+    """Return the smallest radius at which w = 0 is optimal: the natural scale of a radius.
+
+    It does not depend on `l2`. Without an intercept and with trusted labels it is ‖Σ π_i y_i x_i‖_p; the same holds if
+    labels are too expensive to flip, at a cost of twice the largest margin of the best direction or more. In general
+    the optimum f is a concave function of the radius ε with slope λ, and the best constant classifier has the objective
+    V(ε) = min(1, 2·(share of the smaller class) + 2ε/flip_cost), the second only with an intercept. Newton's method for
+    f = V converges to the answer from below, in a few solves.
+
+    With prices, it is the smallest radius at which all priced weights are 0, and the intercept too if it has a price.
+    Features that cannot shift keep their weights: V is then the optimum with these features alone, l2 matters, and a
+    radius is returned at which the others become useless, if there is more than one not always the smallest.
+
+    With an intercept and classes of unequal size, w = 0 may be optimal at one radius but not at a larger one; the
+    answer is the smallest radius at which it is.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its radius is ignored, and its l2 too unless there are features that cannot shift.
+    max_time : float, optional
+        Time limit for all solves together, in seconds.
+    n_threads : int, optional
+        Threads for the solves.
+
+    Returns
+    -------
+    float
+        The radius, to a relative accuracy of about 1e-7 (1e-4 if there are too many features for the interior-point
+        solver, or features that cannot shift). If the time is up before that, the radius reached so far, which is too
+        small. Ctrl-C raises KeyboardInterrupt.
+
+    Examples
+    --------
+    >>> import math
+    >>> from drsvm import Problem, radius_max
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], flip_cost=math.inf)
+    >>> round(radius_max(problem), 6)
+    1.0
+    """
+    check_problem(problem, "radius_max")
+    time = TimeLimit.of(max_time)
+    if np.all(problem.flip_cost == 0):
+        return 0.0
+    problem = Centred.of(problem).problem
+    size = _pull_if_decisive(problem)
+    if size is not None:
+        return size
+    trusted = np.zeros(0) if problem.feature_cost is None else np.flatnonzero(np.isinf(problem.feature_cost))
+    if len(trusted) == problem.n_features:
+        return 0.0
+    problem = problem if len(trusted) else problem.replace(l2=0.0)
+    _, pull = _priced_pull(problem)
+    solved, unit = _Solves(time, n_threads), typical_row_price(problem)
+    try:
+        if len(trusted):
+            free = problem.on_features(trusted).replace(fit_intercept=_has_free_intercept(problem))
+            return _enclose(problem, free, unit, solved)
+        lines = _constant_classifiers(problem)
+        # With one line the first tangent should be a good one; with two, the lower line must not be missed.
+        single = len(lines.slopes) == 1
+        radius = 0.5 * min(problem.norm.dual.value(pull), problem.typical_flip_cost()) if single else 1e-3 * unit
+        return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
+    except _TimeIsUp as reached:
+        return reached.radius
+
+
+def is_useful(
+    problem: Problem, radius: float, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None
+) -> bool:
+    """Return whether one solution to low accuracy proves that w = 0 is not optimal at this radius."""
+    problem = problem.replace(radius=radius)
+    result = solve(problem, tol=ROUGH, max_time=max_time, n_threads=n_threads)
+    _raise_if_ended(result)
+    return _constant_classifiers(problem).distance(radius, result) is not None
+
+
+def _pull_if_decisive(problem: Problem) -> float | None:
+    """Return the norm of the pull of all rows, if nothing is free and no flip pays on the way to w = 0, else None."""
+    if problem.trusted_features.any() or _has_free_intercept(problem):
+        return None
+    prices, total = _priced_pull(problem)
+    direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
+    weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
+    return None if problem.flips_pay(weights, intercept) else float(problem.norm.dual.value(total))
+
+
+def _priced_pull(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the prices of the weights, of the intercept too if it has one, and the pull of all rows at these prices.
+
+    Features that cannot shift have the price 0.
+    """
+    pull, turn = problem.pull_of_classes()
+    pull = problem.with_signs(pull)
+    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    prices = np.where(np.isinf(prices), 0.0, prices)
+    if problem.prices_intercept:
+        prices, pull = np.append(prices, problem.intercept_cost), np.append(pull, turn)
+    return prices, prices * pull
+
+
+def _has_free_intercept(problem: Problem) -> bool:
+    return problem.fit_intercept and not problem.prices_intercept
+
+
+def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:
+    """Return the radius from which the features that can shift are of no use: tangents, then bisection."""
+    useful, useless, radius = 0.0, math.inf, 0.1 * unit
+    bisect = False
+    for _ in range(MOST_SOLVES):
+        result, best = solved(problem, radius), solved(trusted, radius)
+        missing, bend = best.objective - result.objective, result.radius_price - best.radius_price
+        if missing > max(2.0 * (result.gap + best.gap), 1e-9):
+            useful, guess = radius, radius + missing / max(bend, 1e-300)
+        else:  # either the answer, which is useful just below, or too far
+            useless, guess, bisect = radius, (1.0 - ENCLOSED) * radius, bisect or useless < math.inf
+        if useless <= useful * (1.0 + 2.0 * ENCLOSED):
+            return useless
+        if useless <= 1e-12 * unit:
+            return 0.0
+        outside = min(useless, MOST_GROWTH * max(useful, unit))
+        middle = 0.5 * (useful + outside) if useful > 0 else 0.1 * useless
+        radius = middle if bisect or not useful < guess < outside else guess
+    return useless
+
+
+def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: "_Solves") -> float:
+    climbing = False
+    for _ in range(MOST_SOLVES):
+        result = solved(problem, radius)
+        step = lines.distance(radius, result)
+        if step is not None:
+            radius, climbing = radius + step, True
+        elif climbing:
+            return radius
+        else:
+            radius *= 0.1
+            if radius <= 1e-12 * unit:
+                return 0.0
+    return radius
+
+
+class _TimeIsUp(Exception):
+    def __init__(self, radius: float):
+        self.radius = radius
+
+
+def _raise_if_ended(result: Result) -> None:
+    """Raise what has ended a run before its time: Ctrl-C, or the loss of the rows."""
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    if result.status is Status.LOST:
+        raise RowsLost(result.info["lost"])
+
+
+@dataclass(frozen=True)
+class _Solves:
+    """Solves a problem at a radius, to the accuracy that the solver allows."""
+
+    time: TimeLimit
+    n_threads: int | None
+
+    def __call__(self, problem: Problem, radius: float) -> Result:
+        problem = problem.replace(radius=radius)
+        solver = choose(problem)
+        tol = 1e-9 if solver == "interior-point" else 1e-6
+        result = solve(problem, solver, tol=tol, max_time=self.time, n_threads=self.n_threads)
+        _raise_if_ended(result)
+        if result.status is Status.TIME_LIMIT:
+            raise _TimeIsUp(radius)
+        return result
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Objectives of the best constant classifiers, as lines in the radius."""
+
+    heights: np.ndarray
+    slopes: np.ndarray
+
+    def distance(self, radius: float, result: Result) -> float | None:
+        """Return how far the tangent of the optimum is from the first line it meets, or None if w = 0 is optimal."""
+        missing = self.heights + self.slopes * radius - result.objective
+        if missing.min() <= max(2.0 * result.gap, 1e-9):
+            return None
+        # Only lines that are less steep than f can be reached; a tangent never leads beyond the answer.
+        reached = result.radius_price > self.slopes
+        return float((missing[reached] / (result.radius_price - self.slopes[reached])).min())
+
+
+def _constant_classifiers(problem: Problem) -> _Lines:
+    """Return the best constant classifiers.
+
+    With an intercept these are 0 and, for each class, ±1 with the λ at which flipping some row of the class ceases to
+    pay (2/κ_i), or λ = 0.
+    """
+    lines = [(1.0, 0.0)]
+    if _has_free_intercept(problem):
+        lines += [line for sign in (1.0, -1.0) for line in _lines_of_class(problem, sign)]
+    heights, slopes = np.array(sorted(lines, key=lambda line: line[::-1])).T
+    useful = heights < np.minimum.accumulate(np.append(np.inf, heights[:-1]))  # a steeper line must be lower at 0
+    return _Lines(heights[useful], slopes[useful])
+
+
+def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
+    """Return the objectives of the constant classifier b = sign for every useful λ."""
+    wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
+    costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
+    with np.errstate(divide="ignore"):
+        levels = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
+    paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
+    weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
+    candidates = np.unique(np.append(levels[np.isfinite(levels)], 0.0))
+    after = np.searchsorted(levels, candidates, side="right")
+    heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
+    return list(zip(heights.tolist(), candidates.tolist(), strict=True))

@@ -1,0 +1,1 @@
+"""What happens to a problem and its result around a run."""

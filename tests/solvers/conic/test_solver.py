@@ -1,0 +1,510 @@
+"""The general-purpose solver: proven optima, two backends, and data at extreme scales."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
+from scipy import sparse
+
+from drsvm import Problem, Status, solve
+from drsvm.clock import TimeLimit
+from drsvm.solvers.conic import solver as conic
+from drsvm.solvers.conic.solver import build_model, cvxpy_model
+
+WEIGHT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
+"""The norm of the shifts for each norm q of the weights."""
+
+
+# Proven optima
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("c", [0, 1])
+@pytest.mark.parametrize("q", [1, 2, math.inf])
+@pytest.mark.parametrize("dataset", ["a1a", "a2a"])
+def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, c):
+    X, y = load_dataset(dataset)
+    known = proven_optimum(dataset, q, c)
+    problem = Problem(X, y, radius=known.radius, flip_cost=known.flip_cost, norm=WEIGHT_NORMS[q], l2=c)
+    result = solve(problem, "conic")
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(known.optimum, abs=1e-7)
+    assert known.optimum - 1e-7 <= result.lower_bound <= known.optimum + 1e-9
+    assert result.radius_price == pytest.approx(known.radius_price, rel=1e-3)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("q", [1, math.inf])
+def test_both_backends_agree_on_data(load_dataset, q):
+    X, y = load_dataset("a1a")
+    problem = Problem(X[:400], y[:400], norm=WEIGHT_NORMS[q], fit_intercept=True)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert clarabel.status is highs.status is Status.OPTIMAL
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-8)
+
+
+# Random problems
+
+
+@given(problems())
+def test_small_problems_are_solved_with_proof(problem):
+    result = solve(problem, "conic", tol=1e-6)
+    if problem.radius == problem.l2 == 0:  # no bound can be proven for all classifiers
+        assert 0 <= result.lower_bound <= result.objective + 1e-12
+        assert problem.norm.value(result.weights) <= result.weight_bound
+        return
+    assert result.status is Status.OPTIMAL
+    assert -1e-12 <= result.gap <= 1e-6
+    assert 0 <= result.objective <= 1 + 1e-12
+    assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
+
+
+@given(problems(l2=0.0, radius=0.1, max_rows=8))
+def test_both_backends_agree_on_linear_programs(problem):
+    problem = problem if problem.norm.p != 2 else problem.replace(norm=1)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert highs.gap <= 1e-7
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+
+
+PARAMETERS = list(itertools.product(NORMS, [0.0, 0.5], [0.0, 0.8, math.inf], [False, True]))
+
+
+@pytest.mark.parametrize(("norm", "l2", "flip_cost", "fit_intercept"), PARAMETERS)
+def test_the_cvxpy_model_has_the_same_optimum(norm, l2, flip_cost, fit_intercept):
+    X, y = random_rows(np.random.default_rng(7), 14, 3, "gaussian")
+    weights = np.linspace(1, 2, 14)
+    problem = Problem(X, y, 0.15, flip_cost, norm, l2, weights, fit_intercept)
+    model, variables = cvxpy_model(problem)
+    model.solve(solver="CLARABEL")
+    result = solve(problem, "conic")
+    assert model.value == pytest.approx(result.objective, abs=1e-7)
+    b = variables["intercept"].value if fit_intercept else 0.0
+    assert problem.objective(variables["weights"].value, float(b)) == pytest.approx(model.value, abs=1e-6)
+
+
+def test_the_cvxpy_model_takes_sparse_rows():
+    X, y = random_rows(np.random.default_rng(7), 14, 3, "binary")
+    optima = [cvxpy_model(Problem(rows, y, 0.15))[0].solve(solver="CLARABEL") for rows in (X, sparse.csr_array(X))]
+    assert optima[0] == pytest.approx(optima[1], abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.coo_matrix, np.float32])
+def test_containers_make_no_difference(container, norm):
+    X, y = random_rows(np.random.default_rng(8), 20, 4, "integers")
+    reference = solve(Problem(X, y, norm=norm), "conic")
+    assert solve(Problem(container(X), y, norm=norm), "conic").objective == pytest.approx(reference.objective, abs=1e-9)
+
+
+# Limits of the parameters
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_limits_of_the_parameters(norm, fit_intercept):
+    X, y = random_rows(np.random.default_rng(9), 12, 3, "gaussian")
+    problem = Problem(X, y, norm=norm, fit_intercept=fit_intercept)
+    free = solve(problem.replace(flip_cost=0), "conic")
+    assert free.objective == pytest.approx(1.0, abs=1e-7) and free.gap <= 1e-7
+    everything = solve(problem.replace(radius=100.0, flip_cost=50.0), "conic")
+    assert everything.objective == pytest.approx(1.0, abs=1e-7) and everything.gap <= 1e-7
+    infinite, large = (solve(problem.replace(flip_cost=cost), "conic") for cost in (math.inf, 1e6))
+    assert large.objective == pytest.approx(infinite.objective, abs=1e-6)
+    ridge = problem.replace(l2=0.1, radius=0)
+    assert solve(ridge, "conic").gap <= 1e-7
+    assert solve(ridge.replace(radius=1e-9), "conic").objective == pytest.approx(
+        solve(ridge, "conic").objective, abs=1e-6
+    )
+
+
+def test_an_intercept_alone_leaves_the_smaller_class_wrong():
+    result = solve(Problem(np.zeros((4, 2)), [1, 1, 1, -1], 0.1, math.inf, fit_intercept=True), "conic")
+    assert result.objective == pytest.approx(0.5, abs=1e-9)
+    assert result.intercept == pytest.approx(1.0, abs=1e-6)
+
+
+# Extreme scales
+
+
+@pytest.mark.parametrize(("norm", "l2", "fit_intercept"), [*itertools.product(NORMS, [0.0, 0.5], [False, True])])
+def test_a_change_of_unit_changes_nothing(norm, l2, fit_intercept):
+    """Features, radius and flip cost times s, l2 times s²: the same optimum at weights over s."""
+    X, y = random_rows(np.random.default_rng(10), 25, 3, "gaussian")
+    reference = solve(Problem(X, y, 0.1, 0.8, norm, l2, fit_intercept=fit_intercept), "conic")
+    assert reference.status is Status.OPTIMAL
+    for s in (1e-6, 1e6):
+        result = solve(Problem(X * s, y, 0.1 * s, 0.8 * s, norm, l2 * s**2, fit_intercept=fit_intercept), "conic")
+        assert result.status is Status.OPTIMAL
+        assert result.objective == pytest.approx(reference.objective, abs=1e-9)
+        assert result.radius_price * s == pytest.approx(reference.radius_price, rel=1e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_features_may_be_far_from_the_radius(norm):
+    X, y = random_rows(np.random.default_rng(11), 25, 3, "gaussian")
+    for s in (1e-6, 1e6):
+        result = solve(Problem(X * s, y, radius=0.1, flip_cost=1.0, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+        assert result.status is Status.OPTIMAL and np.isfinite(result.weights).all()
+    # A shift of 0.1 is nothing to features of 1e6: only flips are left to the adversary.
+    huge = Problem(X * 1e6, y, radius=0.1, flip_cost=1.0, norm=norm)
+    assert solve(huge, "conic").objective < 1
+    tiny = Problem(X * 1e-6, y, radius=0.1, flip_cost=1.0, norm=norm)
+    assert solve(tiny, "conic").objective == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize(("X", "y"), STRANGE_DATA.values(), ids=STRANGE_DATA.keys())
+def test_strange_data_are_solved(norm, X, y):
+    for l2, flip_cost, fit_intercept in itertools.product([0.0, 1.0], [1.0, math.inf], [False, True]):
+        problem = Problem(X, y, 0.1, flip_cost, norm, l2, fit_intercept=fit_intercept)
+        result = solve(problem, "conic", tol=1e-6)
+        assert result.status is Status.OPTIMAL
+        assert np.isfinite(result.weights).all() and np.isfinite(result.intercept)
+        assert 0 <= result.lower_bound <= result.objective + 1e-12 <= 1 + 2e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_one_feature_at_one_is_solved_by_hand(norm):
+    """Rows ±1 with their own label: w = 1 has no loss and costs ε, w = 0 costs 1."""
+    for radius in (0.0, 0.25, 0.9, 1.5):
+        result = solve(Problem([[1.0], [-1.0]], [1, -1], radius, math.inf, norm), "conic")
+        assert result.objective == pytest.approx(min(radius, 1.0), abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_many_features_and_few_rows(norm):
+    X, y = random_rows(np.random.default_rng(12), 6, 5000, "gaussian")
+    result = solve(Problem(X, y, radius=0.1, norm=norm, fit_intercept=True), "conic", tol=1e-6)
+    assert result.status is Status.OPTIMAL and result.weights.shape == (5000,)
+
+
+# Prices
+
+
+def priced_problem(seed, norm, l2, *, radii=(0.05, 0.3)):
+    """Return a random problem with a price for every row and feature and perhaps the intercept, and signs."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(4, 16)), int(rng.integers(1, 5))
+    X, y = random_rows(rng, n, d, rng.choice(["gaussian", "integers", "binary", "separable", "degenerate"]))
+    return Problem(
+        X,
+        y,
+        radius=rng.choice(radii),
+        flip_cost=rng.choice([0.0, 0.3, 1.0, 2.0, math.inf], size=n),
+        norm=norm,
+        l2=l2,
+        sample_weight=rng.uniform(0.2, 2.0, size=n),
+        fit_intercept=bool(rng.random() < 0.7),
+        intercept_cost=rng.choice([0.5, 2.0, math.inf]),
+        feature_cost=rng.choice([0.2, 1.0, 3.0, math.inf], size=d),
+        monotonic_cst=rng.choice([-1, 0, 1], size=d),
+    )
+
+
+def optimum_of_cvxpy(problem):
+    model, _ = cvxpy_model(problem)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+        return model.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("norm", "l2"), [*itertools.product(NORMS, [0.0, 0.3])])
+def test_priced_problems_are_solved(norm, l2, seed):
+    problem = priced_problem(seed, norm, l2)
+    result = solve(problem, "conic", tol=1e-6)
+    assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+    assert result.objective == pytest.approx(problem.objective(result.weights, result.intercept), abs=1e-12)
+    assert problem.norm_of(result.weights, result.intercept) <= result.radius_price * (1 + 1e-12)
+    if problem.monotonic_cst is not None:
+        assert (result.weights * problem.monotonic_cst >= 0).all()
+    assert result.status.reached and -1e-12 <= result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("norm", [1, math.inf])
+def test_both_backends_agree_on_priced_linear_programs(norm, seed):
+    problem = priced_problem(seed, norm, 0.0)
+    clarabel, highs = (solve(problem, "conic", backend=backend) for backend in ("clarabel", "highs"))
+    assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_priced_problems_without_a_radius_are_solved(norm):
+    problem = priced_problem(3, norm, 0.3, radii=[0.0])
+    assert solve(problem, "conic").objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_feature_price_is_a_scaled_column(norm):
+    """Without ridge, the price a_j equals the column a_j·x_j, whose weight is w_j/a_j."""
+    X, y = random_rows(np.random.default_rng(20), 20, 3, "gaussian")
+    prices = np.array([0.5, 1.0, 4.0])
+    priced = solve(Problem(X, y, norm=norm, feature_cost=prices), "conic")
+    scaled = solve(Problem(X * prices, y, norm=norm), "conic")
+    assert priced.objective == pytest.approx(scaled.objective, abs=1e-8)
+    np.testing.assert_allclose(priced.weights / prices, scaled.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_priced_intercept_is_a_constant_column(norm):
+    X, y = random_rows(np.random.default_rng(21), 20, 3, "gaussian")
+    priced = solve(Problem(X, y, norm=norm, fit_intercept=True, intercept_cost=2.0), "conic")
+    column = solve(Problem(np.column_stack([X, np.full(20, 2.0)]), y, norm=norm), "conic")
+    assert priced.objective == pytest.approx(column.objective, abs=1e-8)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_problem_in_which_nothing_is_priced(norm):
+    """All features are trusted: the radius is spent on flips alone, and λ is only held to be at least 0."""
+    X, y = random_rows(np.random.default_rng(22), 20, 2, "gaussian")
+    costs = np.linspace(0.5, 2.0, 20)
+    problem = Problem(X, y, 0.1, costs, norm, fit_intercept=True, feature_cost=np.full(2, math.inf))
+    result = solve(problem, "conic", tol=1e-6)
+    assert result.objective == pytest.approx(optimum_of_cvxpy(problem), abs=1e-7)
+    assert result.radius_price >= 0
+
+
+# The model and the backends
+
+
+def test_the_model_has_only_the_rows_it_needs():
+    X, y = random_rows(np.random.default_rng(13), 10, 3, "gaussian")
+    problem = Problem(X, y, radius=0.1, flip_cost=1.0, fit_intercept=True)
+    assert build_model(problem).A.shape == (3 * 10 + 4, 3 + 1 + 1 + 10)
+    assert build_model(problem.replace(flip_cost=math.inf)).A.shape == (2 * 10 + 4, 15)
+    assert build_model(problem.replace(norm=math.inf)).A.shape == (3 * 10 + 7, 15 + 3)
+    assert build_model(problem.replace(norm=1, fit_intercept=False)).A.shape == (3 * 10 + 6, 14)
+    assert build_model(problem.replace(radius=0)).n_cone == 0
+    verified = problem.replace(flip_cost=np.where(np.arange(10) < 4, math.inf, 1.0))
+    assert build_model(verified).A.shape == (2 * 10 + 6 + 4, 15)
+    assert build_model(problem.replace(feature_cost=[1.0, 2.0, math.inf])).n_cone == 3
+    assert build_model(problem.replace(intercept_cost=1.0)).n_cone == 5
+    assert build_model(problem.replace(monotonic_cst=[1, 0, -1])).A.shape == (3 * 10 + 2 + 4, 15)
+
+
+def test_the_report_of_the_backend_is_kept():
+    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
+    info = solve(problem, "conic").info
+    assert info["backend"] == "clarabel" and info["backend_status"] == "Solved" and info["backend_iterations"] > 0
+    assert solve(problem, "conic", backend="highs").info == {"backend": "highs", "backend_status": "Optimal"}
+
+
+def test_an_inaccurate_backend_is_not_trusted():
+    X, y = random_rows(np.random.default_rng(14), 30, 3, "gaussian")
+    problem = Problem(X, y)
+    inaccurate = solve(problem, "conic", accuracy=1e-2)
+    assert inaccurate.info["backend_status"] == "Solved"
+    assert inaccurate.status is Status.STALLED and inaccurate.gap > 1e-7
+    assert inaccurate.lower_bound <= solve(problem, "conic").objective <= inaccurate.objective
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "highs"])
+def test_a_time_limit_is_kept(backend):
+    X, y = random_rows(np.random.default_rng(15), 300, 30, "gaussian")
+    result = solve(Problem(X, y, norm=1), "conic", backend=backend, max_time=1e-6)
+    assert result.status is Status.TIME_LIMIT
+    assert 0 <= result.lower_bound <= result.objective <= 1
+
+
+@pytest.mark.parametrize("backend", ["clarabel", "highs"])
+def test_the_number_of_threads_makes_no_difference(backend):
+    X, y = random_rows(np.random.default_rng(16), 30, 3, "gaussian")
+    problem = Problem(X, y, norm=1)
+    assert solve(problem, "conic", backend=backend, n_threads=1).gap <= 1e-7
+
+
+def test_unsuitable_backends_are_rejected():
+    problem = Problem([[1.0], [-1.0]], [1, -1])
+    with pytest.raises(ValueError, match="backend must be 'clarabel' or 'highs', got backend='ecos'"):
+        solve(problem, "conic", backend="ecos")
+    for quadratic in (problem, problem.replace(norm=1, l2=1.0)):
+        with pytest.raises(ValueError, match=r"norm=1 or norm=inf with l2=0, got norm=.*: use backend='clarabel'"):
+            solve(quadratic, "conic", backend="highs")
+
+
+@pytest.mark.parametrize("module", ["clarabel", "highspy", "cvxpy"])
+def test_a_missing_extra_is_named(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)  # makes its import fail
+    problem = Problem([[1.0], [-1.0]], [1, -1], norm=1)
+    with pytest.raises(ImportError, match=f"needs {module}: pip install {module}"):
+        if module == "cvxpy":
+            cvxpy_model(problem)
+        else:
+            solve(problem, "conic", backend={"clarabel": "clarabel", "highspy": "highs"}[module])
+
+
+INTERRUPTED_SOLVE = """
+    import os, signal
+    import clarabel
+    import numpy as np
+    from drsvm import Problem, solve
+
+    given = clarabel.DefaultSolver
+
+    class Interrupted:
+        '''Clarabel, with a Ctrl-C in its third iteration.'''
+
+        def __init__(self, *arguments):
+            self.solver, self.calls = given(*arguments), 0
+
+        def set_termination_callback(self, should_stop):
+            def interrupt_then_ask(info):
+                self.calls += 1
+                if self.calls == 3:
+                    os.kill(os.getpid(), signal.SIGINT)
+                return should_stop(info)
+
+            self.solver.set_termination_callback(interrupt_then_ask)
+
+        def solve(self):
+            answer = self.solver.solve()
+            print("iterations", answer.iterations)
+            return answer
+
+    clarabel.DefaultSolver = Interrupted
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 5))
+    result = solve(Problem(X, X[:, 0] + rng.normal(size=60) > 0), "conic")
+    print("status", result.status)
+    print("bounds", 0 <= result.lower_bound <= result.objective <= 1 + 1e-12)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+def test_control_c_ends_a_solve_with_a_result():
+    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SOLVE)]
+    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    said = dict(line.split() for line in run.stdout.splitlines())
+    assert said["status"] == "interrupted" and said["bounds"] == "True"
+    assert int(said["iterations"]) < 6  # it stopped soon, not at the end
+
+
+# A separate process
+
+
+@pytest.fixture
+def child_finds(monkeypatch, tmp_path):
+    """Return a function that replaces a module for the backend process, which is used for models of any size."""
+    monkeypatch.setattr(conic, "LARGE", 0)
+
+    def put(name, code):
+        __import__(name)  # the real one remains here
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(code))
+        monkeypatch.syspath_prepend(tmp_path)
+
+    return put
+
+
+FOREVER = """
+    import pathlib, time
+    pathlib.Path(__file__).with_suffix(".started").touch()
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("backend", "norm"), [("clarabel", 2), ("clarabel", math.inf), ("highs", 1)])
+def test_a_separate_process_gives_the_same_answer(monkeypatch, backend, norm):
+    X, y = random_rows(np.random.default_rng(18), 40, 3, "gaussian")
+    problem = Problem(X, y, norm=norm, fit_intercept=True)
+    here = solve(problem, "conic", backend=backend, n_threads=1)
+    monkeypatch.setattr(conic, "LARGE", 0)
+    monkeypatch.setitem(conic.BACKENDS, backend, None)  # it must not be called in this process
+    there = solve(problem, "conic", backend=backend, n_threads=1)
+    assert there.status is Status.OPTIMAL and there.info == here.info
+    assert there.objective == here.objective and there.lower_bound == here.lower_bound
+    np.testing.assert_array_equal(there.weights, here.weights)
+
+
+def test_a_backend_that_ignores_its_limit_is_terminated(child_finds):
+    child_finds("clarabel", FOREVER)
+    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
+    result = solve(Problem(X, y), "conic", max_time=0.5)
+    assert result.status is Status.TIME_LIMIT
+    assert result.info == {"backend": "clarabel", "backend_status": "terminated at the time limit"}
+    assert result.objective == pytest.approx(1.0) and not result.weights.any()
+
+
+def test_a_shared_limit_can_end_a_backend_from_another_thread(child_finds, tmp_path):
+    child_finds("clarabel", FOREVER)
+    X, y = random_rows(np.random.default_rng(19), 12, 2, "gaussian")
+    limit = TimeLimit()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(solve, Problem(X, y), "conic", max_time=limit)
+        while not (tmp_path / "clarabel.started").exists():
+            time.sleep(0.01)
+        limit.stop()
+        assert waiting.result(timeout=60).status is Status.TIME_LIMIT
+
+
+def test_the_error_of_a_failed_process_is_shown(child_finds):
+    child_finds("clarabel", "raise MemoryError('no room for the factors')")
+    with pytest.raises(RuntimeError, match=r"exit status 1: (?s:.*)no room for the factors"):
+        solve(Problem([[1.0], [-1.0]], [1, -1]), "conic")
+
+
+def test_output_printed_by_a_backend_does_not_affect_its_answer(child_finds):
+    child_finds(
+        "highspy",
+        """
+        import os, sys
+        os.write(1, b"HiGHS says hello")
+        sys.path.remove(os.path.dirname(__file__))
+        del sys.modules["highspy"]
+        sys.modules["highspy"] = __import__("highspy")
+        """,
+    )
+    assert solve(Problem([[1.0], [-1.0]], [1, -1], norm=1), "conic", backend="highs").status is Status.OPTIMAL
+
+
+INTERRUPTED_PROCESS = """
+    import os, signal, sys, threading, time
+    import clarabel
+    from drsvm import Problem, solve
+    from drsvm.solvers.conic import solver as conic
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
+    conic.LARGE = 0
+    sys.path.insert(0, {folder!r})
+
+    def interrupt():
+        while not os.path.exists({folder!r} + "/clarabel.started"):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    print("status", solve(Problem([[1.0], [-1.0]], [1, -1]), "conic").status)
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print("children none")
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
+def test_control_c_ends_the_process_of_a_backend(tmp_path):
+    (tmp_path / "clarabel.py").write_text(textwrap.dedent(FOREVER))
+    script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_PROCESS).format(folder=str(tmp_path))]
+    run = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0 and run.stderr == ""
+    assert dict(line.split() for line in run.stdout.splitlines()) == {"status": "interrupted", "children": "none"}
+
+
+def test_a_solve_never_warns():
+    X, y = random_rows(np.random.default_rng(17), 12, 2, "degenerate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for norm, radius, flip_cost in itertools.product(NORMS, [0.0, 0.1], [0.0, 1.0, math.inf]):
+            solve(Problem(X, y, radius, flip_cost, norm), "conic")

@@ -1,0 +1,165 @@
+"""Dual coordinate ascent: the same optima as the interior-point solver, also where it must hand over to it."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import random_instance, sparse_rows, unbounded_instance, well_conditioned_instance
+from problems import NORMS
+
+from drsvm import Problem, Status, radius_path, solve
+from drsvm.solvers import make_solver
+from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
+from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
+from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
+from drsvm.solvers.limits import check_limits
+
+FLIP_COSTS = (0.3, 1.0, math.inf)
+
+
+@pytest.mark.parametrize("chunk", range(5))
+def test_random_instances_agree_with_the_interior_point(chunk):
+    for seed in range(1000 + 100 * chunk, 1100 + 100 * chunk):
+        problem = random_instance(seed)
+        result, reference = solve(problem, "dual-coordinate"), solve(problem, "interior-point")
+        assert result.status is Status.OPTIMAL and result.gap <= 1e-6, (seed, problem, result)
+        assert abs(result.objective - reference.objective) <= 1e-6 + reference.gap, (seed, problem)
+        assert result.lower_bound <= reference.objective + 1e-9, (seed, problem)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_hand_over_is_needed_for_moderate_problems(norm):
+    problem = well_conditioned_instance(3, 300, 8, norm=norm, flip_cost=math.inf, radius=0.2)
+    result = solve(problem, "dual-coordinate", hand_over=False, tol=1e-5)
+    assert result.gap <= 1e-5 and "handed_over_to" not in result.info
+
+
+@pytest.mark.parametrize("flip_cost", FLIP_COSTS)
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("fraction", [0.01, 0.3])
+def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
+    X, y = sparse_rows(0)
+    largest = np.linalg.norm(X.T @ (y / len(y)))
+    problem = Problem(X, y, radius=fraction * largest, flip_cost=flip_cost, fit_intercept=fit_intercept)
+    result = solve(problem, "dual-coordinate", tol=1e-5, hand_over=False)
+    assert result.gap <= 1e-5 and result.n_iter <= 400
+    assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
+
+
+def test_every_norm_has_its_ascent():
+    problems = [well_conditioned_instance(1, 20, d, norm=norm) for d in (3, 1) for norm in (1, 2, math.inf)]
+    kinds = [type(ascent_for(problem, check_limits(problem, DualCoordinate()))) for problem in problems]
+    assert kinds == [BoxAscent, RoundAscent, SparseAscent, RoundAscent, RoundAscent, RoundAscent]
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_it_hands_over_if_no_term_limits_the_weights(norm):
+    problem = unbounded_instance(4).replace(norm=norm)
+    result = solve(problem, "dual-coordinate")
+    assert result.info["handed_over_to"] == "interior-point" and result.gap <= 1e-6
+
+
+def test_flips_that_use_up_the_budget_are_solved():
+    """Without a ridge and with e = 0, only the terms around the centre limit the weights."""
+    problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
+    result = solve(problem, "dual-coordinate")
+    assert problem.flip_cost * result.flip_dual.sum() == pytest.approx(problem.radius, rel=1e-3)
+    assert result.gap <= 1e-6
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_large_radius_is_proven_at_once(norm):
+    problem = well_conditioned_instance(9, 50, 4, norm=norm, radius=1e3, flip_cost=math.inf)
+    result = solve(problem, "dual-coordinate")
+    assert result.n_iter <= 2 and result.objective == 1.0 and not result.weights.any()
+
+
+def test_a_warm_start_saves_epochs():
+    X, y = sparse_rows(1)
+    radius = 0.1 * np.linalg.norm(X.T @ (y / len(y)))
+    problem = Problem(X, y, radius=radius, flip_cost=2.0)
+    cold = solve(problem, "dual-coordinate", tol=1e-5)
+    warm = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5, start=cold)
+    again = solve(problem.replace(radius=0.95 * radius), "dual-coordinate", tol=1e-5)
+    assert warm.n_iter < again.n_iter and warm.gap <= 1e-5
+
+
+def test_a_path_continues_from_radius_to_radius():
+    X, y = sparse_rows(2)
+    path = radius_path(Problem(X, y, flip_cost=1.0), [0.002, 0.01, 0.005], solver="dual-coordinate", tol=1e-5)
+    assert max(result.gap for result in path.results) <= 1e-5
+    assert [result.solver for result in path.results] == ["dual-coordinate"] * 3
+
+
+def test_shrinking_changes_the_course_but_not_the_answer():
+    problem = well_conditioned_instance(10, 400, 6, flip_cost=math.inf)
+    one = solve(problem, "dual-coordinate", shrinking=False, hand_over=False)
+    other = solve(problem, "dual-coordinate", shrinking=True, hand_over=False)
+    assert abs(one.objective - other.objective) <= 1e-6
+
+
+def test_rows_in_other_formats_give_the_same_objective():
+    X, y = sparse_rows(3, n=60, d=40, nonzeros=5)
+    forms = (X, X.toarray(), X.tocsc(), X.astype(np.float32))
+    objectives = [solve(Problem(form, y, radius=0.01), "dual-coordinate").objective for form in forms]
+    np.testing.assert_allclose(objectives, objectives[0], atol=2e-6)
+
+
+def test_the_seed_determines_the_order_of_the_rows():
+    problem = well_conditioned_instance(11, 200, 5)
+    weights = [solve(problem, "dual-coordinate", max_iter=3, random_state=seed).weights for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert (weights[0] != weights[2]).any()
+
+
+def test_settings_are_checked():
+    with pytest.raises(TypeError, match="no setting speed; its settings: shrinking, hand_over"):
+        make_solver("dual-coordinate", well_conditioned_instance(0, 10, 2), speed=3)
+
+
+@pytest.mark.parametrize("norm", [2, math.inf])
+@pytest.mark.parametrize("change", [{"flip_cost": math.inf}, {"radius": 0.0, "l2": 0.01}])
+def test_starts_from_other_problems(norm, change):
+    problem = well_conditioned_instance(3, 120, 6, norm=norm, flip_cost=0.5, radius=0.05)
+    start = solve(problem, "dual-coordinate")
+    assert start.flip_dual.any()
+    options = {"hand_over": False, "tol": 1e-4, "max_iter": 300}
+    assert solve(problem.replace(**change), "dual-coordinate", start=start, **options).gap <= 1e-4
+
+
+@pytest.mark.parametrize("norm", [2, math.inf])
+def test_a_start_with_zero_weights_does_no_harm(norm):
+    problem = well_conditioned_instance(4, 200, 6, norm=norm, flip_cost=math.inf)
+    largest = problem.norm.dual.value(problem.weighted_sum(problem.sample_weight)[0])
+    nothing = solve(problem.replace(radius=largest), "dual-coordinate")
+    assert not nothing.weights.any()
+    nearby = problem.replace(radius=0.8 * largest)
+    cold, warm = (solve(nearby, "dual-coordinate", tol=1e-5, start=start) for start in (None, nothing))
+    assert warm.gap <= 1e-5 and warm.n_iter <= cold.n_iter + 5
+
+
+def test_a_start_at_its_own_solution_is_proven_quickly():
+    problem = well_conditioned_instance(5, 300, 5, flip_cost=math.inf)
+    solved = solve(problem, "dual-coordinate", tol=1e-6, hand_over=False)
+    again = solve(problem, "dual-coordinate", tol=1e-7, start=solved, hand_over=False)
+    assert again.n_iter <= 15 and again.gap <= 1e-7
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_one_feature_and_odd_prices(norm):
+    problem = well_conditioned_instance(6, 40, 1, norm=norm, flip_cost=math.inf, radius=0.05)
+    assert solve(problem, "dual-coordinate", hand_over=False).gap <= 1e-6
+    assert solve(problem.replace(flip_cost=1e200), "dual-coordinate").gap <= 1e-6
+
+
+def test_averages_prove_more_for_bounded_weights():
+    problem = well_conditioned_instance(7, 100, 5, norm=1, flip_cost=math.inf, radius=0.3)
+    assert solve(problem, "dual-coordinate", hand_over=False, tol=1e-3, max_iter=500).gap <= 1e-3
+
+
+def test_it_does_not_hand_over_at_the_iteration_limit():
+    problem = well_conditioned_instance(8, 300, 6, radius=0.02, flip_cost=0.3)
+    epochs = solve(problem, "dual-coordinate", tol=0.0, max_iter=64).info["epochs"]
+    assert epochs < 64  # it gave up there
+    result = solve(problem, "dual-coordinate", tol=0.0, max_iter=epochs)
+    assert result.n_iter == epochs and "handed_over_to" not in result.info

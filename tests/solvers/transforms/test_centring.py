@@ -1,0 +1,108 @@
+"""Columns far from 0: solvers work on shifted columns, and return results for the original ones."""
+
+import math
+
+import numpy as np
+import pytest
+from problems import NORMS
+from scipy import sparse
+
+from drsvm import Problem, Status, radius_max, radius_path, solve
+from drsvm.solvers.transforms.centring import SAMPLE, Centred
+
+OFFSETS = np.array([0.0, 480.0, -1e6, 0.0])
+SCALES = np.array([1.0, 40.0, 1.0, 1.0])
+
+
+@pytest.fixture
+def rows():
+    """Return columns around 0, and their labels."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 4)) * SCALES, 6)
+    X[:, 3] = 0.0
+    return X, np.where(X @ [1.0, 0.02, 0.5, 0.0] + rng.normal(size=300) > 0, 1, -1)
+
+
+def far(X):
+    """Return the columns far from 0; the last one is constant."""
+    return X + OFFSETS + [0.0, 0.0, 0.0, 0.1]
+
+
+CONTAINERS = {"dense": np.asarray, "sparse": sparse.csr_array}
+in_each_container = pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS.keys())
+
+
+@in_each_container
+@pytest.mark.parametrize("flip_cost", [1.0, math.inf])
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_shift_of_the_columns_changes_only_the_intercept(rows, norm, flip_cost, container):
+    X, y = rows
+    near = solve(Problem(X, y, 0.01, flip_cost, norm, fit_intercept=True), "interior-point")
+    problem = Problem(container(far(X)), y, 0.01, flip_cost, norm, fit_intercept=True)
+    result = solve(problem, "interior-point")
+    assert result.status is Status.OPTIMAL
+    assert result.objective == pytest.approx(near.objective, abs=2e-8)
+    assert problem.objective(result.weights, result.intercept) == pytest.approx(result.objective, abs=1e-8)
+
+
+@in_each_container
+def test_far_columns_are_found_and_constant_ones_become_zero(rows, container):
+    X, y = rows
+    centred = Centred.of(Problem(container(far(X)), y, fit_intercept=True))
+    assert centred.offset is not None and (centred.offset != 0).tolist() == [False, True, True, True]
+    shifted = np.asarray(centred.problem.X[:, [3]].todense() if sparse.issparse(centred.problem.X) else
+                         centred.problem.X[:, [3]])  # fmt: skip
+    assert not shifted.any()
+
+
+def test_a_sparse_column_with_a_single_gap_is_not_shifted():
+    rng = np.random.default_rng(0)
+    X = 500.0 + rng.random((2 * SAMPLE, 3))
+    X[-1, 1] = 0.0  # after all rows that are looked at first
+    problem = Problem(sparse.csr_array(X), np.where(rng.random(len(X)) < 0.5, 1, -1), fit_intercept=True)
+    assert (Centred.of(problem).offset > 0).tolist() == [True, False, True]
+
+
+def test_a_sparse_matrix_stays_as_sparse_as_it_is():
+    rng = np.random.default_rng(1)
+    X = 100.0 * (rng.random((200, 10)) < 0.1)
+    X[:, 0] = 2000.0 + rng.normal(size=200)
+    problem = Problem(sparse.csr_array(X), np.where(rng.random(200) < 0.5, 1, -1), fit_intercept=True)
+    centred = Centred.of(problem)
+    assert centred.problem.X.nnz == problem.X.nnz
+    assert np.abs(centred.problem.X[:, [0]].toarray()).max() < 10.0
+    np.testing.assert_array_equal(centred.problem.X[:, 1:].toarray(), X[:, 1:])
+
+
+@pytest.mark.parametrize("parameters", [{"fit_intercept": False}, {"fit_intercept": True}])
+def test_rows_are_not_copied_unnecessarily(rows, parameters):
+    X, y = rows
+    problem = Problem(far(X) if not parameters["fit_intercept"] else X, y, **parameters)
+    assert Centred.of(problem).problem is problem
+
+
+def test_float32_rows_lose_no_digits(rows):
+    X, y = rows
+    narrow = far(X).astype(np.float32)
+    problem = Problem(narrow, y, fit_intercept=True)
+    centred = Centred.of(problem)
+    np.testing.assert_array_equal(centred.problem.X + centred.offset, narrow.astype(np.float64))
+
+
+def test_a_start_refers_to_the_original_columns(rows):
+    X, y = rows
+    problem = Problem(far(X), y, 0.01, fit_intercept=True)
+    first = solve(problem, "interior-point")
+    for start in (first, (first.weights, first.intercept)):
+        again = solve(problem, "dual-coordinate", start=start, tol=1e-5, max_iter=1)
+        assert again.objective <= first.objective + 1e-7
+
+
+def test_paths_and_the_largest_radius_do_not_depend_on_shifts(rows):
+    X, y = rows
+    near, distant = Problem(X, y, fit_intercept=True), Problem(far(X), y, fit_intercept=True)
+    assert radius_max(distant) == pytest.approx(radius_max(near), rel=1e-6)
+    path = radius_path(distant, [0.1, 0.01])
+    for result, radius in zip(path.results, path.radii, strict=True):
+        value = distant.replace(radius=radius).objective(result.weights, result.intercept)
+        assert value == pytest.approx(result.objective, abs=1e-8)
