@@ -94,3 +94,5 @@ else:
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *_HOME})
+
+    from drsvm import engines as _engines  # noqa: F401  # registers the places where rows may be

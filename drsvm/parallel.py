@@ -92,10 +92,11 @@ def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     return results
 
 
-def elementwise(n: int, values: Callable[[slice], Any]) -> np.ndarray:
-    """Return an array of length n whose parts are values(part), in parts of any size."""
+def elementwise(like: Any, values: Callable[[slice], Any]) -> Any:
+    """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
+    n = like if isinstance(like, int) else len(like)
     size = max(WORTHWHILE, math.ceil(n / usable_threads()))
-    if n <= size:
+    if n <= size or not isinstance(like, int | np.ndarray):
         return values(slice(0, n))
     out = np.empty(n)
 
@@ -108,21 +109,23 @@ def elementwise(n: int, values: Callable[[slice], Any]) -> np.ndarray:
 
 def difference(one, other) -> np.ndarray:
     """Return one − other."""
-    return elementwise(len(one), lambda part: one[part] - other[part])
+    return elementwise(one, lambda part: one[part] - other[part])
 
 
-def parts_of(n: int) -> Iterator[slice]:
-    """Yield slices of a vector."""
-    for first in range(0, n, PART):
-        yield slice(first, min(first + PART, n))
+def parts_of(like: Any) -> Iterator[slice]:
+    """Yield slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
+    n = like if isinstance(like, int) else len(like)
+    size = PART if isinstance(like, int | np.ndarray) else max(n, 1)
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
 
 
-def over_parts(n: int, work: Callable[[slice], Any]) -> list[Any]:
-    """Return work(part) for every part of vectors of length n."""
-    return over(parts_of(n), work)
+def over_parts(like: Any, work: Callable[[slice], Any]) -> list[Any]:
+    """Return work(part) for every part of vectors like an array, or of a given length."""
+    return over(parts_of(like), work)
 
 
-def total(n: int, work: Callable[[slice], Any]) -> float:
-    """Return the sum of work(part) over the parts of vectors of length n, without further rounding errors."""
-    values = [float(value) for value in over_parts(n, work)]
+def total(like: Any, work: Callable[[slice], Any]) -> float:
+    """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
+    values = [float(value) for value in over_parts(like, work)]
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)

@@ -1,13 +1,14 @@
 """Problems in parts, in this process."""
 
+import math
 from functools import reduce
 from itertools import pairwise
 from operator import add
 
 from drsvm.engines.parts.chunks import Chunk, Survey
-from drsvm.engines.parts.keeper import PartsHere
-from drsvm.engines.parts.problem import PartedProblem
-from drsvm.engines.remote import BALL
+from drsvm.engines.parts.coordinator import PartsHere
+from drsvm.engines.parts.rows import PartedRows
+from drsvm.model.problem import PARAMETERS, Problem
 
 
 def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
@@ -21,12 +22,16 @@ def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
     survey = reduce(add, map(Survey.of, chunks))
     units = survey.units()
     parts = [chunk.part(units) for chunk in chunks if survey.used[chunk.number] > 0]
-    return PartedProblem(PartsHere(parts), survey, **{"flip_cost": None, **ball})
+    problem = object.__new__(Problem)
+    problem._set(**PartedRows(PartsHere(parts), survey).attributes(ball.pop("flip_cost", None)))
+    defaults = {"radius": 0.1, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
+    problem._set_parameters(**defaults | {"feature_cost": None, "monotonic_cst": None} | ball)
+    return problem
 
 
 def parted(problem, cuts):
     """Return a problem with its rows in parts."""
-    ball = {name: getattr(problem, name) for name in BALL}
+    ball = {name: getattr(problem, name) for name in PARAMETERS}
     costs = ball.pop("flip_cost")
     costs = {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
     return in_parts(problem.X, problem.signs, cuts, problem.sample_weight, **costs, **ball)

@@ -20,7 +20,7 @@ from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
-from drsvm.model.large_rows import RowView, in_memory
+from drsvm.model.memory_rows import RowView, in_memory
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.parallel import over
@@ -51,7 +51,7 @@ def is_wide(problem: Problem) -> bool:
 
     Weights without norm and ridge, those of features that cannot shift, cost as much there as a row.
     """
-    n, d = problem.X.shape
+    n, d = problem.rows.shape
     return n < d and d > WIDE_FROM and len(free_features(problem)) <= min(MOST_FREE, d - n)
 
 
@@ -62,7 +62,7 @@ def free_features(problem: Problem) -> np.ndarray:
     return np.flatnonzero(np.isinf(problem.feature_cost))
 
 
-def _flips(problem: Problem) -> tuple[Any, Any]:
+def flips_and_costs(problem: Problem) -> tuple[Any, Any]:
     """Return whether labels can be flipped (1.0 or 0.0) and at which cost: numbers if all rows have the same."""
     if np.ndim(problem.flip_cost) == 0:
         return float(problem.flips_possible), problem.flip_cost if problem.flips_possible else 0.0
@@ -148,12 +148,12 @@ class CpuEngine(Engine):
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = may_be_wide and is_wide(problem)
         self.rows = rows_of(in_memory(problem.X) if wide else problem.X)
-        n, d = problem.X.shape
+        n, d = problem.rows.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
         self.light = stored <= LIGHT * n
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
-        flips, kappa = _flips(problem)
+        flips, kappa = flips_and_costs(problem)
         self.mass = float(problem.sample_weight.sum())
         self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
         self._state_folder = state_folder
@@ -375,3 +375,9 @@ class CpuEngine(Engine):
 
     def load(self, saved: np.ndarray) -> None:
         self._state[:] = saved
+
+
+def engine_for(problem: Problem, n_threads: int | None = None, state_folder: str | None = None) -> Engine:
+    """Return an engine where the rows of a problem are."""
+    own = problem.rows.engine(problem, n_threads)
+    return CpuEngine(problem, n_threads, state_folder) if own is None else own

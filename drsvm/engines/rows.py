@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels import rows as kernel
-from drsvm.model.large_rows import RowView, must_stay
-from drsvm.model.products import unsigned_parts
+from drsvm.model.memory_rows import RowView, must_stay, unsigned_parts
 
 DENSE_FROM = 0.3
 """Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""

@@ -42,7 +42,7 @@ class Setting(NamedTuple):
     def ball_of(self, rows) -> dict[str, Any]:
         """Return the parameters of a problem with some of the rows."""
         flip_cost = self.ball["flip_cost"]
-        return {**self.ball, "flip_cost": flip_cost[rows] if isinstance(flip_cost, np.ndarray) else flip_cost}
+        return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
 
     def __str__(self) -> str:
         named = {"norm": self.ball["norm"], "flip cost": self.ball["flip_cost"]}

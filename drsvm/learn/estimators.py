@@ -22,15 +22,15 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
-from drsvm.engines.remote import RowsLost
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.documentation import DocumentedMixin
-from drsvm.learn.fit_data import decisions_elsewhere, fit_data
+from drsvm.learn.fit_data import fit_data, remote_decisions
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
-from drsvm.model.elsewhere import array_functions, is_elsewhere
+from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
+from drsvm.model.rows import RowsLost
 from drsvm.model.validation import check_number
 from drsvm.notices import listening
 from drsvm.progress import following, lines, part, stage, tell
@@ -228,10 +228,10 @@ class WassersteinSVC(
         -------
         array of shape (n_samples,) or (n_samples, n_classes)
         """
-        if is_elsewhere(X):
+        if is_remote(X):
             check_is_fitted(self)
-            return decisions_elsewhere(self, X)
-        if not (one_vs_rest.is_on_disk(X) or is_elsewhere(getattr(self, "coef_", None))):
+            return remote_decisions(self, X)
+        if not (one_vs_rest.is_on_disk(X) or is_remote(getattr(self, "coef_", None))):
             return super().decision_function(X)
         check_is_fitted(self)
         return one_vs_rest.decisions_by_blocks(self, X)
@@ -249,9 +249,10 @@ class WassersteinSVC(
         -------
         array of shape (n_samples,)
         """
-        if not is_elsewhere(X):
+        backend = backend_of(X)
+        if backend is None:
             return super().predict(X)
-        return array_functions(X).labels(self.decision_function(X), self.classes_)
+        return backend.labels(self.decision_function(X), self.classes_)
 
     # --- fit --------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The data of a fit, checked: its classes, weights and binary problems; the rows are in arrays here, or elsewhere."""
+"""The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
 from abc import ABC, abstractmethod
@@ -11,7 +11,7 @@ from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
-from drsvm.model.elsewhere import ForCard, array_functions, is_elsewhere, library_of
+from drsvm.model.backends import ForCard, backend_of, engine_of
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_entries
 
@@ -44,7 +44,7 @@ class FitData(ABC):
         """Return one problem per class, or one for two classes; the price of the intercept may be "auto"."""
 
 
-class FitHere(FitData):
+class MemoryFit(FitData):
     """Rows in arrays of numpy or scipy."""
 
     def __init__(self, estimator, X, y, sample_weight):
@@ -76,15 +76,15 @@ class FitHere(FitData):
         return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
 
 
-class FitElsewhere(FitData):
+class RemoteFit(FitData):
     """Rows on a cluster or on a graphics card; what has one entry per row stays with them."""
 
     def __init__(self, estimator, X, y, sample_weight):
-        self.arrays = array_functions(X)
-        self.X, self.y = self.arrays.with_labels(X, y)
-        _check_feature_names(estimator, self.arrays.named(X), reset=True)
-        estimator.n_features_in_ = self.arrays.n_features(self.X)
-        self.classes = one_vs_rest.classes_of(self.arrays.classes_of(self.y), estimator)
+        self.backend: Any = backend_of(X)
+        self.X, self.y = self.backend.with_labels(X, y)
+        _check_feature_names(estimator, self.backend.named(X), reset=True)
+        estimator.n_features_in_ = self.backend.n_features(self.X)
+        self.classes = one_vs_rest.classes_of(self.backend.classes_of(self.y), estimator)
         self.sample_weight = sample_weight
         self.class_factors = self._class_factors(estimator.class_weight)
         self.first: Any = None  # of the problems
@@ -92,7 +92,7 @@ class FitElsewhere(FitData):
     def _class_factors(self, class_weight) -> np.ndarray:
         if class_weight is None:
             return np.ones(len(self.classes))
-        masses = self.arrays.masses_of_classes(self.y, self.classes, self.sample_weight)
+        masses = self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)
         return compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
 
     def counts(self, index):
@@ -100,10 +100,10 @@ class FitElsewhere(FitData):
             return None
         label = one_vs_rest.positive_labels(self.classes)[index]
         given = self.y, self.classes, self._is(label), self._factors(label), self.sample_weight
-        return self.arrays.counts_for_radius(self.first, *given)
+        return self.backend.counts_for_radius(self.first, *given)
 
     def costs_by_class(self, costs):
-        return self.arrays.by_class(self.y, self.classes, costs)
+        return self.backend.by_class(self.y, self.classes, costs)
 
     def problems(self, ball):
         automatic = ball["fit_intercept"] and ball["intercept_cost"] == "auto"
@@ -117,10 +117,10 @@ class FitElsewhere(FitData):
         return [neutral.relabelled(self._is(label), self._weights(self._factors(label))) for label in labels]
 
     def like_rows(self, values):
-        return self.arrays.like(self.X, values)
+        return self.backend.like(self.X, values)
 
     def _is(self, label) -> Any:
-        return self.arrays.by_class(self.y, self.classes, self.classes == label)
+        return self.backend.by_class(self.y, self.classes, self.classes == label)
 
     def _factors(self, label) -> np.ndarray:
         """Return how many times its given weight a row has in the problem of a label, by its class."""
@@ -130,20 +130,20 @@ class FitElsewhere(FitData):
     def _weights(self, factors: np.ndarray) -> Any:
         if (factors == 1.0).all():
             return self.sample_weight
-        return self.arrays.by_class(self.y, self.classes, factors, self.sample_weight)
+        return self.backend.by_class(self.y, self.classes, factors, self.sample_weight)
 
 
 def fit_data(estimator, X, y, sample_weight) -> FitData:
     """Return the data of a fit where the estimator's engine wants them."""
     X = on_engine(X, estimator.engine)
-    return (FitElsewhere if is_elsewhere(X) else FitHere)(estimator, X, y, sample_weight)
+    return (MemoryFit if backend_of(X) is None else RemoteFit)(estimator, X, y, sample_weight)
 
 
-def decisions_elsewhere(estimator, X) -> Any:
-    """Return the decision values of rows that are elsewhere, where they are."""
-    arrays = array_functions(X)
-    _check_feature_names(estimator, arrays.named(X), reset=False)
-    found = arrays.n_features(X)
+def remote_decisions(estimator, X) -> Any:
+    """Return the decision values of rows on a cluster or a card, where they are."""
+    backend: Any = backend_of(X)
+    _check_feature_names(estimator, backend.named(X), reset=False)
+    found = backend.n_features(X)
     if found != estimator.n_features_in_:
         raise ValueError(
             f"X has {found} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
@@ -151,14 +151,14 @@ def decisions_elsewhere(estimator, X) -> Any:
         )
     coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
     coef, intercept = (coef[0], float(estimator.intercept_[0])) if len(coef) == 1 else (coef, estimator.intercept_)
-    return arrays.decision_values(X, coef, intercept)
+    return backend.decision_values(X, coef, intercept)
 
 
 def on_engine(X, engine: str) -> Any:
     """Return X where an engine works: by default where it is."""
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got engine={engine!r}.")
-    at = {"cupy": "gpu", "cupyx": "gpu", "dask": "dask", "distributed": "dask"}.get(library_of(X), "cpu")
+    at = engine_of(X)
     if engine in ("auto", at):
         return X
     if engine == "gpu" and at == "cpu":

@@ -14,9 +14,8 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre
 from drsvm.learn.warning import warn_user
-from drsvm.model import products
-from drsvm.model.elsewhere import fetched, is_elsewhere
-from drsvm.model.large_rows import must_stay
+from drsvm.model.backends import fetched, is_remote
+from drsvm.model.memory_rows import MemoryRows, must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
@@ -38,7 +37,7 @@ ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
     """Validate X and y, once per fit; return the rows in the form that problems use, and the labels."""
-    if is_elsewhere(X):
+    if is_remote(X):
         raise TypeError(
             f"{type(estimator).__name__} needs rows in this process's memory here, got X of type {type(X).__name__}: "
             "use WassersteinSVC().fit, or bring a sample of the rows here."
@@ -60,7 +59,7 @@ def decisions_by_blocks(estimator, X) -> np.ndarray:
     coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else fetched(estimator.coef_)
     values = np.empty((rows.shape[0], len(coef)))
     for k, (weights, intercept) in enumerate(zip(coef, fetched(estimator.intercept_), strict=True)):
-        values[:, k] = products.dot(rows, weights)
+        values[:, k] = MemoryRows(rows).dot(weights)
         values[:, k] += intercept
     return values.ravel() if len(coef) == 1 else values
 
@@ -218,7 +217,7 @@ def warn_of_large_budgets(problems: list[Problem], classes) -> None:
 
 
 def _flips_in_words(problem: Problem, cost: float) -> str:
-    if isinstance(problem.flip_cost, np.ndarray):
+    if np.ndim(problem.flip_cost) > 0:
         return f"radius={problem.radius:g}, at a flip_cost of {cost:.3g} in all,"
     return f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
-from drsvm.model.row_operations import moments
 from drsvm.model.validation import (
     check_feature_costs,
     check_flip_cost,
@@ -102,7 +102,7 @@ def with_intercept_cost(ball: Mapping[str, Any], X, weights) -> dict[str, Any]:
 
 
 def typical_size(problem: Problem, ball: Mapping[str, Any]) -> float:
-    """Return the automatic price of the intercept for a problem whose rows are elsewhere."""
+    """Return the automatic price of the intercept for a problem."""
     if not problem.is_sparse:
         return _typical_deviation(problem.moments()[1], ball)
     costs = ball["feature_cost"]
@@ -117,11 +117,11 @@ def centre_of(X, weights) -> np.ndarray | None:
     if sparse.issparse(X):
         return None
     weights = np.full(len(X), 1.0 / len(X)) if weights is None else weights / weights.sum()
-    return _unless_negligible(*moments(X, weights), X.dtype)
+    return _unless_negligible(*MemoryRows(X).moments(weights), X.dtype)
 
 
 def _centre(problem: Problem) -> np.ndarray | None:
-    return _unless_negligible(*problem.moments(), problem.X.dtype)
+    return _unless_negligible(*problem.moments(), problem.rows.dtype)
 
 
 def _unless_negligible(means, deviations, dtype) -> np.ndarray | None:
@@ -139,7 +139,7 @@ def at_centre(problem: Problem) -> Centred:
     centre = _centre(problem) if problem.prices_intercept and not problem.is_sparse else None
     if centre is None:
         return Centred(problem)
-    offset = centre.astype(problem.X.dtype)
+    offset = centre.astype(problem.rows.dtype)
     return Centred(problem.shifted(offset), centre)
 
 
@@ -151,7 +151,7 @@ def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
 
 def _typical_column(X, weights, ball: Mapping[str, Any]) -> float:
     """Return the root mean square of the deviations, √d times that for norm=1, whose weights are all of equal size."""
-    return _typical_deviation(moments(X, weights)[1], ball)
+    return _typical_deviation(MemoryRows(X).moments(weights)[1], ball)
 
 
 def _typical_deviation(deviations, ball: Mapping[str, Any]) -> float:

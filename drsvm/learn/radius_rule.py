@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
-from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
@@ -184,7 +183,7 @@ def _without_giving_up(
         result = _rough_solution(sample.replace(radius=tried), time, n_threads, start=results[-1])
         weights, intercept = result.weights, result.intercept
         # Multipliers of rows that do not fit into memory would take much of it.
-        results.append((weights, intercept) if must_stay(problem.X) else result)
+        results.append((weights, intercept) if not problem.rows.copyable else result)
         del result
         decided = problem.decisions(weights, intercept).positive_mass
         decided = decided if positive <= negative else positive + negative - decided

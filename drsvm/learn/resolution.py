@@ -8,8 +8,8 @@ margins are of size 1: what is smaller is not distinguished from 0.
 import numpy as np
 from scipy import sparse
 
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
-from drsvm.model.row_operations import moments
 
 GAPS, COARSEST = 100.0, 0.1
 """Decision values are known up to this many gaps; those of a run that was cut short at least to the second number."""
@@ -36,7 +36,7 @@ def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
 def column_deviations(X) -> np.ndarray:
     """Return the standard deviations of the columns of dense or sparse rows."""
     if not sparse.issparse(X):
-        return moments(X, np.full(X.shape[0], 1.0 / X.shape[0]))[1]
+        return MemoryRows(X).moments(np.full(X.shape[0], 1.0 / X.shape[0]))[1]
     from sklearn.utils.sparsefuncs import mean_variance_axis
 
     return np.sqrt(mean_variance_axis(X.tocsr(), axis=0)[1])

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.products import ULP
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
+
+ULP = 2.0**-53
+"""Largest relative error of one rounding."""
 
 MOST_FRACTIONS = 2000
 """Number of rows up to which sums that seem to be 0 are computed without rounding."""

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model import products
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.multipliers import Multipliers
@@ -199,7 +198,7 @@ def _ways(problem: Problem, careful: bool) -> list[_Way]:
     must_balance = problem.fit_intercept and not (problem.prices_intercept and problem.radius > 0)
     if not must_balance and problem.fit_intercept:
         ways.insert(0, _Way(release=False, balance=False))
-    if careful and problem.signs is not None:  # not for rows that are elsewhere
+    if careful and problem.rows.readable:
         ways.append(_Way(release=True, balance=must_balance))
     return ways
 
@@ -211,7 +210,7 @@ def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> t
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
             return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
-        if cost_of_errors > slight and problem.signs is not None and products.is_small(problem.X):
+        if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
             totals = multipliers.totals(careful=True)
     mass, cost, pull, turn, rounding = totals
     if balanced:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model import products
-from drsvm.model.elsewhere import fetched
+from drsvm.model.backends import fetched
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights
 
@@ -81,7 +81,7 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     classes, signs = _signs(y, n, classifier.classes, positive)
     weights = check_weights(sample_weight, n)
     weights = np.full(n, 1.0 / n) if weights is None else weights
-    values = products.dot(X, coef) + intercept
+    values = MemoryRows(X).dot(coef) + intercept
     return AuditData(X, signs, weights, signs * values, coef, intercept, classes, classifier.own_ball, classifier.names)
 
 

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.model import products
-from drsvm.model.careful_sums import careful_transposed_dot
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.release import released
 from drsvm.parallel import elementwise, over_parts, total
 
-ROUNDING_OF_MASSES = 32 * products.ULP
+ROUNDING_OF_MASSES = 32 * ULP
 """Bound on the relative error of sums of multipliers, and of the products with factors after them."""
 
 
@@ -24,14 +23,16 @@ class DualSums(NamedTuple):
 
 
 def dual_sums(problem, hinge_dual, flip_dual, careful: bool = False) -> DualSums:
-    """Return the sums of multipliers that are in arrays; careful ones have errors that do not grow with the rows."""
-    n, signs = problem.n_rows, problem.signs
-    one = elementwise(n, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
-    other = elementwise(n, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
-    add = (lambda X, c: careful_transposed_dot(X, c)[0]) if careful else products.transposed_dot
-    rows = np.stack([add(problem.X, side) for side in (one, other)], axis=1)
-    mass = np.array([total(n, lambda part, side=side: side[part].sum()) for side in (one, other)])
-    flipped = [elementwise(n, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)]
+    """Return the sums of multipliers in arrays; careful ones have errors that do not grow with the rows."""
+    signs = problem.signs
+    one = elementwise(signs, lambda part: np.where(signs[part] > 0, hinge_dual[part], flip_dual[part]))
+    other = elementwise(signs, lambda part: np.where(signs[part] > 0, flip_dual[part], hinge_dual[part]))
+    add = (lambda c: careful_transposed_dot(problem.X, c)[0]) if careful else problem.rows.weighted_sum
+    rows = np.stack([add(side) for side in (one, other)], axis=1)
+    mass = np.array([total(side, lambda part, side=side: side[part].sum()) for side in (one, other)])
+    flipped = [
+        elementwise(signs, lambda part, s=s: np.where(signs[part] == s, flip_dual[part], 0.0)) for s in (-1.0, 1.0)
+    ]
     return DualSums(rows, mass, np.array([problem.cost_of_flips(beta) for beta in flipped]))
 
 
@@ -78,18 +79,19 @@ def _is_rounded(alpha, beta) -> bool:
     return bool(np.any((alpha - (difference + taken)) + (taken - beta) != 0.0))
 
 
-class LocalMultipliers(Multipliers):
+class ArrayMultipliers(Multipliers):
     """Multipliers in arrays; they are clipped copies of the given ones, and modified in place to save memory."""
 
     def __init__(self, problem, hinge_dual, flip_dual):
-        self.problem, self.n_rows = problem, problem.n_rows
+        self.problem = problem
         hinge_dual, flip_dual = self._check(hinge_dual, "hinge_dual"), self._check(flip_dual, "flip_dual")
-        self.alpha, self.beta = np.empty(self.n_rows), np.empty(self.n_rows)
+        all_weights = problem.sample_weight
+        self.alpha, self.beta = np.empty_like(all_weights), np.empty_like(all_weights)
         flips_possible = problem.flips_possible
-        can_flip = problem.can_flip if isinstance(problem.flip_cost, np.ndarray) else None
+        can_flip = problem.can_flip if np.ndim(problem.flip_cost) else None
 
         def clip(part):
-            weights = problem.sample_weight[part]
+            weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
             np.clip(hinge_dual[part], 0.0, weights, out=alpha)
             np.clip(flip_dual[part], 0.0, weights if flips_possible else 0.0, out=beta)
@@ -99,11 +101,11 @@ class LocalMultipliers(Multipliers):
             alpha *= excess
             beta *= excess
 
-        over_parts(self.n_rows, clip)
+        over_parts(all_weights, clip)
 
-    def _check(self, values, name: str) -> np.ndarray:
-        n = self.n_rows
-        values = np.broadcast_to(0.0, n) if values is None else np.asarray(values, dtype=np.float64)
+    def _check(self, values, name: str) -> Any:
+        n = self.problem.n_rows
+        values = self.problem.rows.zeros() if values is None else self.problem.rows.vector(values)
         if values.shape != (n,):
             raise ValueError(f"{name} must have one entry per row of the problem ({n}), got {values.shape}.")
         return values
@@ -112,9 +114,9 @@ class LocalMultipliers(Multipliers):
         def sums(part):
             positive = self.problem.signs[part] > 0
             alpha, beta = self.alpha[part], self.beta[part]
-            return np.where(positive, alpha, beta).sum(), np.where(positive, beta, alpha).sum()
+            return float(np.where(positive, alpha, beta).sum()), float(np.where(positive, beta, alpha).sum())
 
-        one, other = np.sum(over_parts(self.n_rows, sums), axis=0)
+        one, other = np.sum(over_parts(self.alpha, sums), axis=0)
         return float(one), float(other)
 
     def shrink(self, one: float, other: float) -> None:
@@ -124,18 +126,18 @@ class LocalMultipliers(Multipliers):
             self.beta[part] *= one if one == other else np.where(positive, other, one)
 
         if min(one, other) != 1.0:
-            over_parts(self.n_rows, multiply)
+            over_parts(self.alpha, multiply)
 
     def totals(self, careful: bool = False) -> Totals:
         problem, alpha, beta = self.problem, self.alpha, self.beta
-        signed = elementwise(self.n_rows, lambda part: (alpha[part] - beta[part]) * problem.signs[part])
-        mass = total(self.n_rows, lambda part: alpha[part].sum() + beta[part].sum())
-        if not careful or not math.isfinite(mass):
-            rounding = products.rounding_of_sums(problem.X) + ROUNDING_OF_MASSES
+        signed = elementwise(alpha, lambda part: (alpha[part] - beta[part]) * problem.signs[part])
+        mass = total(alpha, lambda part: alpha[part].sum() + beta[part].sum())
+        if not (careful and problem.rows.readable and math.isfinite(mass)):
+            rounding = problem.rows.rounding + ROUNDING_OF_MASSES
             pull, turn = problem.signed_sum(signed)
         else:
             pull, rounding = careful_transposed_dot(problem.X, signed)
-            rounding = rounding + products.ULP * _is_rounded(alpha, beta)
+            rounding = rounding + ULP * _is_rounded(alpha, beta)
             turn = math.fsum(signed)
         return Totals(mass, problem.cost_of_flips(beta), pull, turn, rounding)
 

@@ -8,34 +8,28 @@ feature, the price a_0 of the intercept and the signs s. By default all a_j = 1,
 norm), no sign is prescribed, and κ is one number.
 """
 
-import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, final
 
 import numpy as np
-from scipy import sparse
 
-from drsvm.model import products
-from drsvm.model.elsewhere import problem_class
-from drsvm.model.large_rows import changed, copied, selected, shifted_rows
+from drsvm.model.backends import backend_of
+from drsvm.model.memory_rows import MemoryRows, in_memory, memory_data
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
 from drsvm.model.validation import (
     check_feature_costs,
-    check_flip_costs,
     check_intercept_cost,
-    check_labels,
     check_monotonic_signs,
     check_number,
-    check_rows,
-    check_weights,
 )
 from drsvm.parallel import elementwise, over_parts, total
 
 
+@final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Problem(RowOperations):
     """A Wasserstein distributionally robust SVM on given data.
@@ -93,16 +87,12 @@ class Problem(RowOperations):
     intercept_cost: float
     feature_cost: np.ndarray | None = field(repr=False)
     monotonic_cst: np.ndarray | None = field(repr=False)
-    X: Any = field(repr=False)
-    signs: np.ndarray = field(repr=False)
-    sample_weight: np.ndarray = field(repr=False)
+    rows: Any = field(repr=False)  # of the class Rows
+    signs: Any = field(repr=False)  # None for rows in parts, which keep them; likewise the weights
+    sample_weight: Any = field(repr=False)
     classes: np.ndarray = field(repr=False)
-    kept: np.ndarray | None = field(repr=False)
+    kept: Any = field(repr=False)  # indices of the rows with a weight; None: all of them
     n_given: int = field(repr=False)
-
-    def __new__(cls, X=None, *args, **kwargs):
-        """Return an uninitialised problem: one whose rows stay where they are, if X is not in this memory."""
-        return object.__new__(problem_class(X, cls) if cls is Problem else cls)
 
     def __init__(
         self,
@@ -118,26 +108,14 @@ class Problem(RowOperations):
         feature_cost=None,
         monotonic_cst=None,
     ):
-        X = check_rows(X)
-        n = X.shape[0]
-        classes, signs = check_labels(y, n)
-        weights = check_weights(sample_weight, n)
-        kept = None
-        if weights is None:
-            weights = np.full(n, 1.0 / n)
-        elif (weights == 0).any():
-            kept = np.flatnonzero(weights)
-            X, signs, weights = selected(X, kept), signs[kept], weights[kept]
-            if abs(signs.sum()) == len(signs):
-                left = classes.tolist()[int(signs[0] > 0)]
-                raise ValueError(
-                    f"Only the label {left!r} remains after removing the rows with sample_weight 0: "
-                    "at least one row of each class needs a positive weight."
-                )
-        self._set(X=X, signs=signs, sample_weight=weights, classes=classes, kept=kept, n_given=n)
+        backend = backend_of(X)
+        if backend is None:
+            self._set(**memory_data(X, y, sample_weight))
+            self._set(**self.rows.with_flip_costs(self, flip_cost))
+        else:
+            self._set(**backend.data(X, y, sample_weight, flip_cost))
         self._set_parameters(
             radius=radius,
-            flip_cost=flip_cost,
             norm=norm,
             l2=l2,
             fit_intercept=fit_intercept,
@@ -147,10 +125,10 @@ class Problem(RowOperations):
         )
 
     @classmethod
-    def of_checked(cls, X, signs, weights, **others) -> "Problem":
-        """Return a problem from rows, signs, weights and everything else in the form in which a problem has them."""
+    def of_checked(cls, **attributes) -> "Problem":
+        """Return a problem from attributes in the form in which a problem has them."""
         problem = object.__new__(cls)
-        problem._set(X=X, signs=signs, sample_weight=weights, kept=None, n_given=len(signs), **others)
+        problem._set(**{"kept": None, "n_given": len(attributes["signs"])} | attributes)
         return problem
 
     def _set(self, **values) -> None:
@@ -160,12 +138,18 @@ class Problem(RowOperations):
             object.__setattr__(self, name, value)
 
     def _set_parameters(self, **given) -> None:
-        """Check and set the given parameters; those with one entry per row or feature need the rows."""
-        self._set(**{name: _CHECKS[name](value, self) for name, value in given.items()})
+        """Check and set parameters other than the flip costs, which belong to the rows."""
+        self._set(**{name: _CHECKS[name](value, self.n_features) for name, value in given.items()})
+
+    def _with(self, **attributes) -> "Problem":
+        """Return the problem with other attributes, which are in their checked form."""
+        other = object.__new__(type(self))
+        other._set(**{f.name: getattr(self, f.name) for f in fields(self)} | attributes)
+        return other
 
     def nearby(self, most_entries: float) -> "Problem":
-        """Return the problem with its rows in this memory, unless they are elsewhere and have more stored entries."""
-        return self
+        """Return the problem with its rows in this process's memory, unless they are remote and too many."""
+        return self.rows.fetched(self) if self.rows.stored <= most_entries else self
 
     def subset(self, rows, weights=None) -> "Problem":
         """Return the problem on some rows, of both classes (indices among the rows with positive weight).
@@ -175,79 +159,78 @@ class Problem(RowOperations):
         if weights is None:
             weights = self.sample_weight[rows]
             weights = weights / weights.sum()
-        other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
-        other._set(X=copied(self.X, rows), signs=self.signs[rows], sample_weight=weights, kept=None, n_given=len(rows))
-        if isinstance(self.flip_cost, np.ndarray):
-            other._set_parameters(flip_cost=self.flip_cost[rows])
-        return other
+        costs = self.flip_cost[rows] if np.ndim(self.flip_cost) else self.flip_cost
+        if np.ndim(costs) and bool((costs == costs[0]).all()):
+            costs = float(costs[0])
+        taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
+        return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
 
     def relabelled(self, positive, sample_weight=None) -> "Problem":
         """Return the problem with other labels and weights; the rows are neither copied nor checked again.
 
         The same rows must have weight 0. `positive` is a mask over the given rows; both classes must have rows.
         """
-        weights = check_weights(sample_weight, self.n_given)
-        weights = np.full(self.n_given, 1.0 / self.n_given) if weights is None else weights
-        signs = np.where(positive, 1.0, -1.0)
-        if self.kept is not None:
-            signs, weights = signs[self.kept], weights[self.kept]
-        other = self.replace()
-        other._set(signs=signs, sample_weight=weights, classes=np.array([False, True]))
-        return other
+        return self._with(**self.rows.relabelled(self, positive, sample_weight))
 
     def on_features(self, features) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
         if len(features) == self.n_features:
             return self
-        other = self.on_rows(changed(self.X, lambda rows: _columns(rows, features)))
-        other._set_parameters(**self.prices_of(features))
-        return other
-
-    def prices_of(self, features) -> dict[str, np.ndarray | None]:
-        """Return the prices and signs of some of the features."""
+        other = self._with(rows=self.rows.on_features(features))
         known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
-        return {name: None if values is None else values[features] for name, values in known.items()}
+        other._set_parameters(**{name: None if v is None else v[features] for name, v in known.items()})
+        return other
 
     def shifted(self, offset) -> "Problem":
         """Return the problem with x − offset in place of x: a copy, or a view of large rows in a file."""
-        return self.on_rows(shifted_rows(self.X, offset))
+        return self._with(rows=self.rows.shifted(offset))
 
     def on_rows(self, X) -> "Problem":
         """Return the problem with other features for the same samples; `X` must already be in its checked form."""
-        other = self.replace()
-        other._set(X=X)
-        return other
+        return self._with(rows=MemoryRows(X))
+
+    def in_memory(self) -> "Problem":
+        """Return the problem with rows that compiled code can read: a copy of a view of them."""
+        return self.on_rows(in_memory(self.X)) if self.rows.readable else self
 
     def replace(self, **parameters) -> "Problem":
         """Return the problem with other values of parameters except X, y and sample_weight; the data are shared."""
-        unknown = set(parameters) - set(_CHECKS)
+        unknown = set(parameters) - set(PARAMETERS)
         if unknown:
-            raise TypeError(f"replace takes {', '.join(_CHECKS)}, not {', '.join(sorted(unknown))}.")
-        other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self)})
+            raise TypeError(f"replace takes {', '.join(PARAMETERS)}, not {', '.join(sorted(unknown))}.")
+        costs = self.rows.with_flip_costs(self, parameters.pop("flip_cost")) if "flip_cost" in parameters else {}
+        other = self._with(**costs)
         other._set_parameters(**parameters)
         return other
 
     @property
+    def X(self) -> Any:
+        """The rows as an array or a sparse matrix, if they are in this process's memory."""
+        if not self.rows.readable:
+            raise TypeError(f"The rows of this problem are {self.rows.place}: only sums over them are known here.")
+        return self.rows.X
+
+    @property
     def n_rows(self) -> int:
         """Number of rows with a positive weight."""
-        return self.X.shape[0]
+        return self.rows.shape[0]
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.X.shape[1]
+        return self.rows.shape[1]
 
     @property
     def is_sparse(self) -> bool:
         """Whether the rows are stored in a sparse format."""
-        return sparse.issparse(self.X)
+        return self.rows.is_sparse
 
     @property
     def flip_costs(self) -> np.ndarray:
-        """The flip cost of every row."""
-        return np.broadcast_to(np.asarray(self.flip_cost, dtype=np.float64), (self.n_rows,))
+        """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
+        if np.ndim(self.flip_cost):
+            return self.flip_cost
+        return np.broadcast_to(np.float64(self.flip_cost), (self.n_rows,))
 
     @property
     def can_flip(self) -> np.ndarray:
@@ -258,7 +241,7 @@ class Problem(RowOperations):
     @property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        if isinstance(self.flip_cost, np.ndarray):
+        if np.ndim(self.flip_cost):
             return bool(self.can_flip.any())
         return self.flip_cost == 0 or (self.radius > 0 and math.isfinite(self.flip_cost))
 
@@ -271,7 +254,7 @@ class Problem(RowOperations):
     def has_prices(self) -> bool:
         """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
         given = self.feature_cost is not None or self.monotonic_cst is not None
-        return given or self.prices_intercept or isinstance(self.flip_cost, np.ndarray)
+        return given or self.prices_intercept or np.ndim(self.flip_cost) > 0
 
     @property
     def trusted_features(self) -> np.ndarray:
@@ -280,7 +263,7 @@ class Problem(RowOperations):
 
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
-        if isinstance(self.flip_cost, np.ndarray):
+        if np.ndim(self.flip_cost):
             return float(np.where(self.can_flip, self.flip_cost, 0.0) @ flip_dual)
         return self.flip_cost * float(flip_dual.sum()) if self.flips_possible else 0.0
 
@@ -297,24 +280,21 @@ class Problem(RowOperations):
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
-        values = products.dot(self.X, w)
-        if b != 0.0:
-            over_parts(len(values), lambda part: np.add(values[part], b, out=values[part]))
-        return values
+        return self.rows.dot(w, b)
 
     def margins(self, w, b: float = 0.0) -> np.ndarray:
         """Return m_i = y_i (w·x_i + b) for every row."""
         margins = self.decision_values(w, b)
-        over_parts(len(margins), lambda part: np.multiply(margins[part], self.signs[part], out=margins[part]))
+        over_parts(margins, lambda part: np.multiply(margins[part], self.signs[part], out=margins[part]))
         return margins
 
     def weighted_sum(self, coefficients) -> tuple[np.ndarray, float]:
         """Return Σ_i g_i y_i x_i and Σ_i g_i y_i for given coefficients g."""
-        return self.signed_sum(elementwise(len(coefficients), lambda part: coefficients[part] * self.signs[part]))
+        return self.signed_sum(elementwise(self.signs, lambda part: coefficients[part] * self.signs[part]))
 
     def signed_sum(self, signed) -> tuple[np.ndarray, float]:
         """Return Σ_i s_i x_i and Σ_i s_i for coefficients that include the signs of the labels."""
-        return products.transposed_dot(self.X, signed), total(len(signed), lambda part: signed[part].sum())
+        return self.rows.weighted_sum(signed), total(signed, lambda part: signed[part].sum())
 
     def radius_price(self, w, margins, b: float = 0.0) -> float:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights; b matters if it has a price."""
@@ -331,27 +311,19 @@ class Problem(RowOperations):
         risk = self.radius * radius_price + expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
         return risk + 0.5 * self.l2 * float(w @ w)
 
-    def to_kept_rows(self, values) -> np.ndarray:
-        """Select the values of the kept rows from values for all given rows."""
-        return values if self.kept is None else values[self.kept]
-
     def multipliers_from(self, values) -> Any:
         """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""
-        return self.to_kept_rows(values) if len(values) == self.n_given else None
+        return self.rows.multipliers_from(self, values)
 
-    def to_given_rows(self, values) -> np.ndarray:
+    def to_given_rows(self, values) -> Any:
         """Expand values of the kept rows to all given rows, with 0 for rows with weight 0."""
-        if self.kept is None:
-            return values
-        spread = np.zeros(self.n_given)
-        spread[self.kept] = values
-        return spread
+        return self.rows.to_given_rows(self, values)
 
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
-        shown = {name: getattr(self, name) for name in _CHECKS if name not in _PRICES}
-        if isinstance(self.flip_cost, np.ndarray):
-            shown["flip_cost"] = f"{self.flip_cost.min():g}…{self.flip_cost.max():g}"
+        shown = {name: getattr(self, name) for name in PARAMETERS if name not in _PRICES}
+        if np.ndim(self.flip_cost):
+            shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
         if self.feature_cost is not None:
@@ -369,24 +341,18 @@ def check_problem(problem: Any, caller: str) -> None:
         raise TypeError(f"{caller} takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
 
 
-def _columns(rows, features):
-    chosen = rows[:, features]
-    return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
+PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+"""The parameters of a problem, without its data."""
 
-
-# Otherwise the signature of __new__ would be shown.
-_SELF, *_GIVEN = inspect.signature(Problem.__init__).parameters.values()
-Problem.__signature__ = inspect.Signature(_GIVEN)  # pyright: ignore[reportAttributeAccessIssue]
-
-_CHECKS: dict[str, Callable[[Any, Problem], Any]] = {
+_CHECKS: dict[str, Callable[[Any, int], Any]] = {
     "radius": lambda value, _: check_number(value, "radius"),
-    "flip_cost": lambda value, problem: check_flip_costs(value, problem.n_given, problem.kept),
     "norm": lambda value, _: norm_for(value),
     "l2": lambda value, _: check_number(value, "l2"),
     "fit_intercept": lambda value, _: bool(value),
     "intercept_cost": lambda value, _: check_intercept_cost(value),
-    "feature_cost": lambda value, problem: check_feature_costs(value, problem.n_features),
-    "monotonic_cst": lambda value, problem: check_monotonic_signs(value, problem.n_features),
+    "feature_cost": check_feature_costs,
+    "monotonic_cst": check_monotonic_signs,
 }
+"""What is checked of a value, given the number of features."""
 
 _PRICES = ("intercept_cost", "feature_cost", "monotonic_cst")

@@ -10,6 +10,7 @@ is a weighted quantile of the breakpoints. The flip cost κ is one number, or an
 
 import numpy as np
 
+from drsvm.model.backends import fetched
 from drsvm.parallel import over_parts, total
 
 TIE = 1e-13
@@ -22,7 +23,7 @@ SAMPLE = 1000
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)
-    if isinstance(flip_cost, np.ndarray):
+    if np.ndim(flip_cost):
         finite = np.isfinite(flip_cost)
         values[finite] = np.maximum(values[finite], 1.0 + margins[finite] - flip_cost[finite] * radius_price)
     elif np.isfinite(flip_cost):
@@ -33,17 +34,17 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
 def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
     return total(
-        len(margins),
+        margins,
         lambda part: weights[part] @ losses(margins[part], radius_price, _part_of(flip_cost, part)),
     )
 
 
 def _part_of(flip_cost, part: slice):
-    return flip_cost[part] if isinstance(flip_cost, np.ndarray) else flip_cost
+    return flip_cost[part] if np.ndim(flip_cost) else flip_cost
 
 
 def _mass_above(breakpoints, weights, price: float) -> float:
-    return total(len(breakpoints), lambda part: weights[part] @ (breakpoints[part] > price))
+    return total(breakpoints, lambda part: weights[part] @ (breakpoints[part] > price))
 
 
 def flip_gains(margins) -> np.ndarray:
@@ -66,26 +67,26 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
         # Go down from the largest breakpoint until the mass above exceeds what the budget can flip.
         order = inside[np.argsort(breakpoints[inside])[::-1]]
         mass = np.cumsum(weights[order]) + _mass_above(breakpoints, weights, high)
-        first_too_many = np.searchsorted(mass, affordable[scarce], side="right")
-        prices[scarce] = breakpoints[order[np.minimum(first_too_many, len(order) - 1)]]
+        first_too_many = np.searchsorted(mass, np.asarray(affordable[scarce], like=mass), side="right")
+        prices[scarce] = fetched(breakpoints[order[np.minimum(first_too_many, len(order) - 1)]])
     return prices
 
 
 def flips_with_price(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a price, their shares of the slope Σ π_i κ_i, and this sum."""
-    if isinstance(flip_cost, np.ndarray):
+    if np.ndim(flip_cost):
         priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
         slopes = weights[priced] * flip_cost[priced]
         total = float(slopes.sum())
         return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
     if flip_cost == 0 or np.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
-    breakpoints = np.empty(len(margins))
+    breakpoints = np.empty_like(margins)
 
     def fill(part):
         np.divide(flip_gains(margins[part]), flip_cost, out=breakpoints[part])
 
-    over_parts(len(margins), fill)
+    over_parts(margins, fill)
     return breakpoints, weights, flip_cost
 
 
@@ -96,7 +97,7 @@ def _between(breakpoints, low: float, high: float) -> np.ndarray:
         values = breakpoints[part]
         return part.start + np.flatnonzero((values > low) & (values <= high))
 
-    return np.concatenate(over_parts(len(breakpoints), found))
+    return np.concatenate(over_parts(breakpoints, found))
 
 
 def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
@@ -105,7 +106,7 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     With many breakpoints, only a few per cent of them then need to be sorted.
     """
     stride = len(breakpoints) // max(SAMPLE, int((3 * len(breakpoints)) ** (2 / 3)))  # then little is sorted in all
-    if stride < 10:
+    if stride < 10 or not isinstance(breakpoints, np.ndarray):  # a card sorts all of them as quickly
         return -np.inf, np.inf
     order = np.argsort(breakpoints[::stride])[::-1]
     sample, mass = breakpoints[::stride][order], np.cumsum(weights[::stride][order])
@@ -131,15 +132,20 @@ def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:
     The optimal λ is one of the breakpoints λ_i, so that its own term is exactly 0 as a difference of breakpoints.
     Computing 1 + m_i − κλ would leave a rounding error of the size of the margin, while the risk itself may be 0.
     """
-    free = np.asarray(flip_cost) == 0
-    gains_of_free = float(np.sum(weights * np.maximum(flip_gains(margins), 0.0), where=free)) if free.any() else 0.0
+    gains_of_free = gain_of_free_flips(margins, weights, flip_cost)
     breakpoints, shares, unit = flips_with_price(margins, weights, flip_cost)
 
     def gain(price: float) -> float:
-        return total(len(breakpoints), lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
+        return total(breakpoints, lambda part: shares[part] @ np.maximum(breakpoints[part] - price, 0.0))
 
     gains = [gains_of_free + unit * gain(price) for price in prices.ravel()]
     return np.reshape(gains, prices.shape)
+
+
+def gain_of_free_flips(margins, weights, flip_cost) -> float:
+    """Return the increase in the loss through flips that cost nothing."""
+    free = np.equal(flip_cost, 0.0)
+    return float((weights * np.maximum(flip_gains(margins), 0.0))[free].sum()) if free.any() else 0.0
 
 
 def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
@@ -148,14 +154,15 @@ def worst_case_error(margins, weights, norm_of_weights: float, radii, flip_cost)
     sure = float(weights[costs == 0].sum())
     order = np.argsort(costs)
     order = order[(costs[order] > 0) & (weights[order] > 0) & np.isfinite(costs[order])]
-    spent = np.concatenate([[0.0], np.cumsum(weights[order] * costs[order])])
-    wrong = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return np.minimum(sure + np.interp(radii, spent, wrong), 1.0)
+    start = np.zeros(1, like=costs)
+    spent = np.concatenate([start, np.cumsum(weights[order] * costs[order])])
+    wrong = np.concatenate([start, np.cumsum(weights[order])])
+    return np.minimum(sure + fetched(np.interp(np.asarray(radii, like=spent), spent, wrong)), 1.0)
 
 
 def costs_of_misclassification(margins, norm_of_weights: float, flip_cost) -> np.ndarray:
     """Return what it costs to turn each sample wrong, by a shift or a flip; 0 if it is wrong."""
-    costs = np.array(np.broadcast_to(flip_cost, margins.shape), dtype=np.float64)
+    costs = np.ones_like(margins) * flip_cost
     if norm_of_weights > 0:
         np.minimum(costs, margins / norm_of_weights, out=costs)
     costs[margins <= 0] = 0.0

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.elsewhere import is_elsewhere
+from drsvm.model.backends import is_remote
 from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.problem import Problem
@@ -101,7 +101,7 @@ def worst_case_risk(
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    audited = _elsewhere if is_elsewhere(X) else _here
+    audited = _remote if is_remote(X) else _here
     classifier, ball, risks = audited(model, X, y, sample_weight, positive, loss, given)
     size = ball.size_of(classifier.coef, classifier.intercept, check_intercept_cost(intercept_cost))
     radii = np.array([check_number(value, "radius") for value in np.ravel(ball.radius).tolist()])
@@ -137,7 +137,7 @@ class _Ball:
         """Return the cost of flipping the labels of the given masses of some rows."""
         if len(rows) == 0:
             return 0.0
-        if isinstance(self.flip_cost, np.ndarray):
+        if np.ndim(self.flip_cost) > 0:
             return float(self.flip_cost[rows] @ mass)
         return self.flip_cost * float(mass.sum())
 
@@ -155,7 +155,7 @@ def _here(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]
     return data, ball, lambda size, radii: _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
 
 
-def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+def _remote(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
     classifier, X = linear_classifier_for(model, X, positive)
     parameters = _parameters(model, classifier, **given)
     costs = {name: parameters[name] for name in ("flip_cost", "norm", "feature_cost")}
@@ -164,8 +164,8 @@ def _elsewhere(model, X, y, sample_weight, positive, loss: str, given: dict[str,
     check_known(problem.classes, classifier)
     coef = check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
     ball = _Ball(parameters["radius"], problem.flip_cost, problem.norm, problem.feature_cost)
-    ask = problem.worst_case_hinge if loss == "hinge" else problem.worst_case_error
-    return classifier, ball, lambda size, radii: ask(coef, classifier.intercept, size, radii)
+    of_rows = problem.rows.worst_case
+    return classifier, ball, lambda size, radii: of_rows(problem, loss, coef, classifier.intercept, size, radii)
 
 
 def _parameters(model, classifier: AuditData | LinearClassifier, **given) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def prices_of(problem: Problem) -> dict[Price, str]:
     given, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
     ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
-        Price.FLIPS: ("a flip_cost for each row", isinstance(problem.flip_cost, np.ndarray)),
+        Price.FLIPS: ("a flip_cost for each row", np.ndim(problem.flip_cost) > 0),
         Price.COLUMNS: ("feature_cost", given and not trusted and not ridge),
         Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", given and (trusted or bool(ridge))),
         Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
@@ -192,10 +192,10 @@ class Solver(ABC):
     """The prices that the method takes."""
 
     reads_views: bool = False
-    """Whether the method can work on rows that are computed block by block (see `model/large_rows.py`)."""
+    """Whether the method can work on rows that are computed block by block (see `model/memory_rows.py`)."""
 
-    works_elsewhere: bool = False
-    """Whether the method can work on rows that are on a cluster or on a graphics card (see `engines/remote.py`)."""
+    uses_sums_only: bool = False
+    """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
 
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.

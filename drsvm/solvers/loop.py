@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import Stopwatch
-from drsvm.engines.remote import RowsLost
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
 from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
-from drsvm.model.large_rows import in_memory
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
+from drsvm.model.rows import RowsLost
 from drsvm.parallel import threads_limited
 from drsvm.progress import Tell, taken_over
 from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
@@ -34,7 +33,7 @@ RECENT = 3
 
 def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
-    problem = problem if solver.reads_views else problem.on_rows(in_memory(problem.X))
+    problem = problem if solver.reads_views else problem.in_memory()
     checked = check_limits(problem, solver, watched=callback is not None, **limits)
     with taken_over() as tell, recorded_interrupts() as interrupts:
         return _Run(problem, solver, checked, callback, tell, interrupts).to_completion()
@@ -50,7 +49,7 @@ class _Best:
         self.dual = self._nothing()
 
     def _nothing(self) -> DualPoint:
-        nothing = self.problem.no_multipliers()
+        nothing = self.problem.rows.zeros()
         return DualPoint(nothing, nothing, 0.0)
 
     @property

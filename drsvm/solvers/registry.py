@@ -4,7 +4,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from drsvm.engines.remote import RemoteProblem
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Solver
 from drsvm.solvers.selection import preferences, stored_entries
@@ -61,9 +60,9 @@ def is_auto(solver: Any) -> bool:
 
 def check_taken(solver: Solver, problem: Problem) -> None:
     """Raise a ValueError if a solver rejects a problem."""
-    if isinstance(problem, RemoteProblem) and not solver.works_elsewhere:
+    if not (problem.rows.readable or solver.uses_sums_only):
         raise ValueError(
-            f"solver {solver.name!r} reads the rows one by one, and these are {problem.place}: use "
+            f"solver {solver.name!r} reads the rows one by one, and these are {problem.rows.place}: use "
             "solver='auto', or bring them into this process's memory."
         )
     refusal = solver.refusal(problem)

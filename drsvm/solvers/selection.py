@@ -8,12 +8,9 @@ interior-point solver takes over as soon as they turn out not to be (`hand_over.
 import os
 from typing import NamedTuple
 
-from scipy import sparse
-
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
-from drsvm.engines.remote import RemoteProblem
 from drsvm.engines.threads import available_cores
-from drsvm.model.large_rows import RowView, is_mapped
+from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.interior_point.cones import uniform_scaling
@@ -71,7 +68,7 @@ def preferences(problem: Problem) -> list[str]:
     coordinate ascent or, for norm=inf, working sets of features. They do not take all prices; with the others, a conic
     solver is left if the matrix is too large for memory.
     """
-    if isinstance(problem, RemoteProblem):
+    if not problem.rows.readable:
         return ["interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
@@ -86,7 +83,7 @@ def preferences(problem: Problem) -> list[str]:
 
 def _is_to_stream(problem: Problem) -> bool:
     """Return whether a method that reads the rows in their order is better, as others would copy them or wait."""
-    bytes_of_rows = stored_entries(problem) * problem.X.dtype.itemsize
+    bytes_of_rows = stored_entries(problem) * problem.rows.dtype.itemsize
     too_large = bytes_of_rows > MOST_IN_MEMORY * memory_size()
     return isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
 
@@ -107,28 +104,28 @@ def interior_point_pays(problem: Problem) -> bool:
 
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior-point solver's matrix."""
-    n, d = problem.X.shape
+    n, d = problem.rows.shape
     return n + len(free_features(problem)) if is_wide(problem) else d
 
 
 def interior_point_seconds(problem: Problem) -> float:
     """Return the approximate seconds of an interior-point solve; its threads share the work over the rows."""
-    if isinstance(problem, RemoteProblem):
+    if not problem.rows.readable:
         return 0.0  # the costs below are those of this machine's cores
-    n, _ = problem.X.shape
+    n, _ = problem.rows.shape
     size = system_size(problem)
-    passes = (SPARSE_PASSES if sparse.issparse(problem.X) else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
+    passes = (SPARSE_PASSES if problem.is_sparse else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
     threads = max(1, min(available_cores(), stored_entries(problem) // THREAD_WORK))
     return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**GAIN_OF_THREADS)
 
 
 def _gram_seconds(problem: Problem) -> float:
-    n, d = problem.X.shape
+    n, d = problem.rows.shape
     wide = is_wide(problem)
     if wide and uniform_scaling(problem.norm) and problem.feature_cost is None and problem.monotonic_cst is None:
         return 0.0  # formed once
-    if sparse.issparse(problem.X):
+    if problem.is_sparse:
         return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
     return MULTIPLICATION * n * d * system_size(problem)
 
@@ -142,7 +139,7 @@ def interior_point_epochs(problem: Problem) -> float:
 
 def stored_entries(problem: Problem) -> int:
     """Return the number of entries that a pass over the rows reads, at least 1."""
-    return max(problem.X.nnz if sparse.issparse(problem.X) else problem.X.size, 1)
+    return max(problem.rows.stored, 1)
 
 
 def memory_size() -> float:

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from drsvm import Problem, WassersteinSVC, solve
 from drsvm.datasets import DataFileError, rows_on_disk, spool, table_blocks
-from drsvm.model import large_rows
+from drsvm.model import memory_rows
 
 N, D = 6000, 5
 
@@ -20,7 +20,7 @@ N, D = 6000, 5
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch):
     """Let files of any size count as large, and read them in several blocks."""
-    monkeypatch.setattr(large_rows, "LARGE", 1)
+    monkeypatch.setattr(memory_rows, "LARGE", 1)
     monkeypatch.setattr(table_blocks, "BLOCK_ROWS", 700)
 
 
@@ -93,7 +93,7 @@ def test_all_sources_give_the_same_optimum_as_memory(tmp_path, temporary, dtype)
     for name, source in sources(tmp_path, X, y).items():
         label = "y" if "Parquet" in name else None
         with rows_on_disk(source, label=label) as rows:
-            assert large_rows.is_mapped(rows.X) and rows.X.dtype == dtype, name
+            assert memory_rows.is_mapped(rows.X) and rows.X.dtype == dtype, name
             np.testing.assert_array_equal(rows.X, X, err_msg=name)
             result = solve(Problem(rows.X, y if rows.y is None else rows.y, fit_intercept=True))
             assert result.gap <= 1e-6 and abs(result.objective - expected) <= 1e-9, name

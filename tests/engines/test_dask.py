@@ -12,15 +12,15 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
-from drsvm.engines.remote import RowsLost
+from drsvm.model.rows import RowsLost
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-from drsvm.engines.dask import keeper as dask_keeper  # noqa: E402
+from drsvm.engines.dask import coordinator as dask_coordinator  # noqa: E402
 from drsvm.engines.dask import worker as dask_worker  # noqa: E402
-from drsvm.engines.dask.arrays import decision_values, labels  # noqa: E402
+from drsvm.engines.dask.backend import DaskBackend  # noqa: E402
 from tests.cluster import new_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
@@ -173,22 +173,22 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000
     X, y = samples(n)
     sizes, tasks = [], []
-    results_of, task = dask_keeper.DaskKeeper._results, dask_keeper.DaskKeeper._task
+    results_of, task = dask_coordinator.DaskCoordinator._results, dask_coordinator.DaskCoordinator._task
 
-    def measured(keeper, futures):
-        found = results_of(keeper, futures)
+    def measured(coordinator, futures):
+        found = results_of(coordinator, futures)
         sizes.extend(len(distributed.protocol.pickle.dumps(answer)) for answer in found)
         return found
 
-    def measured_task(keeper, name, function, *arguments, **options):
+    def measured_task(coordinator, name, function, *arguments, **options):
         tasks.append(len(distributed.protocol.pickle.dumps([a for a in arguments if not isinstance(a, list)])))
-        return task(keeper, name, function, *arguments, **options)
+        return task(coordinator, name, function, *arguments, **options)
 
-    monkeypatch.setattr(dask_keeper.DaskKeeper, "_results", measured)
-    monkeypatch.setattr(dask_keeper.DaskKeeper, "_task", measured_task)
+    monkeypatch.setattr(dask_coordinator.DaskCoordinator, "_results", measured)
+    monkeypatch.setattr(dask_coordinator.DaskCoordinator, "_task", measured_task)
     problem = Problem(da.from_array(X, chunks=(5000, D)), da.from_array(y, chunks=5000), radius=0.3)
     solve(problem, callback=lambda progress: None)
-    assert problem.keeper.n_rounds > 30
+    assert problem.rows.coordinator.n_rounds > 30
     assert max(sizes) < 8 * n  # samples of rows, and histograms
     assert np.median(sizes) < 20_000 and max(tasks) < 20_000
 
@@ -196,12 +196,12 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
 @pytest.mark.parametrize("few_features", [0, 128])
 def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
     """Answers are added on a worker, or here if they are small."""
-    monkeypatch.setattr(dask_keeper, "FEW_FEATURES", few_features)
+    monkeypatch.setattr(dask_coordinator, "FEW_FEATURES", few_features)
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
-    before = problem.keeper.n_rounds
+    before = problem.rows.coordinator.n_rounds
     result = check(problem, X, y, **BALL)
-    assert problem.keeper.n_rounds - before <= 3 * result.n_iter + 12
+    assert problem.rows.coordinator.n_rounds - before <= 3 * result.n_iter + 12
 
 
 def test_multipliers_are_fetched_when_they_are_computed(client):
@@ -217,7 +217,7 @@ def test_multipliers_are_fetched_when_they_are_computed(client):
 def test_workers_forget_what_nobody_needs(client):
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
-    name = problem.keeper.name
+    name = problem.rows.coordinator.name
     result = solve(problem)
     assert any(name in kept for kept in client.run(dask_worker.kept).values())
     del problem
@@ -235,7 +235,7 @@ def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
     rows = on_cluster(*samples())
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
         problem = Problem(*rows, **BALL)
-    name = problem.keeper.name
+    name = problem.rows.coordinator.name
     assert any(name in kept for kept in client.run(dask_worker.kept).values())
     until = time.monotonic() + 10.0
     while any(name in kept for kept in client.run(dask_worker.kept).values()):
@@ -251,14 +251,17 @@ def test_predictions_are_lazy(client, kind):
     X, y = samples()
     rows = on_cluster(X, y)[0] if kind == "dense" else rows_of_kind(kind, client, X, y)[0]
     coef, intercept = np.array([[1.0, 0, 0, 1], [0, 1, 0, 0], [0, 0, -1, 0]]), np.array([0.0, 0.5, 1.0])
-    one = decision_values(rows, coef[0], 0.5)
+    one = DaskBackend().decision_values(rows, coef[0], 0.5)
     assert isinstance(one, da.Array) and one.ndim == 1
     assert one.compute() == pytest.approx(X @ coef[0] + 0.5)
-    assert labels(one, [-1, 1]).compute().tolist() == np.where(X @ coef[0] + 0.5 > 0, 1, -1).tolist()
-    several = decision_values(rows, coef, intercept)
+    assert DaskBackend().labels(one, [-1, 1]).compute().tolist() == np.where(X @ coef[0] + 0.5 > 0, 1, -1).tolist()
+    several = DaskBackend().decision_values(rows, coef, intercept)
     names = np.array(["a", "b", "c"])
     assert several.compute() == pytest.approx(X @ coef.T + intercept)
-    assert labels(several, names).compute().tolist() == names[np.argmax(X @ coef.T + intercept, axis=1)].tolist()
+    assert (
+        DaskBackend().labels(several, names).compute().tolist()
+        == names[np.argmax(X @ coef.T + intercept, axis=1)].tolist()
+    )
 
 
 # --- wrong input ----------------------------------------------------------------------------------------------------
@@ -328,7 +331,7 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
     expected = solve(Problem(*rows, **BALL), tol=1e-9)
     problem = Problem(*rows, **BALL)
-    places = dict(problem.keeper.places)
+    places = dict(problem.rows.coordinator.places)
     victim = places[0]
     killed = []
 
@@ -341,12 +344,12 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     assert killed and result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(expected.objective, abs=1e-9)
     assert result.weights == pytest.approx(expected.weights, abs=1e-6)
-    assert sorted(problem.keeper.restored) == sorted(k for k, place in places.items() if place == victim)
+    assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
 
 
 def test_a_cluster_that_is_gone(own_client, monkeypatch):
-    monkeypatch.setattr(dask_keeper, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_keeper, "GLANCE", 0.5)
+    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
 
@@ -385,12 +388,15 @@ def test_rows_that_cannot_be_computed_again(own_client):
 
 
 def test_a_scheduler_that_is_gone(monkeypatch):
-    monkeypatch.setattr(dask_keeper, "PATIENCE", 1.0)
-    monkeypatch.setattr(dask_keeper, "GLANCE", 0.5)
+    monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
+    monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
     cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
     with distributed.Client(cluster, set_as_default=False) as client, client.as_current():
         problem = Problem(*on_cluster(*samples()), **BALL)
-        assert [numbers for _, numbers in problem.keeper._groups()] == [[0, 2], [1]]  # one task for each thread
+        assert [numbers for _, numbers in problem.rows.coordinator._groups()] == [
+            [0, 2],
+            [1],
+        ]  # one task for each thread
 
         def callback(progress):
             if progress.iteration == 3:

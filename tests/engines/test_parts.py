@@ -13,12 +13,12 @@ from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.parts import spread
-from drsvm.engines.parts.spread import MASS, MOMENT, Level, Spread, crossing
-from drsvm.engines.remote import RowsLost
+from drsvm.engines.cpu import CpuEngine, engine_for
+from drsvm.engines.parts import quantiles
+from drsvm.engines.parts.quantiles import MASS, MOMENT, Bins, Histogram, crossing
 from drsvm.model.certificate import dual_point
 from drsvm.model.risk import worst_case_error, worst_case_hinge
+from drsvm.model.rows import RowsLost
 
 BALL = {"radius": 0.1, "flip_cost": 1.0, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
 BALL |= {"feature_cost": None, "monotonic_cst": None}
@@ -61,8 +61,12 @@ def test_worst_cases(data):
     w, b = data.draw(classifiers(problem))
     radii, size = np.array([0.0, 0.01, 0.1, 1.0, 100.0]) * problem.typical_row_norm(), problem.norm_of(w)
     known = problem.margins(w, b), problem.sample_weight, size, radii, problem.flip_cost
-    assert in_some.worst_case_hinge(w, b, size, radii) == pytest.approx(worst_case_hinge(*known), rel=1e-9, abs=1e-12)
-    assert in_some.worst_case_error(w, b, size, radii) == pytest.approx(worst_case_error(*known), rel=1e-9, abs=1e-9)
+    assert in_some.rows.worst_case(in_some, "hinge", w, b, size, radii) == pytest.approx(
+        worst_case_hinge(*known), rel=1e-9, abs=1e-12
+    )
+    assert in_some.rows.worst_case(in_some, "zero-one", w, b, size, radii) == pytest.approx(
+        worst_case_error(*known), rel=1e-9, abs=1e-9
+    )
 
 
 @given(st.data())
@@ -75,7 +79,7 @@ def test_bounds_of_multipliers(data):
         bounds.append(dual_point(each, *multipliers))
     local, remote = bounds
     assert remote.lower_bound == pytest.approx(local.lower_bound, rel=1e-9, abs=1e-11)
-    parts = in_some.keeper.parts
+    parts = in_some.rows.coordinator.parts
     vectors = [np.concatenate([part.values(v) for part in parts]) for v in (remote.hinge_dual, remote.flip_dual)]
     assert vectors[0] == pytest.approx(local.hinge_dual, rel=1e-9, abs=1e-12)
     assert vectors[1] == pytest.approx(local.flip_dual, rel=1e-9, abs=1e-12)
@@ -128,18 +132,18 @@ def test_equal_costs_become_a_number():
 @pytest.fixture
 def few_numbers(monkeypatch):
     """Numbers are fetched only when very few are left, so that several histograms are needed."""
-    monkeypatch.setattr(spread, "FEW", 3)
-    monkeypatch.setattr(spread, "BINS", 8)
+    monkeypatch.setattr(quantiles, "FEW", 3)
+    monkeypatch.setattr(quantiles, "N_BINS", 8)
 
 
 def looks(numbers, masses, cuts=(10, 50)):
-    """Return how numbers in parts are spread, and the list of all questions."""
+    """Return a function for histograms of numbers in parts, and the list of all queries."""
     asked = []
 
     def look(path, level):
         asked.append((path, level))
         pieces = zip(np.split(numbers, cuts), np.split(masses, cuts), strict=True)
-        first, *others = (Spread.of(*piece, path, level) for piece in pieces)
+        first, *others = (Histogram.of(*piece, path, level) for piece in pieces)
         return sum(others, first)
 
     return look, asked
@@ -163,7 +167,7 @@ def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kin
     for share in (0.0, 0.01, 0.5, 0.97):
         goal = share * sums[which, -1]
         first = int(np.searchsorted(sums[which], goal, side="right"))
-        found = crossing(look, Level(0.0, math.inf, 1.0, descending), goal, which)
+        found = crossing(look, Bins(0.0, math.inf, 1.0, descending), goal, which)
         assert found.number == numbers[order][first]
         before = numbers[order] > found.number if descending else numbers[order] < found.number
         assert found.mass == pytest.approx(masses[order][before].sum())
@@ -174,8 +178,8 @@ def test_quantiles_from_histograms_are_exact(few_numbers, descending, which, kin
 def test_numbers_beyond_the_limits():
     numbers = np.array([-1.0, 0.0, 1e300, math.inf])
     with np.errstate(all="ignore"):
-        assert Level(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [0, 0, spread.BINS - 1, spread.BINS - 1]
-    assert Level(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist() == [spread.BINS - 1] * 2 + [0] * 2
+        assert Bins(0.0, math.inf, 1.0).bins_of(numbers).tolist() == [0, 0, quantiles.N_BINS - 1, quantiles.N_BINS - 1]
+    assert Bins(0.0, 2.0, 1.0, descending=True).bins_of(numbers).tolist() == [quantiles.N_BINS - 1] * 2 + [0] * 2
 
 
 def test_an_extreme_classifier_has_an_infinite_objective_at_best():
@@ -186,9 +190,9 @@ def test_an_extreme_classifier_has_an_infinite_objective_at_best():
 
 
 def test_many_equal_numbers_are_few():
-    numbers = np.full(10 * spread.FEW, 2.5)
+    numbers = np.full(10 * quantiles.FEW, 2.5)
     look, asked = looks(numbers, np.ones(len(numbers)))
-    assert crossing(look, Level(0.0, math.inf, 1.0), 7.0, MASS).number == 2.5
+    assert crossing(look, Bins(0.0, math.inf, 1.0), 7.0, MASS).number == 2.5
     assert len(asked) == 1
 
 
@@ -220,7 +224,7 @@ def steps(engine):
 @given(st.data())
 def test_engine_of_parts(data):
     problem, in_some = data.draw(cut_problems(scales=(1.0,)))
-    one, other = CpuEngine(problem, 1), in_some.make_engine(None)
+    one, other = CpuEngine(problem, 1), engine_for(in_some)
     assert other.weight == pytest.approx(one.weight) and other.mass == pytest.approx(one.mass)
     upper = np.triu_indices(problem.n_features)
     for known, found in zip(steps(one), steps(other), strict=True):
@@ -259,7 +263,7 @@ def test_other_rows(kind):
     result = solve(problem, tol=1e-8)
     assert result.gap <= 1e-8
     assert result.objective == pytest.approx(solve(Problem(X, y, **ball), tol=1e-8).objective, abs=2e-8)
-    assert all(type(part.X) is type(X) and part.X.dtype == X.dtype for part in problem.keeper.parts)
+    assert all(type(part.X) is type(X) and part.X.dtype == X.dtype for part in problem.rows.coordinator.parts)
 
 
 def test_prices_of_rows_and_features():
@@ -331,19 +335,19 @@ def test_an_iteration_takes_three_rounds():
     X, y = samples()
     problem = in_parts(X, y, [100], **BALL)
     rounds = []
-    engine = problem.make_engine(None)
-    first = problem.keeper.n_rounds
+    engine = engine_for(problem)
+    first = problem.rows.coordinator.n_rounds
     for _ in steps(engine):
-        rounds.append(problem.keeper.n_rounds)
+        rounds.append(problem.rows.coordinator.n_rounds)
     assert rounds[:6] == list(range(first + 1, first + 7))
     result = solve(problem, tol=1e-8)
-    assert problem.keeper.n_rounds - rounds[-1] <= 3 * result.n_iter + 12
+    assert problem.rows.coordinator.n_rounds - rounds[-1] <= 3 * result.n_iter + 12
 
 
 def lose_after(problem, number, rounds):
     """Let a part lose its state after some rounds."""
-    keeper, part = problem.keeper, problem.keeper.parts[number]
-    original = keeper.round
+    coordinator, part = problem.rows.coordinator, problem.rows.coordinator.parts[number]
+    original = coordinator.round
     passed = []
 
     def round_(message):
@@ -352,7 +356,7 @@ def lose_after(problem, number, rounds):
             part.runs.clear()
         return original(message)
 
-    keeper.round = round_
+    coordinator.round = round_
     return passed
 
 
@@ -373,15 +377,15 @@ def test_a_question_that_comes_twice_has_the_same_answer():
     """A cluster may ask again if it has lost an answer; the change must not be made twice."""
     X, y = samples()
     problem = in_parts(X, y, [100], **BALL)
-    keeper = problem.keeper
-    round_ = keeper.round
+    coordinator = problem.rows.coordinator
+    round_ = coordinator.round
 
     def twice(message):
         first, second = round_(message), round_(message)
         assert pickle.dumps(first) == pickle.dumps(second)
         return second
 
-    keeper.round = twice
+    coordinator.round = twice
     result = solve(problem, tol=1e-8)
     assert result.status is Status.OPTIMAL
     assert result.objective == pytest.approx(solve(Problem(X, y), tol=1e-8).objective, abs=2e-8)
@@ -391,13 +395,13 @@ def test_nothing_stays_in_the_parts():
     X, y = samples()
     problem = in_parts(X, y, [100], **BALL)
     result = solve(problem)
-    runs = [run for part in problem.keeper.parts for run in part.runs.values()]
+    runs = [run for part in problem.rows.coordinator.parts for run in part.runs.values()]
     assert len(runs) == 2 and all(run.engine is None for run in runs)
-    alpha = np.concatenate([part.values(result.hinge_dual) for part in problem.keeper.parts])
+    alpha = np.concatenate([part.values(result.hinge_dual) for part in problem.rows.coordinator.parts])
     assert 0.0 < alpha.sum() <= 1.0
     del result, runs
     gc.collect()
-    assert not any(part.runs for part in problem.keeper.parts)
+    assert not any(part.runs for part in problem.rows.coordinator.parts)
 
 
 def test_only_what_is_in_use_is_kept():
@@ -406,7 +410,7 @@ def test_only_what_is_in_use_is_kept():
     kept = []
 
     def count(progress):
-        kept.append(max(len(run.slots) for part in problem.keeper.parts for run in part.runs.values()))
+        kept.append(max(len(run.slots) for part in problem.rows.coordinator.parts for run in part.runs.values()))
 
     solve(problem, callback=count)
     assert len(kept) > 5 and max(kept) <= 3
@@ -427,16 +431,16 @@ def test_an_interrupted_round(rounds):
     """Some parts may have made a change whose answer never came; what they have still proves a bound."""
     X, y = samples()
     problem = in_parts(X, y, [100], **BALL)
-    original, passed = problem.keeper.round, []
+    original, passed = problem.rows.coordinator.round, []
 
     def interrupted(message):
         passed.append(message)
         if len(passed) == rounds:
-            problem.keeper.parts[0].answer(message)
+            problem.rows.coordinator.parts[0].reply(message)
             raise KeyboardInterrupt
         return original(message)
 
-    problem.keeper.round = interrupted
+    problem.rows.coordinator.round = interrupted
     result, optimum = solve(problem, tol=1e-8), solve(Problem(X, y), tol=1e-8)
     assert result.status is Status.INTERRUPTED and len(passed) > rounds
     assert result.lower_bound <= optimum.objective <= result.objective
@@ -450,7 +454,7 @@ def test_lost_rows_end_a_run_with_what_was_proven():
 
     def lose(progress):
         if progress.gap < 0.1:
-            problem.keeper.round = lost
+            problem.rows.coordinator.round = lost
 
     def lost(message):
         raise RowsLost("Both workers are gone: start others.")
@@ -464,7 +468,7 @@ def test_lost_rows_end_a_run_with_what_was_proven():
 
 def test_the_log_begins_anew_at_every_start():
     X, y = samples()
-    engine = in_parts(X, y, [100], **BALL).make_engine(None)
+    engine = engine_for(in_parts(X, y, [100], **BALL))
     for _ in range(3):
         engine.center(np.zeros(5), 1.0, 1.0)
         engine.predict(np.ones(5), 0.1)
@@ -520,7 +524,7 @@ def test_empty_chunks_and_chunks_without_weight():
     weights = np.ones(400)
     weights[100:200] = 0.0
     problem = in_parts(X, y, [0, 100, 200, 200], weights, **BALL)
-    assert (problem.n_given, problem.n_rows, len(problem.keeper.parts)) == (400, 300, 2)
+    assert (problem.n_given, problem.n_rows, len(problem.rows.coordinator.parts)) == (400, 300, 2)
     expected = solve(Problem(X, y, sample_weight=weights), tol=1e-8).objective
     assert solve(problem, tol=1e-8).objective == pytest.approx(expected, abs=2e-8)
 

@@ -7,7 +7,7 @@ import pytest
 
 from drsvm import InteriorPoint, Problem, solve
 from drsvm.engines.scratch import room_for
-from drsvm.model.large_rows import is_mapped
+from drsvm.model.memory_rows import is_mapped
 
 
 def test_arrays_are_in_memory_by_default():

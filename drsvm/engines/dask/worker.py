@@ -1,7 +1,7 @@
-"""What the workers of a Dask cluster do: they keep parts of the rows in their memory, and answer for them.
+"""What the workers of a Dask cluster do: they keep parts of the rows in their memory, and reply to messages.
 
 Everything here is called on a worker. Parts live outside of Dask's own store, which may move, copy or spill what is in
-it, and are found by the name of their keeper and the number of their chunk.
+it, and are found by the name of their coordinator and the number of their chunk.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ import numpy as np
 from distributed import get_worker
 
 from drsvm.engines.parts.chunks import Chunk, Survey, Units
-from drsvm.engines.parts.keeper import total
+from drsvm.engines.parts.coordinator import total
 from drsvm.engines.parts.part import Message, Part, StateLost
 from drsvm.model.validation import CheckedRows
 
@@ -22,26 +22,26 @@ _keys: dict[str, set[str]] = {}  # of the data that parts are made of
 _rows: WeakValueDictionary[str, Any] = WeakValueDictionary()  # checked rows, by the key of the data
 
 
-def survey(keeper: str, number: int, rows_key: str, X, *columns) -> Survey:
+def survey(coordinator: str, number: int, rows_key: str, X, *columns) -> Survey:
     """Check a chunk, and say what it contains."""
     _forget_orphans()
     chunk = _checked(number, rows_key, X, columns)
-    _chunks.setdefault(keeper, {})[number] = chunk
+    _chunks.setdefault(coordinator, {})[number] = chunk
     return Survey.of(chunk, get_worker().address)
 
 
-def build(keeper: str, number: int, units: Units, rows_key: str, X, *columns) -> tuple[int, str]:
+def build(coordinator: str, number: int, units: Units, rows_key: str, X, *columns) -> tuple[int, str]:
     """Make a part of a chunk, if it is not here; return where it is."""
-    _part(keeper, number, units, rows_key, X, columns)
+    _part(coordinator, number, units, rows_key, X, columns)
     return number, get_worker().address
 
 
-def _part(keeper: str, number: int, units: Units, rows_key: str, X, columns) -> Part:
-    parts = _parts.setdefault(keeper, {})
+def _part(coordinator: str, number: int, units: Units, rows_key: str, X, columns) -> Part:
+    parts = _parts.setdefault(coordinator, {})
     if number not in parts:
-        chunk = _chunks.get(keeper, {}).pop(number, None) or _checked(number, rows_key, X, columns)
+        chunk = _chunks.get(coordinator, {}).pop(number, None) or _checked(number, rows_key, X, columns)
         parts[number] = chunk.part(units)
-        _keys.setdefault(keeper, set()).add(rows_key)
+        _keys.setdefault(coordinator, set()).add(rows_key)
     return parts[number]
 
 
@@ -53,21 +53,21 @@ def _checked(number: int, rows_key: str, X, columns) -> Chunk:
 
 
 class Reply(NamedTuple):
-    """The sum of the answers of some parts, or which of them are not here or have lost their state."""
+    """The sum of the replies of some parts, or which of them are not here or have lost their state."""
 
-    answer: Any
+    value: Any
     missing: tuple[int, ...] = ()
     state_lost: bool = False
 
 
-def answer(keeper: str, numbers: list[int], message: Message) -> Reply:
-    """Return the sum of the answers of some parts."""
-    parts = _parts.get(keeper, {})
+def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
+    """Return the sum of the replies of some parts."""
+    parts = _parts.get(coordinator, {})
     missing = tuple(number for number in numbers if number not in parts)
     if missing:
         return Reply(None, missing)
     try:
-        return Reply(total(parts[number].answer(message) for number in numbers))
+        return Reply(total(parts[number].reply(message) for number in numbers))
     except StateLost:
         return Reply(None, state_lost=True)
 
@@ -78,13 +78,13 @@ def combine(replies: list[Reply]) -> Reply:
     state_lost = any(reply.state_lost for reply in replies)
     if missing or state_lost:
         return Reply(None, missing, state_lost)
-    return Reply(total(reply.answer for reply in replies))
+    return Reply(total(reply.value for reply in replies))
 
 
-def block_of(message: Message, keeper: str, number: int, units: Units, length: int, rows_key: str, X, *columns):
+def block_of(message: Message, coordinator: str, number: int, units: Units, length: int, rows_key: str, X, *columns):
     """Return the entries of a vector for the rows of a chunk; those of weight 0 have the entry 0."""
-    part = _part(keeper, number, units, rows_key, X, columns)
-    [values] = part.answer(message)
+    part = _part(coordinator, number, units, rows_key, X, columns)
+    [values] = part.reply(message)
     if len(values) == length:
         return np.array(values)
     block = np.zeros(length)
@@ -97,27 +97,27 @@ def nothing(length: int) -> np.ndarray:
     return np.zeros(length)
 
 
-def forget_runs(keeper: str, run: str) -> None:
+def forget_runs(coordinator: str, run: str) -> None:
     """Free what the parts keep for a run."""
-    for part in _parts.get(keeper, {}).values():
+    for part in _parts.get(coordinator, {}).values():
         part.runs.pop(run, None)
 
 
-def forget_parts(keeper: str) -> None:
+def forget_parts(coordinator: str) -> None:
     """Free the parts."""
-    _parts.pop(keeper, None)
-    _chunks.pop(keeper, None)
-    _keys.pop(keeper, None)
+    _parts.pop(coordinator, None)
+    _chunks.pop(coordinator, None)
+    _keys.pop(coordinator, None)
 
 
 def _forget_orphans() -> None:
-    """Free the parts of clients that are gone without a word: the cluster has freed their data."""
+    """Free the parts of clients that disconnected: the cluster has freed their data."""
     data = get_worker().data
-    for keeper, keys in list(_keys.items()):
+    for coordinator, keys in list(_keys.items()):
         if not any(key in data for key in list(keys)):
-            forget_parts(keeper)
+            forget_parts(coordinator)
 
 
 def kept() -> Iterable[str]:
-    """Return the names of the keepers that have parts here."""
+    """Return the names of the coordinators that have parts here."""
     return list(_parts)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.backends import fetched
+
 REMEDY = "install CuPy (pip install cupy-cuda13x, or that of another CUDA) and NVIDIA's driver, or use engine='cpu'"
 
 TF32 = 3
@@ -54,9 +56,11 @@ def on_device(values: Any, dtype: Any = np.float64) -> Any:
     return xp.asarray(values, dtype=dtype)
 
 
-def here(values: Any) -> np.ndarray:
-    """Return values as an array of numpy."""
-    return values.get() if hasattr(values, "get") else np.asarray(values)
+def on_host(values: Any) -> Any:
+    """Return values that may be on the card as an array of numpy; None stays None."""
+    if hasattr(values, "__dlpack__") and not isinstance(values, np.ndarray | cupy().ndarray):
+        values = cupy().from_dlpack(values)
+    return fetched(values) if isinstance(values, cupy().ndarray) else values
 
 
 def add_square(scaled: Any, matrix: Any) -> None:

@@ -4,14 +4,16 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.engines.cpu import flips_and_costs, restoring_step
 from drsvm.engines.engine import Curvature, Engine, Factorised, Prediction
-from drsvm.engines.gpu.device import cupy, here
+from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
-from drsvm.engines.gpu.rows import GpuRows
 from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
+from drsvm.model.backends import fetched
 from drsvm.model.multipliers import DualSums
+from drsvm.model.problem import Problem
 
 ROUGH = 1e-4
 """Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
@@ -22,21 +24,6 @@ MOST_FEATURES = 10_000
 """With more features, the Newton matrix is not formed."""
 
 
-class GpuSamples:
-    """What is known about every sample: its sign, its weight, and whether and at which cost its label can be flipped.
-
-    `flips` and `kappa` have one entry per sample, or one for all.
-    """
-
-    def __init__(self, signs, weights, flips, kappa):
-        self.signs, self.weights, self.flips, self.kappa = signs, weights, flips, kappa
-
-    @property
-    def flip_arguments(self) -> tuple[Any, Any, np.int32]:
-        """Flips and costs with the step from one sample to the next, as kernels take them."""
-        return self.flips, self.kappa, np.int32(self.flips.size > 1)
-
-
 class GpuEngine(Engine):
     """All rows of a problem on one card."""
 
@@ -44,13 +31,16 @@ class GpuEngine(Engine):
     light = False
     wide = None
 
-    def __init__(self, rows: GpuRows, samples: GpuSamples, fit_intercept: bool):
-        self.rows, self.samples = rows, samples
-        self.n, self.n_features = rows.shape
-        self.n_linear = self.n_features + fit_intercept
-        self.mass = float(samples.weights.sum())
-        flipped = samples.weights @ samples.flips if samples.flips.size > 1 else self.mass * float(samples.flips[0])
-        self.weight = 2.0 * self.mass + float(flipped)
+    def __init__(self, problem: Problem):
+        self.rows: Any = problem.rows
+        self.signs, self.weights = problem.signs, problem.sample_weight
+        flips, kappa = flips_and_costs(problem)
+        # Flips and costs with the step from one sample to the next, as kernels take them.
+        self.flip_arguments = (*(on_device(np.atleast_1d(one)) for one in (flips, kappa)), np.int32(np.ndim(kappa)))
+        self.n, self.n_features = self.rows.shape
+        self.n_linear = self.n_features + problem.fit_intercept
+        self.mass = float(self.weights.sum())
+        self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
         self._state = cupy().empty((6, self.n))
         self._mu = 1.0  # mean complementarity product, in units of the weights
         self._corrections = [None, None]  # the one in use and a spare
@@ -71,28 +61,28 @@ class GpuEngine(Engine):
 
     def _collect(self, coefficients) -> np.ndarray:
         """Return Σ c_i (x_i, 1) for every row of coefficients."""
-        sums = self.rows.sums(coefficients)
+        sums = self.rows.weighted_sums(coefficients)
         if self.n_linear == self.n_features:
             return sums
-        return np.concatenate([sums, here(coefficients.sum(axis=1))[:, None]], axis=1)
+        return np.concatenate([sums, fetched(coefficients.sum(axis=1))[:, None]], axis=1)
 
     def _rates(self, smallest, bins, left_behind: float) -> tuple[float, float]:
         rates = Rates()
-        rates.smallest_change, rates.bins = np.minimum(here(smallest.min(axis=0)), 0.0), here(bins)
+        rates.smallest_change, rates.bins = np.minimum(fetched(smallest.min(axis=0)), 0.0), fetched(bins)
         return rates.tolerating(left_behind)
 
     def center(self, point, level: float, mu: float) -> None:
         self._mu = mu
-        margins = self._products(point) * self.samples.signs
-        self._call("center", self.samples.weights, margins, *self.samples.flip_arguments, float(level), float(mu))
+        margins = self._products(point) * self.signs
+        self._call("center", self.weights, margins, *self.flip_arguments, float(level), float(mu))
 
     def curvature(self) -> Curvature:
         n = self.n
         coefficients, partial = cupy().empty((3, n)), self._partial(2)
-        _, kappa, step = self.samples.flip_arguments
+        _, kappa, step = self.flip_arguments
         h = coefficients[2]
-        self._call("curvature", self.samples.weights, self.samples.signs, kappa, step, h, coefficients, partial)
-        square, linear = here(partial.sum(axis=0)).tolist()
+        self._call("curvature", self.weights, self.signs, kappa, step, h, coefficients, partial)
+        square, linear = fetched(partial.sum(axis=0)).tolist()
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
         border = added[2] if with_border else np.zeros(self.n_linear)
@@ -119,10 +109,10 @@ class GpuEngine(Engine):
         self._corrections[0] = xp.empty((3, self.n)) if self._corrections[0] is None else self._corrections[0]
         coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
         bins = xp.zeros_like(xp.asarray(Rates().bins))
-        known = self.samples.weights, self.samples.signs, *self.samples.flip_arguments
+        known = self.weights, self.signs, *self.flip_arguments
         changes, written = self._products(direction), (self._corrections[0], coefficients, partial, smallest, bins)
         self._call("predict", *known, changes, float(level_change), *written)
-        slack, multiplier, both, corrected, targeted = here(partial.sum(axis=0)).tolist()
+        slack, multiplier, both, corrected, targeted = fetched(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
         rates = self._rates(smallest, bins, left_behind)
         return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
@@ -138,9 +128,16 @@ class GpuEngine(Engine):
 
     def _along(self) -> tuple[Any, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
-        samples, step = self.samples, self._step
-        known = samples.weights, samples.signs, *samples.flip_arguments
-        return *known, step.target, self._corrections[0], self._changes, step.level_change
+        step = self._step
+        return (
+            self.weights,
+            self.signs,
+            *self.flip_arguments,
+            step.target,
+            self._corrections[0],
+            self._changes,
+            step.level_change,
+        )
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         xp = cupy()
@@ -166,16 +163,16 @@ class GpuEngine(Engine):
 
     def dual_sums(self) -> DualSums:
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
-        _, kappa, step = self.samples.flip_arguments
-        self._call("sides", self.samples.signs, kappa, step, coefficients, partial)
-        one, other, *costs = here(partial.sum(axis=0)).tolist()
-        return DualSums(self.rows.sums(coefficients).T, np.array([one, other]), np.array(costs))
+        _, kappa, step = self.flip_arguments
+        self._call("sides", self.signs, kappa, step, coefficients, partial)
+        one, other, *costs = fetched(partial.sum(axis=0)).tolist()
+        return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[Any, Any]:
         changes, smallest = self._products(direction), self._partial(1)
-        known = self.samples.signs, *self.samples.flip_arguments, changes, float(level_change)
+        known = self.signs, *self.flip_arguments, changes, float(level_change)
         self._call("restoring_rate", *known, smallest)
-        length = min(1.0, 0.5 / max(-float(smallest.min()), 1e-300))
+        length = restoring_step(-float(smallest.min()))
         alpha, beta = cupy().empty((2, self.n))
         self._call("restored", *known, length, alpha, beta)
         return alpha, beta

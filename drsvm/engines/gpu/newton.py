@@ -7,7 +7,6 @@ import numpy as np
 
 from drsvm.engines.engine import Curvature, Factorised
 from drsvm.engines.gpu.device import cupy, on_device
-from drsvm.engines.gpu.rows import GpuRows
 
 
 class GpuFactorised(Factorised):
@@ -84,7 +83,7 @@ class GpuMatrixFree(Factorised):
 
     most_refinements = 500
 
-    def __init__(self, samples: Curvature, cone: Any, ridge, rows: GpuRows, mu: float):
+    def __init__(self, samples: Curvature, cone: Any, ridge, rows: Any, mu: float):
         self.accurate = min(1e-4, 0.1 * mu)
         n = len(samples.column)
         cone = cone.padded(n)
@@ -97,7 +96,7 @@ class GpuMatrixFree(Factorised):
 
     def _whole_diagonal(self):
         diagonal = cupy().zeros(self.n + 1)
-        diagonal[: self.d] = on_device(self.rows.sums_of_squares(self.h))
+        diagonal[: self.d] = on_device(self.rows.sum_of_squares(self.h))
         if self.n > self.d:
             diagonal[self.d] = self.h.sum()
         diagonal[: self.n] += self.diagonal

@@ -1,6 +1,6 @@
 """Rows on a graphics card, dense or sparse: products, sums and Gram matrices. Sums are in double precision."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
@@ -8,8 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.gpu.device import GpuError, add_square, cupy, here, on_device
+from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_host
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.model.backends import fetched
+from drsvm.model.careful_sums import ULP
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.rows import ArrayRows
+from drsvm.model.validation import check_flip_cost, check_weights
 
 GRAM_BYTES = 1 << 29
 """Size of the scaled copies of rows that are multiplied."""
@@ -24,53 +29,71 @@ TILE_BYTES, MOST_SHARED, GRAM_PARTS = 64 << 10, 220 << 10, 16
 """Shared memory for rows of a Gram matrix of sparse rows, its maximum, and parts of it per multiprocessor."""
 
 
-class GpuRows(ABC):
+def checked_costs(flip_cost, n: int, kept) -> Any:
+    """Return the cost of a flip, or those of the kept rows, on the card."""
+    if np.ndim(flip_cost) == 0:
+        return check_flip_cost(float(flip_cost))
+    costs = on_device(flip_cost)
+    if costs.shape != (n,) or bool((~(costs >= 0)).any()):
+        raise ValueError(f"flip_cost must have one entry ≥ 0 per row of X ({n}), got shape {costs.shape}.")
+    costs = costs if kept is None else costs[kept]
+    return float(costs[0]) if bool((costs == costs[0]).all()) else costs
+
+
+class GpuRows(ArrayRows):
     """Rows on the card; vectors with an entry per row, and matrices, are arrays of CuPy, other vectors of numpy."""
 
-    shape: tuple[int, int]
-    dtype: np.dtype
-    stored: int
-    is_sparse: bool
-
-    @abstractmethod
-    def dot(self, v, shift: float = 0.0) -> Any:
-        """Return x_i·v + shift for every row."""
+    place = "on a graphics card"
 
     @abstractmethod
     def device_sums(self, c) -> Any:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients, on the card."""
 
-    def sums(self, c) -> np.ndarray:
+    def weighted_sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i for one, two or three rows of coefficients."""
-        return here(self.device_sums(c))
+        return fetched(self.device_sums(c))
+
+    def weighted_sum(self, c):
+        return self.weighted_sums(c[None])[0]
 
     @abstractmethod
     def gram(self, h, *, rough: bool = False) -> Any:
         """Return Σ_i h_i x_i x_iᵀ, on the card, in the upper triangle; a rough one is correct to about three digits."""
 
     @abstractmethod
-    def norms(self, p: float, factors=None) -> Any:
-        """Return the p-norm of every row, times factors of the features."""
-
-    @abstractmethod
-    def sums_of_squares(self, c) -> np.ndarray:
-        """Return Σ_i c_i x_ij² for every feature."""
-
-    @abstractmethod
-    def taken(self, rows) -> "GpuRows":
-        """Return some rows."""
-
-    @abstractmethod
-    def on_features(self, features: np.ndarray) -> "GpuRows":
-        """Return copies of the rows with some of the features."""
-
-    @abstractmethod
-    def shifted(self, offset) -> "GpuRows":
-        """Return x − offset for every row."""
-
-    @abstractmethod
     def to_host(self) -> Any:
         """Return the rows as an array of numpy or scipy."""
+
+    @property
+    def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return ULP * (SUM_BLOCKS + self.shape[0] / SUM_BLOCKS)
+
+    def vector(self, values):
+        return on_device(values)
+
+    def checked_weights(self, sample_weight, n):
+        weights = check_weights(on_host(sample_weight), n)
+        return cupy().full(n, 1.0 / n) if weights is None else on_device(weights)
+
+    def with_flip_costs(self, problem, flip_cost):
+        return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
+
+    def some(self, size):
+        step = max(1, self.shape[0] // size)
+        return self.taken(slice(0, step * size, step)).to_memory().X
+
+    def to_memory(self):
+        return MemoryRows(self.to_host())
+
+    def fetched(self, problem):
+        costs = fetched(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
+        vectors = {name: fetched(getattr(problem, name)) for name in ("signs", "sample_weight")}
+        return problem._with(rows=self.to_memory(), **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
+
+    def engine(self, problem, n_threads):
+        from drsvm.engines.gpu.engine import GpuEngine
+
+        return GpuEngine(problem)
 
 
 class DenseGpuRows(GpuRows):
@@ -136,11 +159,11 @@ class DenseGpuRows(GpuRows):
             _row_norms(rows, None, None, rows.shape, self.dtype, p, factors, out[part])
         return out
 
-    def sums_of_squares(self, c):
+    def sum_of_squares(self, c):
         total = np.zeros(self.shape[1])
         for part, rows in self.blocks(8 * self.shape[1], GRAM_BYTES):
             wide = rows.astype(np.float64)
-            total += here(c[part] @ (wide * wide))
+            total += fetched(c[part] @ (wide * wide))
         return total
 
     def taken(self, rows):
@@ -153,7 +176,7 @@ class DenseGpuRows(GpuRows):
         return DenseGpuRows(self.X - on_device(offset, self.dtype))
 
     def to_host(self):
-        return here(self.X)
+        return fetched(self.X)
 
 
 def _row_norms(data, indices, indptr, shape, dtype, p: float, factors, out) -> None:
@@ -234,14 +257,14 @@ class SparseGpuRows(GpuRows):
     @cached_property
     def parts_of_sums(self) -> ColumnParts:
         """Parts with one column each."""
-        return ColumnParts.of(here(self.columns[2]), ENTRIES_OF_SUM, 1)
+        return ColumnParts.of(fetched(self.columns[2]), ENTRIES_OF_SUM, 1)
 
     @cached_property
     def parts_of_gram(self) -> ColumnParts:
         """Parts whose rows of a Gram matrix fit into shared memory, several for each multiprocessor."""
         at_once = GRAM_PARTS * cupy().cuda.Device().attributes["MultiProcessorCount"]
         columns = max(1, TILE_BYTES // (8 * self.shape[1]))
-        return ColumnParts.of(here(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
+        return ColumnParts.of(fetched(self.columns[2]), max(ENTRIES_OF_SUM, self.stored // at_once), columns)
 
     def dot(self, v, shift=0.0):
         n = self.shape[0]
@@ -278,11 +301,11 @@ class SparseGpuRows(GpuRows):
         _row_norms(*self.entries, self.shape, self.dtype, p, factors, out)
         return out
 
-    def sums_of_squares(self, c):
+    def sum_of_squares(self, c):
         if self.squared is None:
             data, *places = self.columns
             self.squared = data.astype(np.float64) ** 2, *places
-        return here(self._sums_of_columns(self.squared, c[None])[0])
+        return fetched(self._sums_of_columns(self.squared, c[None])[0])
 
     def taken(self, rows):
         return SparseGpuRows(self.X[rows])

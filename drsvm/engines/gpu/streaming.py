@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.gpu.device import cupy, here, on_device
+from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.rows import DenseGpuRows
+from drsvm.model.backends import fetched
 
 BUFFERS = 2
 """While the card works on one block, the next is on its way."""
@@ -40,7 +41,7 @@ class StreamedGpuRows(DenseGpuRows):
         return self.blocks(1, self.X.nbytes)
 
     def taken(self, rows) -> DenseGpuRows:
-        rows = rows if isinstance(rows, slice) else here(rows)
+        rows = rows if isinstance(rows, slice) else fetched(rows)
         taken = on_device(self.X[rows], self.dtype)
         return DenseGpuRows(taken if self.offset is None else taken - self.offset)
 
@@ -53,7 +54,7 @@ class StreamedGpuRows(DenseGpuRows):
         return StreamedGpuRows(self.X, self.block_bytes, offset if self.offset is None else self.offset + offset)
 
     def to_host(self) -> np.ndarray:
-        return self.X if self.offset is None else self.X - here(self.offset)
+        return self.X if self.offset is None else self.X - fetched(self.offset)
 
 
 class _Crossing:

@@ -4,23 +4,23 @@ import numpy as np
 
 from drsvm.engines.cpu import restoring_step
 from drsvm.engines.engine import Curvature, Engine, Prediction
-from drsvm.engines.parts import questions
-from drsvm.engines.parts.keeper import Keeper, Run, Slot
+from drsvm.engines.parts import queries
+from drsvm.engines.parts.coordinator import Coordinator, Run, Slot
 from drsvm.engines.parts.part import Ball
 from drsvm.engines.parts.vectors import FLIP, HINGE, Kept
 from drsvm.model.multipliers import DualSums
 
 
 class PartedEngine(Engine):
-    """Sums of the answers of all parts, which have an engine of their own for their rows."""
+    """Sums of the replies of all parts, which have an engine of their own for their rows."""
 
     small = False  # a round may cost more than a pass
     light = True  # for the same reason correctors do not pay
     wide = None
 
-    def __init__(self, keeper: Keeper, ball: Ball, n_linear: int):
-        self.run, self.n_linear = Run(keeper, ball), n_linear
-        self.mass, flippable = keeper.ask(ball, questions.targets)
+    def __init__(self, coordinator: Coordinator, ball: Ball, n_linear: int):
+        self.run, self.n_linear = Run(coordinator, ball), n_linear
+        self.mass, flippable = coordinator.ask(ball, queries.targets)
         self.weight = 2.0 * self.mass + flippable
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class PartedEngine(Engine):
         self.run.tell("load", saved.number)
 
     def _query(self, name: str, *arguments):
-        return self.run.query(questions.of_engine, name, *arguments)
+        return self.run.query(queries.of_engine, name, *arguments)
 
 
 def _pair(slot: Slot) -> tuple[Kept, Kept]:

@@ -1,7 +1,7 @@
-"""A part of the rows with its state, wherever it is: it answers messages with sums that can be added.
+"""A part of the rows with its state, wherever it is: its replies to messages can be added.
 
-A message first brings the state of runs up to date, and then asks a question. Engines of the rows' state, saved states
-and multipliers stay in the part. The number of changes made so far tells whether a part has the state that the asker
+A message first brings the state of runs up to date, and then has a query. Engines of the rows' state, saved states and
+multipliers stay in the part. The number of changes made so far shows whether a part has the state that the coordinator
 expects; a part that has lost it makes the changes again, from the beginning.
 """
 
@@ -13,17 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.engine import Curvature
-from drsvm.engines.parts.answers import Largest, Sums
 from drsvm.engines.parts.vectors import Vector
 from drsvm.engines.threads import single_threaded_blas
-from drsvm.model.large_rows import RowView, shifted_rows
+from drsvm.model.memory_rows import MemoryRows, RowView
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
+from drsvm.model.reducers import Largest, Sums
 from drsvm.parallel import threads_limited
 
-BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError, ValueError)
-"""Exceptions of a numerical breakdown, which are an answer like any other."""
+BREAKDOWNS = (ArithmeticError, np.linalg.LinAlgError)
+"""Exceptions of a numerical breakdown, which are a reply like any other."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class View:
             X = RowView(X, lambda rows: np.ascontiguousarray(rows[:, chosen])) if _is_dense(X) else X[:, chosen]
         if self.offset is not None:
             offset = self.offset
-            X = RowView(X, lambda rows: rows - offset) if _is_dense(X) else shifted_rows(X, offset)
+            X = RowView(X, lambda rows: rows - offset) if _is_dense(X) else MemoryRows(X).shifted(offset).X
         return X
 
 
@@ -70,11 +69,11 @@ class Update(NamedTuple):
 
 
 class Message(NamedTuple):
-    """Changes to make, and then a question; without one, the answer is that of the last change."""
+    """Changes to make, and then a query; without one, the reply is that of the last change."""
 
     updates: tuple[Update, ...]
     ball: Ball
-    question: Callable[..., Any] | None = None
+    query: Callable[..., Any] | None = None
     arguments: tuple = ()
 
 
@@ -92,17 +91,17 @@ class Part:
         self._views: dict[str, Any] = {"": X}
         self._lock = threading.Lock()  # a message that was given up may still be at work
 
-    def answer(self, message: Message) -> Any:
-        """Make the changes, and return the answer to the question."""
+    def reply(self, message: Message) -> Any:
+        """Make the changes, and return the value of the query."""
         with self._lock, threads_limited(1), single_threaded_blas(), np.errstate(all="ignore"):
             for update in message.updates:
                 self._catch_up(update)
-            if message.question is not None:
-                return message.question(self, self.problem(message.ball), *message.arguments)
-            answer = self.runs[message.updates[-1].run].answer
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+            if message.query is not None:
+                return message.query(self, self.problem(message.ball), *message.arguments)
+            reply = self.runs[message.updates[-1].run].reply
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def problem(self, ball: Ball) -> Problem:
         """Return the problem on the rows of this part."""
@@ -110,9 +109,9 @@ class Part:
         if view.name not in known:
             self._views = {"": self.X, view.name: view.of(self.X)}
         return Problem.of_checked(
-            self._views[view.name],
-            self.signs,
-            self.weights,
+            rows=MemoryRows(self._views[view.name]),
+            signs=self.signs,
+            sample_weight=self.weights,
             classes=None,
             radius=ball.radius,
             flip_cost=self.flip_costs if ball.flip_cost is None else ball.flip_cost,
@@ -134,11 +133,11 @@ class Part:
 
 
 class PartRun:
-    """The state of one run on the rows of a part. The names of its methods are those of changes and questions."""
+    """The state of one run on the rows of a part. The names of its methods are those of changes and queries."""
 
     def __init__(self, problem: Problem, done: int):
         self.problem, self.done = problem, done
-        self.answer: Any = None  # to the last change: it may be asked for again
+        self.reply: Any = None  # to the last change: it may be asked for again
         self.slots: dict[int, Any] = {}
         self.engine: Any = None
 
@@ -146,9 +145,9 @@ class PartRun:
         """Make changes."""
         for name, arguments in changes:
             try:
-                self.answer = getattr(self, name)(*arguments)
+                self.reply = getattr(self, name)(*arguments)
             except BREAKDOWNS as error:
-                self.answer = error
+                self.reply = error
             self.done += 1
 
     # --- changes ----------------------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ class PartRun:
 
     def advance(self, primal: float, dual: float, left: float) -> Sums:
         products, samples = self.engine.advance(primal, dual, left)
-        return Sums((products, *_sums(samples)))
+        return Sums((products, *samples))
 
     def arrive(self, primal: float, dual: float, left: float) -> Sums:
         products, sums = self.engine.arrive(primal, dual, left)
@@ -199,17 +198,13 @@ class PartRun:
     def end(self) -> None:
         self.engine = None
 
-    # --- questions --------------------------------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------------------------
 
     def curvature(self) -> Sums:
-        return _sums(self.engine.curvature())
+        return Sums(self.engine.curvature())
 
     def dual_sums(self) -> Sums:
         return Sums(self.engine.dual_sums())
 
     def restoring_rate(self, direction, level_change: float) -> Largest:
         return Largest(self.engine.restoring_rate(direction, level_change))
-
-
-def _sums(samples: Curvature) -> Sums:
-    return Sums(samples)

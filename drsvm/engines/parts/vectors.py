@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.multipliers import LocalMultipliers
+from drsvm.model.multipliers import ArrayMultipliers
 
 HINGE, FLIP = 0, 1
 """Positions of α and β in pairs of multipliers."""
@@ -37,7 +37,7 @@ class Multiple(Vector):
 
 @dataclass(frozen=True)
 class Kept(Vector):
-    """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nobody refers to it."""
+    """Multipliers that a run has kept in a slot; `slot_in_use` is a slot that is free when nothing refers to it."""
 
     run: str
     slot: int
@@ -65,7 +65,7 @@ class Clipped(Vector):
     which: int
 
     def values(self, part) -> np.ndarray:
-        multipliers = LocalMultipliers(part.problem(self.ball), part.values(self.hinge), part.values(self.flip))
+        multipliers = ArrayMultipliers(part.problem(self.ball), part.values(self.hinge), part.values(self.flip))
         multipliers.shrink(*self.factors)
         return multipliers.vectors()[self.which]
 

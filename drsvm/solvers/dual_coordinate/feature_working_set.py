@@ -174,7 +174,7 @@ class Rounds(State):
         self.iterations += result.n_iter
         weights = np.zeros(problem.n_features)
         weights[features] = result.weights
-        hinge, flip = problem.to_kept_rows(result.hinge_dual), problem.to_kept_rows(result.flip_dual)
+        hinge, flip = problem.multipliers_from(result.hinge_dual), problem.multipliers_from(result.flip_dual)
         self.best = Candidate(weights, result.intercept, hinge, flip)
         self.interrupted = result.status is Status.INTERRUPTED
         self._choose_features(features, hinge, flip)

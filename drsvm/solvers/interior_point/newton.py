@@ -12,7 +12,7 @@ from scipy.linalg import blas, lapack
 
 from drsvm.engines.engine import Curvature, Engine, Factorised, WideProducts
 from drsvm.engines.threads import blas_threads_for
-from drsvm.model.elsewhere import fetched
+from drsvm.model.backends import fetched
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 from drsvm.solvers.interior_point.cones import Scaling

@@ -49,7 +49,7 @@ class InteriorPoint(Solver):
     default_max_iter = 200
     prices = EVERY_PRICE
     reads_views = True
-    works_elsewhere = True
+    uses_sums_only = True
 
     step_fraction: float = 0.98
     correctors: int = 1

@@ -10,9 +10,8 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.cpu import engine_for
 from drsvm.engines.engine import Curvature, Engine
-from drsvm.engines.remote import RemoteProblem
 from drsvm.model.certificate import best_scale
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
@@ -87,12 +86,6 @@ class Settings(Protocol):
     def state_folder(self) -> str | None: ...
 
 
-def _engine_for(problem: Problem, settings: Settings, limits: Limits) -> Engine:
-    if isinstance(problem, RemoteProblem):
-        return problem.make_engine(limits.n_threads)
-    return CpuEngine(problem, limits.n_threads, settings.state_folder)
-
-
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
@@ -111,7 +104,7 @@ class InteriorPointState(State):
         start: Start | None = None,
     ):
         self.settings = settings
-        self.engine: Engine = engine or _engine_for(problem, settings, limits)
+        self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS

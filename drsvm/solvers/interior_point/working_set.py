@@ -13,9 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.engines.reduced import ReducedEngine
-from drsvm.engines.remote import RemoteProblem
-from drsvm.model.large_rows import must_stay
+from drsvm.engines.working_set import WorkingSetEngine
 from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
@@ -56,9 +54,7 @@ LOST = 3.0
 
 def screening_pays(problem: Problem) -> bool:
     """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
-    if isinstance(problem, RemoteProblem) or must_stay(problem.X):
-        return False
-    return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
+    return problem.rows.selectable and problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
 
 
 class Estimate(NamedTuple):
@@ -114,7 +110,7 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     d = problem.n_features
     margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
-    alpha, beta = np.zeros((2, problem.n_rows))
+    alpha, beta = np.zeros((2, problem.n_rows), like=margins)
 
     def split(part):
         m, cost = margins[part], costs[part] if np.ndim(costs) else costs
@@ -126,7 +122,7 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
         np.copyto(beta[part], problem.sample_weight[part], where=flip)
         return part.start + np.flatnonzero(~(hinge | flip | neither))
 
-    return Pieces(np.concatenate(over_parts(problem.n_rows, split)), alpha, beta)
+    return Pieces(np.concatenate(over_parts(margins, split)), alpha, beta)
 
 
 def _around(level: float, error: float) -> tuple[float, float]:
@@ -137,7 +133,7 @@ class Sample:
     """Some of the rows, to measure errors on."""
 
     def __init__(self, problem: Problem):
-        rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows)
+        rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows, like=problem.signs)
         self.problem = problem.subset(rows, problem.sample_weight[rows])
 
     def at(self, radius: float) -> Problem:
@@ -170,7 +166,7 @@ class WorkingSetState(InteriorPointState):
     ):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
         self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
-        engine = ReducedEngine(problem, *pieces, limits.n_threads)
+        engine: Any = WorkingSetEngine(problem, *pieces, limits.n_threads)
         start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share

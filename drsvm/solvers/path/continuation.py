@@ -27,7 +27,7 @@ class Continuation(Solver):
     """
 
     prices = EVERY_PRICE
-    works_elsewhere = True
+    uses_sums_only = True
 
     def __init__(self, solver: InteriorPoint, radii: Iterable[float]):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from drsvm.clock import TimeLimit
-from drsvm.engines.remote import RowsLost
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
+from drsvm.model.rows import RowsLost
 from drsvm.solvers import solve
 from drsvm.solvers.interior_point.starts import typical_row_price
 from drsvm.solvers.registry import choose

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.engines.remote import RemoteProblem
-from drsvm.model.large_rows import must_stay
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
@@ -41,10 +39,10 @@ class Centred:
         """
         if not problem.fit_intercept or problem.prices_intercept:
             return cls(problem)
-        if problem.is_sparse and (isinstance(problem, RemoteProblem) or must_stay(problem.X)):
+        if problem.is_sparse and not problem.rows.copyable:
             return cls(problem)
-        X = problem.some_rows(SAMPLE) if isinstance(problem, RemoteProblem) else problem.X
-        offset = _offset(X, _full_columns(X) if problem.is_sparse else np.arange(problem.n_features))
+        columns = _full_columns(problem.X) if problem.is_sparse else np.arange(problem.n_features)
+        offset = _offset(problem.rows.some(SAMPLE), columns)
         if not offset.any():
             return cls(problem)
         return cls(problem.shifted(offset), offset)
@@ -80,8 +78,7 @@ def _offset(X, columns) -> np.ndarray:
     offset = np.zeros(X.shape[1])
     if len(columns) == 0:
         return offset
-    rows = X[:: -(-X.shape[0] // SAMPLE)]
-    rows = (rows[:, columns].toarray() if sparse.issparse(rows) else rows).astype(np.float64, copy=False)
+    rows = (X[:, columns].toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
     far = np.flatnonzero(np.abs(rows.mean(axis=0)) > FAR * rows.std(axis=0))
     offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]
     return offset

@@ -54,7 +54,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
 def _is_for_solvers(problem: Problem) -> bool:
     if problem.feature_cost is not None or problem.monotonic_cst is not None:
         return True
-    if isinstance(problem.flip_cost, np.ndarray):
+    if np.ndim(problem.flip_cost) > 0:
         return problem.fit_intercept and not problem.prices_intercept
     return problem.flip_cost == 0.0
 

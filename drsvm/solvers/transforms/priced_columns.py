@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.large_rows import changed
+from drsvm.model.memory_rows import changed
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Price
 

@@ -6,14 +6,14 @@ from scipy import sparse
 
 from drsvm import Problem, WassersteinSVC, certify, radius_max, radius_path, solve
 from drsvm.engines import cpu
-from drsvm.model import large_rows
-from drsvm.model.large_rows import RowView, in_memory, is_mapped, must_stay
+from drsvm.model import memory_rows
+from drsvm.model.memory_rows import RowView, in_memory, is_mapped, must_stay
 
 
 @pytest.fixture
 def any_size(monkeypatch):
     """Let files of any size count as large."""
-    monkeypatch.setattr(large_rows, "LARGE", 1)
+    monkeypatch.setattr(memory_rows, "LARGE", 1)
 
 
 def two_classes(n=30_000, d=4, centre=20.0, dtype=np.float64, seed=1):

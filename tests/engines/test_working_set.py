@@ -5,7 +5,7 @@ import pytest
 from instances import well_conditioned_instance
 
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.reduced import ReducedEngine
+from drsvm.engines.working_set import WorkingSetEngine
 
 FLIP_COSTS = {"one flip cost": 0.7, "flip costs": np.linspace(0.2, 2.0, 300)}
 
@@ -30,7 +30,7 @@ POINT, LEVEL, MU = np.array([0.3, -0.2, 0.1, 0.4, 0.05]), 1.3, 0.1
 
 def test_fixed_rows_enter_the_sums(problem, multipliers):
     working, alpha, beta = multipliers
-    engine = ReducedEngine(problem, *multipliers)
+    engine = WorkingSetEngine(problem, *multipliers)
     engine.center(POINT, LEVEL, MU)
     all_alpha, all_beta = engine.multipliers()
     fixed = np.setdiff1d(np.arange(300), working)
@@ -47,14 +47,14 @@ def test_fixed_rows_enter_the_sums(problem, multipliers):
 
 def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multipliers):
     working, alpha, beta = multipliers
-    reduced, whole = ReducedEngine(problem, *multipliers), CpuEngine(problem)
+    reduced, whole = WorkingSetEngine(problem, *multipliers), CpuEngine(problem)
     assert reduced.mass == pytest.approx(problem.sample_weight[working].sum()) and whole.mass == pytest.approx(1.0)
     assert reduced.weight / reduced.mass == pytest.approx(whole.weight)
     for engine in (reduced, whole):
         engine.center(POINT, LEVEL, MU)
     for own, of_all in zip(reduced.multipliers(), whole.multipliers(), strict=True):
         np.testing.assert_allclose(own[working], of_all[working], rtol=1e-12)
-    rest = ReducedEngine(problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300))
+    rest = WorkingSetEngine(problem, np.setdiff1d(np.arange(300), working), np.zeros(300), np.zeros(300))
     rest.center(POINT, LEVEL, MU)
     parts, total = (reduced.curvature(), rest.curvature()), whole.curvature()
     np.testing.assert_allclose(np.triu(parts[0].gram + parts[1].gram), np.triu(total.gram))

@@ -1,7 +1,7 @@
-"""The keeper of rows on a Dask cluster: a round is one task for every thread of the workers that have parts.
+"""The coordinator of rows on a Dask cluster: a round is one task for every thread of the workers that have parts.
 
 The tasks are sent to where the parts are. A worker that does not have a part (it is new, or Dask has moved the rows)
-says so; the part is then built from the rows again, and makes all changes again.
+reports it; the part is then built from the rows again, and makes all changes again.
 """
 
 import time
@@ -17,12 +17,12 @@ from distributed.comm.core import CommClosedError
 from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
 from drsvm.engines.parts.chunks import Survey
-from drsvm.engines.parts.keeper import Keeper, total
+from drsvm.engines.parts.coordinator import Coordinator, total
 from drsvm.engines.parts.part import Message, StateLost
-from drsvm.engines.remote import RowsLost
+from drsvm.model.rows import RowsLost
 
 FAN_IN = 8
-"""Number of answers that a worker adds."""
+"""Number of replies that a worker adds."""
 
 FEW_FEATURES = 128
 """With at most so many, replies are small."""
@@ -42,7 +42,7 @@ SAME_VERSION, SAME_MAJOR_VERSION = "drsvm", ("numba", "numpy")
 GONE = (CancelledError, CommClosedError, ConnectionError, OSError)
 
 
-class DaskKeeper(Keeper):
+class DaskCoordinator(Coordinator):
     """Parts in the memory of workers."""
 
     def __init__(self, client: Client, columns: Columns):
@@ -72,7 +72,7 @@ class DaskKeeper(Keeper):
             raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
         if reply.state_lost:
             raise StateLost
-        return reply.answer
+        return reply.value
 
     def post(self, message: Message) -> None:
         with suppress(RowsLost):
@@ -84,7 +84,7 @@ class DaskKeeper(Keeper):
     def _submit(self, message: Message) -> list[Any]:
         """Submit a task for every group of parts."""
         return [
-            self._task("answer", dask_worker.answer, self.name, numbers, message, workers=[address])
+            self._task("reply", dask_worker.reply, self.name, numbers, message, workers=[address])
             for address, numbers in self._groups()
         ]
 
@@ -130,7 +130,7 @@ class DaskKeeper(Keeper):
             self._check_versions()
 
     def _of_chunks(self, name: str, function, numbers, *arguments) -> list[Any]:
-        """Return what a function answers for chunks, on the workers that have them."""
+        """Return the values of a function for chunks, on the workers that have them."""
         futures = [
             self._task(name, function, self.name, number, *arguments, chunk[0].key, *chunk)
             for number in numbers
@@ -149,7 +149,7 @@ class DaskKeeper(Keeper):
             _check_agreement(address, versions["packages"], found["client"]["packages"])
         self._checked |= set(found["workers"])
 
-    # --- answers ----------------------------------------------------------------------------------------------------
+    # --- replies ----------------------------------------------------------------------------------------------------
 
     def _results(self, futures: list[Any]) -> list[Any]:
         """Wait for the results of tasks."""

@@ -1,4 +1,4 @@
-"""The asker's side of rows in parts: who passes messages on to all parts, and the log of a run."""
+"""The coordinator of rows in parts sends messages to all of them, and has the log of every run."""
 
 import itertools
 import uuid
@@ -13,49 +13,49 @@ from drsvm.engines.parts.part import Ball, Message, Part, StateLost, Update
 from drsvm.engines.parts.vectors import Vector
 
 
-class Keeper(ABC):
-    """Passes messages on to all parts of the rows, and adds their answers. Every call of `ask` is one round."""
+class Coordinator(ABC):
+    """Sends messages to all parts of the rows, and adds their replies. Every call of `ask` is one round."""
 
     def __init__(self):
         self.n_rounds = 0
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
-    def ask(self, ball: Ball, question: Callable[..., Any], *arguments, vectors: Iterable[Vector | None] = ()) -> Any:
-        """Return the sum of the answers to a question, which may be about vectors that runs have kept."""
+    def ask(self, ball: Ball, query: Callable[..., Any], *arguments, vectors: Iterable[Vector | None] = ()) -> Any:
+        """Return the sum of the values of a query, which may use vectors that runs have kept."""
         kept = [kept for vector in vectors if vector is not None for kept in vector.kept()]
         runs = [self.runs[name] for name in dict.fromkeys(kept.run for kept in kept)]
-        return self.send(runs, ball, question, arguments)
+        return self.send(runs, ball, query, arguments)
 
-    def send(self, runs: "list[Run]", ball: Ball, question: Callable[..., Any] | None = None, arguments=()) -> Any:
-        """Bring runs up to date, and return the sum of the answers to a question, or to the last change."""
+    def send(self, runs: "list[Run]", ball: Ball, query: Callable[..., Any] | None = None, arguments=()) -> Any:
+        """Bring runs up to date, and return the sum of the values of a query, or of the replies to the last change."""
         self.n_rounds += 1
         updates = tuple(run.news() for run in runs)
         try:
-            answer = self.round(Message(updates, ball, question, arguments))
+            reply = self.round(Message(updates, ball, query, arguments))
         except StateLost:
             complete = tuple(run.whole_log() for run in runs)
-            answer = self.round(Message(complete, ball, question, arguments))
+            reply = self.round(Message(complete, ball, query, arguments))
         for run, update in zip(runs, updates, strict=True):
             run.known = update.first + len(update.changes)
-        return answer
+        return reply
 
     @abstractmethod
     def round(self, message: Message) -> Any:
-        """Return the sum of the answers of all parts; raise StateLost if a part lacks the state.
+        """Return the sum of the replies of all parts; raise StateLost if a part lacks the state.
 
         All parts exist when that is raised: they can make all changes again.
         """
 
     @abstractmethod
     def post(self, message: Message) -> None:
-        """Pass a message on without waiting for an answer, or for a cluster that is gone."""
+        """Send a message without waiting for a reply, or for a cluster that is gone."""
 
     @abstractmethod
     def forget(self, run: str) -> None:
         """Free what the parts keep for a run, without waiting. It may be called from any thread."""
 
 
-class PartsHere(Keeper):
+class PartsHere(Coordinator):
     """Parts in this process."""
 
     def __init__(self, parts: list[Part]):
@@ -63,38 +63,38 @@ class PartsHere(Keeper):
         self.parts = parts
 
     def round(self, message: Message) -> Any:
-        return total(part.answer(message) for part in self.parts)
+        return total(part.reply(message) for part in self.parts)
 
     def post(self, message: Message) -> None:
         for part in self.parts:
-            part.answer(message)
+            part.reply(message)
 
     def forget(self, run: str) -> None:
         for part in self.parts:
             part.runs.pop(run, None)
 
 
-def total(answers: Iterable[Any]) -> Any:
-    """Return the sum of the answers; None if there are none."""
-    return reduce(lambda one, two: None if one is None else one + two, answers)
+def total(replies: Iterable[Any]) -> Any:
+    """Return the sum of the replies; None if there are none."""
+    return reduce(lambda one, two: None if one is None else one + two, replies)
 
 
 class Run:
-    """The changes made so far to the state of a run, in the parts. Those without an answer wait for the next round.
+    """The changes made so far to the state of a run, in the parts. Those without a reply wait for the next round.
 
-    A log begins anew when all samples are centred, as nothing before that matters, unless something is kept from then.
+    A log is cleared when all samples are centred, as nothing before that matters, unless something is kept from then.
     """
 
-    def __init__(self, keeper: Keeper, ball: Ball):
-        self.name, self.keeper, self.ball = uuid.uuid4().hex, keeper, ball
+    def __init__(self, coordinator: Coordinator, ball: Ball):
+        self.name, self.coordinator, self.ball = uuid.uuid4().hex, coordinator, ball
         self.base = self.known = 0
         self.log: list[tuple[str, tuple]] = []
         self._slots, self._used, self._free = itertools.count(), set(), deque()
-        keeper.runs[self.name] = self
-        weakref.finalize(self, keeper.forget, self.name).atexit = False
+        coordinator.runs[self.name] = self
+        weakref.finalize(self, coordinator.forget, self.name).atexit = False
 
     def tell(self, change: str, *arguments) -> None:
-        """Make a change without an answer."""
+        """Make a change without a reply."""
         self._drop_free_slots()
         if change == "center" and not self._used:
             self.base += len(self.log)
@@ -103,17 +103,17 @@ class Run:
         self.log.append((change, arguments))
 
     def ask(self, change: str, *arguments) -> Any:
-        """Make a change and return the sum of the answers."""
+        """Make a change and return the sum of the replies."""
         self.tell(change, *arguments)
-        return self.keeper.send([self], self.ball)
+        return self.coordinator.send([self], self.ball)
 
-    def query(self, question: Callable[..., Any], *arguments) -> Any:
-        """Ask a question about the state."""
+    def query(self, query: Callable[..., Any], *arguments) -> Any:
+        """Return the sum of the values of a query about the state."""
         self._drop_free_slots()
-        return self.keeper.send([self], self.ball, question, (self.name, *arguments))
+        return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
 
     def keep(self, change: str, *arguments) -> "Slot":
-        """Make a change that fills a new slot, which is in use as long as somebody refers to it."""
+        """Make a change that fills a new slot, which is in use as long as it is referred to."""
         number = next(self._slots)
         self.tell(change, number, *arguments)
         self._used.add(number)
@@ -124,7 +124,7 @@ class Run:
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
         self.tell("end")
-        self.keeper.post(Message((self.news(),), self.ball))
+        self.coordinator.post(Message((self.news(),), self.ball))
         self.known = self.base + len(self.log)
 
     def news(self) -> Update:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.engines.gpu.device import GpuError, cupy, free_memory, here, on_device
-from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows
+from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_host
+from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
 from drsvm.engines.gpu.streaming import StreamedGpuRows
-from drsvm.model.elsewhere import ForCard
-from drsvm.model.validation import check_labels, check_weights
+from drsvm.model.backends import ForCard
+from drsvm.model.memory_rows import check_both_classes
+from drsvm.model.validation import check_labels
 
 STATE_BYTES = 160
 """Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
@@ -77,28 +78,16 @@ def _check_finite(values, first_row: int = 0) -> None:
         raise ValueError(f"X has NaN or an infinite value{at}: remove or impute it.")
 
 
-def labels_on_card(y, n: int) -> tuple[np.ndarray, Any]:
-    """Return the two classes, and the signs of the rows on the card."""
-    if hasattr(y, "__dlpack__") and not isinstance(y, np.ndarray):
-        y = here(cupy().from_dlpack(y))
-    classes, signs = check_labels(y, n)
-    return classes, on_device(signs)
-
-
-def weights_on_card(sample_weight, n: int) -> Any:
-    """Return weights of the rows that sum to 1, on the card."""
-    if sample_weight is None:
-        return cupy().full(n, 1.0 / n)
-    if hasattr(sample_weight, "__dlpack__") and not isinstance(sample_weight, np.ndarray):
-        sample_weight = here(cupy().from_dlpack(sample_weight))
-    return on_device(check_weights(sample_weight, n))
-
-
-def check_that_both_remain(signs, classes) -> None:
-    """Raise an error if rows of one class only have a positive weight."""
-    if abs(float(signs.sum())) == len(signs):
-        left = classes.tolist()[int(float(signs[0]) > 0)]
-        raise ValueError(
-            f"Only the label {left!r} remains after removing the rows with sample_weight 0: at least one row of each "
-            "class needs a positive weight."
-        )
+def gpu_data(X, y, sample_weight, flip_cost) -> dict[str, Any]:
+    """Return the attributes of a problem whose rows are on the card; its vectors are there too."""
+    rows = gpu_rows(X)
+    n = rows.shape[0]
+    classes, signs = check_labels(on_host(y), n)
+    signs, weights, kept = on_device(signs), rows.checked_weights(sample_weight, n), None
+    if not bool((weights > 0).all()):
+        kept = cupy().flatnonzero(weights)
+        rows, signs, weights = rows.taken(kept), signs[kept], weights[kept]
+        check_both_classes(signs, classes)
+    costs = checked_costs(flip_cost, n, kept)
+    given = {"rows": rows, "signs": signs, "sample_weight": weights, "classes": classes, "kept": kept, "n_given": n}
+    return given | {"flip_cost": costs}

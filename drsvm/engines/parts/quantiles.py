@@ -1,4 +1,4 @@
-"""How weighted numbers of all rows are spread: quantiles from histograms, without fetching the numbers.
+"""Quantiles of weighted numbers of all rows, from histograms: the numbers are not fetched.
 
 Numbers are sorted into bins. The bin in which a sum over the first numbers exceeds a goal is sorted into bins again,
 and so on, until few distinct numbers are left: these are fetched, so the answer is exact.
@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.engines.parts.answers import Distinct
+from drsvm.model.reducers import Distinct
 
-BINS = 4096
+N_BINS = 4096
 """Number of bins of a histogram."""
 
 FEW = 1 << 12
@@ -23,7 +23,7 @@ MASS, MOMENT = 0, 1
 """Positions of Σ mass and of Σ mass · number in pairs of sums."""
 
 
-class Level(NamedTuple):
+class Bins(NamedTuple):
     """Bins between two limits, from the low one up or from the high one down; `high` may be infinite."""
 
     low: float
@@ -35,52 +35,52 @@ class Level(NamedTuple):
         """Return the bins of numbers; a number beyond a limit is in the first or in the last one."""
         distance = numbers - self.low
         share = distance / (distance + self.unit) if math.isinf(self.high) else distance / (self.high - self.low)
-        bins = np.fmin(np.maximum(share, 0.0) * BINS, BINS - 1).astype(np.int64)  # the share of infinity is NaN
-        return BINS - 1 - bins if self.descending else bins
+        bins = np.fmin(np.maximum(share, 0.0) * N_BINS, N_BINS - 1).astype(np.int64)  # the share of infinity is NaN
+        return N_BINS - 1 - bins if self.descending else bins
 
-    def inside(self, number: int) -> "Level":
+    def inside(self, number: int) -> "Bins":
         """Return the bins between the limits of a bin, up to rounding."""
-        first = BINS - 1 - number if self.descending else number
+        first = N_BINS - 1 - number if self.descending else number
         low, high = self._edge(first), self._edge(first + 1)
-        return Level(low, high, max(low - self.low, self.unit), self.descending)
+        return Bins(low, high, max(low - self.low, self.unit), self.descending)
 
     def _edge(self, number: int) -> float:
         if math.isfinite(self.high):
-            return self.low + (self.high - self.low) * (number / BINS)
-        return self.low + self.unit * number / (BINS - number) if number < BINS else math.inf
+            return self.low + (self.high - self.low) * (number / N_BINS)
+        return self.low + self.unit * number / (N_BINS - number) if number < N_BINS else math.inf
 
 
-Path = tuple[tuple[Level, int], ...]
-"""A bin at some levels, and a bin in it at the next …"""
+Path = tuple[tuple[Bins, int], ...]
+"""A bin, a bin of finer ones inside it, and so on."""
 
 
 @dataclass(frozen=True)
-class Spread:
+class Histogram:
     """Sums of mass and of mass · number: before the bin at the end of a path, and in the bins inside it."""
 
     before: np.ndarray  # (2,)
-    bins: np.ndarray  # (2, BINS)
+    bins: np.ndarray  # (2, N_BINS)
     numbers: Distinct | None  # the numbers inside, if there are few
 
     @classmethod
-    def of(cls, numbers, masses, path: Path, level: Level) -> "Spread":
-        """Return how numbers are spread at the end of a path."""
+    def of(cls, numbers, masses, path: Path, bins: Bins) -> "Histogram":
+        """Return the histogram of numbers at the end of a path."""
         before = np.zeros(2)
         for outer, wanted in path:
-            bins = outer.bins_of(numbers)
-            early, inside = bins < wanted, bins == wanted
+            places = outer.bins_of(numbers)
+            early, inside = places < wanted, places == wanted
             before += masses[early].sum(), masses[early] @ numbers[early]
             numbers, masses = numbers[inside], masses[inside]
-        found, moments = level.bins_of(numbers), masses * numbers
-        sums = np.stack([np.bincount(found, values, minlength=BINS) for values in (masses, moments)])
+        found, moments = bins.bins_of(numbers), masses * numbers
+        sums = np.stack([np.bincount(found, values, minlength=N_BINS) for values in (masses, moments)])
         return cls(before, sums, _if_few(numbers, masses))
 
-    def __add__(self, other: "Spread") -> "Spread":
+    def __add__(self, other: "Histogram") -> "Histogram":
         numbers = None
         if self.numbers is not None and other.numbers is not None:
             together = self.numbers + other.numbers
             numbers = together if len(together.numbers) <= FEW else None
-        return Spread(self.before + other.before, self.bins + other.bins, numbers)
+        return Histogram(self.before + other.before, self.bins + other.bins, numbers)
 
     @property
     def total(self) -> np.ndarray:
@@ -108,20 +108,20 @@ class Crossing(NamedTuple):
     moment: float
 
 
-def crossing(look: Callable[[Path, Level], Spread], level: Level, goal: float, which: int) -> Crossing:
+def crossing(histogram_of: Callable[[Path, Bins], Histogram], bins: Bins, goal: float, which: int) -> Crossing:
     """Find where the sum of masses, or of moments, over the first numbers exceeds a goal; the total must exceed it.
 
-    `look` returns how the numbers of all rows are spread.
+    `histogram_of` returns a histogram of the numbers of all rows.
     """
     path: Path = ()
     while True:
-        spread = look(path, level)
-        if spread.numbers is not None:
+        histogram = histogram_of(path, bins)
+        if histogram.numbers is not None:
             break
-        chosen = spread.first_above(goal, which)
-        path, level = (*path, (level, chosen)), level.inside(chosen)
-    numbers, masses = (values[::-1] if level.descending else values for values in spread.numbers)
-    sums = spread.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
+        chosen = histogram.first_above(goal, which)
+        path, bins = (*path, (bins, chosen)), bins.inside(chosen)
+    numbers, masses = (values[::-1] if bins.descending else values for values in histogram.numbers)
+    sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
     first = min(int(np.searchsorted(sums[which], goal, side="right")), len(numbers) - 1)
-    mass, moment = sums[:, first - 1] if first > 0 else spread.before
+    mass, moment = sums[:, first - 1] if first > 0 else histogram.before
     return Crossing(float(numbers[first]), float(mass), float(moment))

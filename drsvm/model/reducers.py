@@ -1,4 +1,4 @@
-"""Answers of parts of the rows, which can be added: the answer for all rows is the sum of those of the parts."""
+"""Values that can be added: that of all rows is the sum of those of their parts."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from scipy import sparse
 
 
 class Sums(tuple):
-    """Numbers, arrays and other answers that are added entry by entry; None stays None."""
+    """Numbers, arrays and other values that are added entry by entry; None stays None."""
 
     def __add__(self, other):
         return Sums(None if one is None else one + two for one, two in zip(self, other, strict=True))

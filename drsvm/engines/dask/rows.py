@@ -1,0 +1,74 @@
+"""Rows on a Dask cluster, in the memory of its workers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.engines.dask.blocks import Columns, columns_of
+from drsvm.engines.dask.coordinator import DaskCoordinator
+from drsvm.engines.dask.worker import block_of, nothing
+from drsvm.engines.parts.part import Message
+from drsvm.engines.parts.queries import values as values_of
+from drsvm.engines.parts.rows import PartedRows
+from drsvm.engines.parts.vectors import Vector
+
+
+def dask_data(client, X, y, sample_weight, flip_cost, lengths=None, view=None) -> dict[str, Any]:
+    """Return the attributes of a problem whose data are on a cluster; all columns are cut into the chunks of X."""
+    costs = flip_cost if _is_vector(flip_cost) else None
+    columns = columns_of(client, X, y, sample_weight, costs, lengths)
+    coordinator = DaskCoordinator(columns.X[0].client, columns)
+    rows = DaskRows(coordinator, coordinator.survey, **({} if view is None else {"view": view}), columns=columns)
+    return rows.attributes(flip_cost)
+
+
+def _is_vector(flip_cost) -> bool:
+    return not (flip_cost is None or np.isscalar(flip_cost) or getattr(flip_cost, "ndim", 1) == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class DaskRows(PartedRows):
+    """Rows on a Dask cluster: dense or CSR chunks."""
+
+    place = "on a Dask cluster"
+
+    columns: Columns = None  # pyright: ignore[reportAssignmentType]
+
+    def with_flip_costs(self, problem, flip_cost):
+        if not _is_vector(flip_cost):
+            return super().with_flip_costs(problem, flip_cost)
+        return self._with(self.columns.y, self.columns.weights, flip_cost)
+
+    def relabelled(self, problem, positive, sample_weight):
+        costs = self.columns.costs if np.ndim(problem.flip_cost) else problem.flip_cost
+        return self._with(positive, sample_weight, costs)
+
+    def _with(self, y, weights, costs) -> dict[str, Any]:
+        """Return the attributes of a problem with other labels, weights or flip costs."""
+        X, lengths = self.columns.X, [length for _, length in sorted(self.survey.lengths.items())]
+        return dask_data(X[0].client, X, y, weights, costs, lengths, self.view)
+
+    def to_given_rows(self, problem, values: Vector) -> Any:
+        """Return a Dask array whose blocks are fetched from the workers when it is computed."""
+        import dask.array as da
+        from dask.delayed import delayed
+
+        coordinator: Any = self.coordinator
+        runs = [coordinator.runs[name] for name in dict.fromkeys(kept.run for kept in values.kept())]
+        message = delayed(
+            Message(tuple(run.whole_log() for run in runs), self.ball(problem), values_of, (values,)), traverse=False
+        )
+        make, make_nothing = (delayed(function, pure=False) for function in (block_of, nothing))
+        blocks = []
+        for number, length in sorted(coordinator.survey.lengths.items()):
+            chunk = self.columns.chunk(number)
+            known = coordinator.name, number, coordinator.units, length, chunk[0].key
+            block = make(message, *known, *chunk) if coordinator.survey.used[number] > 0 else make_nothing(length)
+            blocks.append(da.from_delayed(block, shape=(length,), dtype=np.float64))
+        array = da.concatenate(blocks)
+        array.drsvm_vector = values
+        return array
+
+    def multipliers_from(self, problem, values):
+        return super().multipliers_from(problem, getattr(values, "drsvm_vector", values))

@@ -1,0 +1,286 @@
+"""Rows in parts: every function of all rows is the sum of its values for the parts."""
+
+import math
+import pickle
+import uuid
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.engines.parts import queries
+from drsvm.engines.parts.chunks import Survey
+from drsvm.engines.parts.coordinator import Coordinator
+from drsvm.engines.parts.engine import PartedEngine
+from drsvm.engines.parts.part import Ball, View
+from drsvm.engines.parts.quantiles import MASS, MOMENT, Bins, crossing
+from drsvm.engines.parts.vectors import FLIP, HINGE, Clipped, Multiple, Vector
+from drsvm.model.dual_scale import uncharged_features
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.multipliers import ROUNDING_OF_MASSES, DualSums, Multipliers, Totals
+from drsvm.model.norms import norm_for
+from drsvm.model.problem import PARAMETERS, Problem
+from drsvm.model.risk import TIE
+from drsvm.model.rows import Rows, drawn_members
+from drsvm.model.validation import check_flip_cost
+
+
+class RemoteCounts(NamedTuple):
+    """How many rows each row counts for in the automatic radius.
+
+    If a row counts for as many as its given weight w, and has f times this weight in a problem, its pull has a variance
+    in proportion to w f². A problem with these weights has them where the rows are.
+    """
+
+    problem: Any
+    scale: float  # the variance of the pull of a row, divided by its weight in that problem
+    total: float
+
+    def sum(self) -> float:
+        """Return how many rows all rows together count for."""
+        return self.total
+
+
+@dataclass(frozen=True, eq=False)
+class PartedRows(Rows):
+    """Rows in parts, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
+
+    place = "in parts"
+    most_distinct = 1 << 14
+
+    coordinator: Coordinator
+    survey: Survey
+    view: View = View()  # noqa: RUF009
+    known: dict[bytes, Any] = field(default_factory=dict)
+
+    def attributes(self, flip_cost) -> dict[str, Any]:
+        """Return the attributes of a problem that depend on its data."""
+        survey = self.survey
+        known = {"rows": self, "signs": None, "sample_weight": None, "kept": None, "n_given": survey.n_given}
+        return known | {"classes": survey.classes, "flip_cost": self._some_costs(flip_cost)}
+
+    def _some_costs(self, flip_cost) -> Any:
+        """Return the cost of a flip, or some of the costs if every row has its own."""
+        costs = self.survey.costs
+        if costs is None:
+            return check_flip_cost(flip_cost)
+        return float(costs[0]) if costs[0] == costs[-1] else costs
+
+    @property
+    def shape(self) -> tuple[int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        features = self.view.features
+        return self.survey.n_rows, self.survey.n_features if features is None else len(features)
+
+    @property
+    def dtype(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.survey.dtype
+
+    @property
+    def stored(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.survey.stored
+
+    @property
+    def is_sparse(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.survey.is_sparse
+
+    # --- queries ----------------------------------------------------------------------------------------------------
+
+    def ball(self, problem) -> Ball:
+        """Return what the parts must know of the parameters."""
+        cost = None if np.ndim(problem.flip_cost) else problem.flip_cost
+        return Ball(problem.radius, cost, problem.norm, problem.fit_intercept, self.view)
+
+    def query(self, problem, function, *arguments, once=False):
+        if not once:
+            return self._ask(problem, queries.of_problem, function, *arguments)
+        return self._ask_once(problem, queries.of_problem, function, *arguments)
+
+    def _ask(self, problem, query, *arguments, vectors=()) -> Any:
+        return self.coordinator.ask(self.ball(problem), query, *arguments, vectors=vectors)
+
+    def _ask_once(self, problem, query, *arguments) -> Any:
+        own_costs = np.ndim(problem.flip_cost) > 0
+        key = pickle.dumps((query, self.view.name, problem.norm.p, own_costs, arguments))
+        if key not in self.known:
+            self.known[key] = self._ask(problem, query, *arguments)
+        return self.known[key]
+
+    def engine(self, problem, n_threads):
+        ball = self.ball(problem)
+        return PartedEngine(self.coordinator, ball, problem.n_features + problem.fit_intercept)
+
+    # --- other rows -------------------------------------------------------------------------------------------------
+
+    def shifted(self, offset):
+        """Return x − offset for every row: dense rows are shifted in every pass, sparse ones are copied."""
+        before = 0.0 if self.view.offset is None else self.view.offset
+        return self.seen(View(uuid.uuid4().hex, self.view.features, before + offset))
+
+    def on_features(self, features):
+        chosen = features if self.view.features is None else self.view.features[features]
+        offset = None if self.view.offset is None else self.view.offset[features]
+        return self.seen(View(uuid.uuid4().hex, chosen, offset))
+
+    def seen(self, view: View) -> "PartedRows":
+        """Return the rows in another view."""
+        return replace(self, view=view)
+
+    def with_flip_costs(self, problem, flip_cost):
+        if np.ndim(flip_cost):
+            raise TypeError(f"The flip costs of rows that are {self.place} cannot be changed.")
+        return {"flip_cost": check_flip_cost(flip_cost)}
+
+    def relabelled(self, problem, positive, sample_weight) -> dict[str, Any]:
+        raise TypeError(f"The labels of rows that are {self.place} cannot be changed.")
+
+    def counted(self, problem, counts):
+        if not isinstance(counts, RemoteCounts):
+            raise TypeError(
+                f"counts of rows that are {self.place} are not supported: pass sample_weight to WassersteinSVC.fit, or "
+                "repeat rows."
+            )
+        return counts.problem._with(rows=counts.problem.rows.seen(self.view)), None, counts.scale
+
+    # --- certificates -----------------------------------------------------------------------------------------------
+
+    def price_and_risk(self, problem, w, b, size):
+        [price], [risk] = self._prices_and_risks(problem, w, b, size, [problem.radius])
+        return price, risk
+
+    def worst_case(self, problem, loss, w, b, size, radii):
+        if loss == "zero-one":
+            return self._worst_case_error(problem, w, b, size, radii)
+        return np.array(self._prices_and_risks(problem, w, b, size, radii)[1])
+
+    def _prices_and_risks(self, problem, w, b: float, size: float, radii) -> tuple[list[float], list[float]]:
+        """Return the smallest optimal λ ≥ size and the risk, for every radius."""
+        histograms = _Histograms(self, problem, queries.breakpoints, w, b, size)
+        bins = Bins(size, math.inf, max(size, 1.0 / problem.typical_flip_cost(), 1e-300), descending=True)
+        whole, loss = histograms.first(bins)
+        prices, risks = [], []
+        for radius in radii:
+            affordable = radius * (1.0 + TIE)
+            price, (mass, moment) = size, whole.total
+            if affordable < mass:
+                price, mass, moment = crossing(histograms, bins, affordable, MASS)
+            prices.append(price)
+            risks.append(radius * price + loss + max(moment - price * mass, 0.0))
+        return prices, risks
+
+    def _worst_case_error(self, problem, w, b: float, size: float, radii) -> np.ndarray:
+        histograms = _Histograms(self, problem, queries.costs_of_errors, w, b, size)
+        bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
+        whole, sure = histograms.first(bins)
+        errors = []
+        for radius in radii:
+            wrong, spent = whole.total
+            if radius < spent:
+                cost, wrong, spent = crossing(histograms, bins, radius, MOMENT)
+                wrong += (radius - spent) / cost
+            errors.append(min(sure + wrong, 1.0))
+        return np.array(errors)
+
+    def multipliers(self, problem, hinge_dual, flip_dual):
+        return PartedMultipliers(self, problem, hinge_dual, flip_dual)
+
+    def sums_of_multipliers(self, problem, hinge_dual, flip_dual) -> list[Any]:
+        """Return the sums over the two sides of clipped multipliers, and the rounding errors of sums."""
+        vectors, careful = (hinge_dual, flip_dual), bool(uncharged_features(problem)[1].any())
+        return self._ask(problem, queries.sums_of_multipliers, *vectors, careful, vectors=vectors)
+
+    # --- vectors ----------------------------------------------------------------------------------------------------
+
+    def zeros(self):
+        return Multiple(0.0, 0.0)
+
+    def multiples_of_weights(self, problem, positive, negative):
+        return Multiple(positive, negative)
+
+    def multipliers_from(self, problem, values):
+        known = isinstance(values, Vector) and all(kept.run in self.coordinator.runs for kept in values.kept())
+        return values if known else None
+
+    def to_given_rows(self, problem, values):
+        return values
+
+    # --- samples ----------------------------------------------------------------------------------------------------
+
+    def some(self, size):
+        ball = Ball(0.0, 1.0, norm_for(2), False, self.view)  # of which only the view matters
+        return self.coordinator.ask(ball, queries.rows_at_a_stride, max(1, self.survey.n_rows // size))[0]
+
+    def drawn(self, problem, size):
+        direction = np.random.default_rng(0).normal(size=problem.n_features)
+        [keys] = self._ask_once(problem, queries.size_of_keys, direction)
+        scale = 1e6 / (keys / problem.n_rows or 1.0)
+        drawn = self._ask_once(problem, queries.rows_with_small_keys, direction, scale, size / problem.n_rows)
+        if not size / 2 < len(drawn[1]) < 2 * size:  # with many equal rows the keys are not uniform
+            drawn = self._ask_once(problem, queries.rows_at_a_stride, max(1, problem.n_rows // size))
+        return _in_memory(problem, *drawn)
+
+    def drawn_by_class(self, problem, size):
+        numbers, *counts = self._ask_once(problem, queries.sizes_of_classes)
+        order = np.argsort(numbers)
+        before = [dict(zip(numbers[order].tolist(), np.cumsum(one[order]) - one[order], strict=True)) for one in counts]
+        places = drawn_members([int(one.sum()) for one in counts], size)
+        X, signs, weights, costs = self._ask(problem, queries.rows_at_places, before, places)
+        for sign, mass in zip((-1.0, 1.0), self.survey.shares, strict=True):
+            weights[signs == sign] *= mass / weights[signs == sign].sum()
+        return _in_memory(problem, X, signs, weights, costs)
+
+    def fetched(self, problem):
+        return self.drawn_by_class(problem, problem.n_rows)
+
+
+def _in_memory(problem, X, signs, weights, costs) -> Problem:
+    """Return the problem on rows that have been fetched."""
+    parameters = {name: getattr(problem, name) for name in PARAMETERS} | ({} if costs is None else {"flip_cost": costs})
+    data = {"rows": MemoryRows(X), "signs": signs, "sample_weight": weights / weights.sum()}
+    return Problem.of_checked(**data, classes=problem.classes, **parameters)
+
+
+class _Histograms:
+    """Histograms of numbers of all rows; none is computed twice."""
+
+    def __init__(self, rows: PartedRows, problem, query, *arguments):
+        self.rows, self.problem, self.query, self.arguments = rows, problem, query, arguments
+        self.known: dict[Any, Any] = {}
+
+    def __call__(self, path, bins):
+        return self._of(path, bins)[0]
+
+    def first(self, bins):
+        """Return the histogram of all numbers, and what comes with it."""
+        return self._of((), bins)
+
+    def _of(self, path, bins):
+        if (path, bins) not in self.known:
+            self.known[path, bins] = self.rows._ask(self.problem, self.query, *self.arguments, path, bins)
+        return self.known[path, bins]
+
+
+class PartedMultipliers(Multipliers):
+    """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
+
+    def __init__(self, rows: PartedRows, problem, hinge_dual: Vector | None, flip_dual: Vector | None):
+        self.given, self.ball = (hinge_dual, flip_dual), rows.ball(problem)
+        *sums, rounding = rows.sums_of_multipliers(problem, *self.given)
+        self.sums, self.rounding = DualSums(*sums), rounding + ROUNDING_OF_MASSES  # also of the sums over the parts
+        self.factors = np.ones(2)
+
+    def sides(self) -> tuple[float, float]:
+        one, other = self.factors * self.sums.mass
+        return float(one), float(other)
+
+    def shrink(self, one: float, other: float) -> None:
+        self.factors = self.factors * (one, other)
+
+    def totals(self, careful: bool = False) -> Totals:
+        one, other = self.sides()
+        pull = self.sums.rows @ (self.factors * (1.0, -1.0))
+        return Totals(one + other, float(self.factors @ self.sums.flip_cost), pull, one - other, self.rounding)
+
+    def vectors(self) -> tuple[Clipped, Clipped]:
+        factors = float(self.factors[0]), float(self.factors[1])
+        one, other = (Clipped(*self.given, self.ball, factors, which) for which in (HINGE, FLIP))
+        return one, other

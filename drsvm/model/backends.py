@@ -1,0 +1,133 @@
+"""Where rows may be other than in this process's memory; `drsvm.engines` registers the places."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+
+class Backend(ABC):
+    """A place for rows: how a problem gets them there, and what an estimator does with labels and predictions there."""
+
+    @abstractmethod
+    def data(self, X, y, sample_weight, flip_cost) -> dict[str, Any]:
+        """Return the checked attributes of a problem that depend on its data (see `model/memory_rows.py`)."""
+
+    @abstractmethod
+    def with_labels(self, X, y) -> tuple[Any, Any]:
+        """Return X and y in the form that the other methods take."""
+
+    @abstractmethod
+    def n_features(self, X) -> int:
+        """Return the number of columns."""
+
+    @abstractmethod
+    def named(self, X) -> Any:
+        """Return an object that has the names of the features, if they have any."""
+
+    @abstractmethod
+    def classes_of(self, y) -> Any:
+        """Return the distinct labels, as an array of numpy."""
+
+    @abstractmethod
+    def by_class(self, y, classes, values, weights=None) -> Any:
+        """Return the value of its class for every row, times its weight if there is one."""
+
+    @abstractmethod
+    def masses_of_classes(self, y, classes, weights=None) -> Any:
+        """Return the number of rows of every class, or the sum of their weights, as an array of numpy."""
+
+    @abstractmethod
+    def counts_for_radius(self, problem, y, classes, positive, factors, sample_weight) -> Any:
+        """Return how many rows each row counts for in the automatic radius: as many as its given weight.
+
+        In the problem, the rows of every class have this weight times a factor.
+        """
+
+    @abstractmethod
+    def decision_values(self, X, coef, intercept) -> Any:
+        """Return x·w + b for every row and classifier."""
+
+    @abstractmethod
+    def labels(self, values, classes) -> Any:
+        """Return the labels for decision values: the second class where they are positive, or that of the largest."""
+
+    @abstractmethod
+    def like(self, X, values) -> Any:
+        """Return fitted weights as an array of the library that X comes from."""
+
+
+class _Place(NamedTuple):
+    engine: str  # the value of the estimators' parameter `engine`
+    load: Callable[[], Backend]
+
+
+_places: dict[str, _Place] = {}
+
+
+def register(libraries: Iterable[str], engine: str, load: Callable[[], Backend]) -> None:
+    """Let a backend take X whose type comes from one of some libraries."""
+    _places.update(dict.fromkeys(libraries, _Place(engine, load)))
+
+
+class ForCard:
+    """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
+
+    def __init__(self, X):
+        self.given = X
+        self.X = X if hasattr(X, "tocsr") else _as_array(X)
+        self.shape = self.X.shape
+
+
+def _as_array(X):
+    import numpy as np
+
+    return np.asarray(X)
+
+
+def library_of(X: Any) -> str:
+    """Return the name of the library that the type of X, or of the first of a list of futures, comes from.
+
+    Arrays of any library on a CUDA device count as CuPy's, which takes them over without a copy.
+    """
+    first = X[0] if isinstance(X, list | tuple) and len(X) > 0 else X
+    if first is not X:
+        return _root(first) if _root(first) in ("dask", "distributed") else _root(X)
+    return "cupy" if isinstance(X, ForCard) or is_on_cuda(X) else _root(X)
+
+
+def _root(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+CUDA = 2
+"""The number of CUDA devices in the DLPack standard."""
+
+
+def is_on_cuda(X: Any) -> bool:
+    """Return whether X is an array on a CUDA device."""
+    device = getattr(X, "__dlpack_device__", None)
+    return device is not None and _root(X) != "numpy" and int(device()[0]) == CUDA
+
+
+def engine_of(X: Any) -> str:
+    """Return the engine that works where X is: "cpu" for this process's memory."""
+    place = _places.get(library_of(X))
+    return "cpu" if place is None else place.engine
+
+
+def backend_of(X: Any) -> Backend | None:
+    """Return the backend for X; None if it is in this process's memory."""
+    place = _places.get(library_of(X))
+    return None if place is None else place.load()
+
+
+def is_remote(X: Any) -> bool:
+    """Return whether X is on a cluster or on a graphics card."""
+    return engine_of(X) != "cpu"
+
+
+def fetched(values: Any) -> Any:
+    """Return an array of any library as one of numpy."""
+    if hasattr(values, "get"):
+        return values.get()
+    return _as_array(values.cpu() if hasattr(values, "cpu") else values)

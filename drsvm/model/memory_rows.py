@@ -1,0 +1,284 @@
+"""Rows in arrays of numpy or scipy, in memory or in memory-mapped files; large ones are processed in parts by threads.
+
+The parts depend on the rows only, and their sums are added in order: the result is the same with any number of threads.
+"""
+
+import math
+import mmap
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.careful_sums import ULP
+from drsvm.model.rows import ArrayRows
+from drsvm.model.validation import check_flip_costs, check_labels, check_rows, check_weights, row_blocks, row_norms
+from drsvm.parallel import PART, over, over_parts, parts_of, usable_threads
+
+LARGE = 1 << 20
+"""Number of stored entries from which a matrix is processed in parts; a smaller one may be copied."""
+
+PART_ENTRIES = 1 << 18
+"""Number of stored entries in a part of a product with sparse rows."""
+
+ENTRIES_OF_SAMPLE = 10_000
+"""Number of entries from which the frequencies of the columns are estimated."""
+
+
+class RowView:
+    """Rows that are computed from those of a dense matrix when they are needed, such as x_i − c.
+
+    Parameters
+    ----------
+    X : array or RowView of shape (n, d)
+        The matrix, which is never copied as a whole.
+    change : callable, optional
+        Turns a block of its rows into a block of this view.
+    rows : array of ints, optional
+        The rows of the view; by default all of them.
+    """
+
+    ndim = 2
+
+    def __init__(self, X, change: Callable[[Any], np.ndarray] | None = None, rows=None):
+        self.X, self.change, self.rows = X, change, rows
+        nothing = self[:0]
+        self.shape = (X.shape[0] if rows is None else len(rows), nothing.shape[1])
+        self.size = self.shape[0] * self.shape[1]
+        self.dtype = nothing.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, wanted) -> np.ndarray:
+        """Return rows as an array."""
+        block = self.X[wanted if self.rows is None else self.rows[wanted]]
+        return block if self.change is None else self.change(block)
+
+
+def is_mapped(X) -> bool:
+    """Return whether a matrix, or the entries of a sparse one, lie in a memory-mapped file."""
+    part: Any = X.data if sparse.issparse(X) else X
+    while isinstance(part, np.ndarray):
+        part = part.base
+    return isinstance(part, mmap.mmap)
+
+
+def must_stay(X) -> bool:
+    """Return whether a matrix is large and in a file, so that it must not be copied into memory."""
+    if isinstance(X, RowView):
+        return True
+    return (X.nnz if sparse.issparse(X) else X.size) >= LARGE and is_mapped(X)
+
+
+def in_memory(X) -> Any:
+    """Return a matrix that compiled code can read: a copy of a view, anything else as it is."""
+    return np.ascontiguousarray(X[:]) if isinstance(X, RowView) else X
+
+
+def changed(X, change: Callable[[Any], Any]) -> Any:
+    """Return the changed rows: a copy, or a view if a dense matrix must not be copied."""
+    return RowView(X, change) if must_stay(X) and not sparse.issparse(X) else change(X)
+
+
+class MemoryRows(ArrayRows):
+    """Rows in a C-ordered array, a canonical CSR array or a view; those of a large file are never copied."""
+
+    readable = True
+
+    def __init__(self, X):
+        self.X, self.shape, self.dtype = X, X.shape, X.dtype
+        self.is_sparse = sparse.issparse(X)
+        self.stored = X.nnz if self.is_sparse else X.size
+
+    @property
+    def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return not must_stay(self.X)
+
+    selectable = copyable
+
+    @property
+    def is_small(self) -> bool:
+        """Whether products need neither parts nor threads."""
+        dense = self.is_sparse or (self.dtype == np.float64 and not isinstance(self.X, RowView))
+        return self.stored < LARGE and dense
+
+    # --- products ---------------------------------------------------------------------------------------------------
+
+    @property
+    def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Terms are added one by one."""
+        n = self.shape[0]
+        in_parts = PART if self.is_sparse else next(row_blocks(self.X)).stop
+        longest = n if self.is_small else min(n, in_parts)
+        return ULP * (longest + n // longest + 2)
+
+    def dot(self, v, shift=0.0):
+        values = self._dot(v)
+        if shift != 0.0:
+            over_parts(values, lambda part: np.add(values[part], shift, out=values[part]))
+        return values
+
+    def _dot(self, v) -> np.ndarray:
+        X = self.X
+        if self.is_small:
+            return X @ v
+        out = np.empty(self.shape[0])
+        if self.is_sparse:
+            from drsvm.kernels import rows as kernel
+
+            parts = unsigned_parts(X)
+            over(self._row_parts(), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
+        else:
+            over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
+        return out
+
+    def weighted_sum(self, c):
+        X = self.X
+        if self.is_small:
+            return X.T @ c
+        if not self.is_sparse:
+            # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
+            rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
+            return np.sum(rows, axis=0)
+        sums = self._sparse_sums(c)
+
+        def add(columns):
+            for more in sums[1:]:
+                sums[0, columns] += more[columns]
+
+        over_parts(self.shape[1], add)
+        return sums[0]
+
+    def _row_parts(self) -> Iterator[slice]:
+        """Yield parts of sparse rows with about PART_ENTRIES entries each."""
+        n = self.shape[0]
+        size = max(1, n * PART_ENTRIES // self.stored)
+        return (slice(first, min(first + size, n)) for first in range(0, n, size))
+
+    def _sparse_sums(self, c) -> np.ndarray:
+        """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
+        from drsvm.kernels import rows as kernel
+
+        parts, entries = list(parts_of(self.shape[0])), unsigned_parts(self.X)
+        sums = np.zeros((len(parts), self.shape[1]))
+
+        def add(task):
+            (number, part), (low, high) = task
+            kernel.add_columns(*entries, part.start, part.stop, c, low, high, sums[number])
+
+        over(product(enumerate(parts), self._column_ranges(len(parts))), add)
+        return sums
+
+    def _column_ranges(self, n_parts: int) -> Iterable[tuple[int, int]]:
+        """Return ranges of the columns with about as many entries each, so many that no thread is idle."""
+        n_ranges = math.ceil(usable_threads() / n_parts)
+        if n_ranges < 2 or not self.X.has_sorted_indices:
+            return [(0, self.shape[1])]
+        some = np.sort(self.X.indices[:: max(1, self.stored // ENTRIES_OF_SAMPLE)])
+        inner = some[np.arange(1, n_ranges) * len(some) // n_ranges].tolist()
+        return pairwise([0, *inner, self.shape[1]])
+
+    def sum_of_squares(self, c):
+        if self.is_sparse:
+            entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
+            return np.bincount(self.X.indices, entries, minlength=self.shape[1])
+
+        def squares(block):
+            rows = np.asarray(self.X[block], dtype=np.float64)
+            return np.einsum("ij,ij,i->j", rows, rows, c[block])
+
+        return np.sum(over(row_blocks(self.X), squares), axis=0)
+
+    def norms(self, p, factors=None):
+        blocks = (self.X[part] for part in row_blocks(self.X))
+        scaled = blocks if factors is None else (block * factors[None, :] for block in blocks)
+        return np.concatenate([row_norms(block, p) for block in scaled])
+
+    # --- other rows -------------------------------------------------------------------------------------------------
+
+    def shifted(self, offset):
+        """Return x − offset for every row; of sparse rows only stored entries, all others must have offset 0."""
+        if not self.is_sparse:
+            return MemoryRows(changed(self.X, lambda rows: rows - offset))
+        X = self.X
+        return MemoryRows(type(X)((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape))
+
+    def seen_from(self, origin):
+        return MemoryRows(RowView(self.X, lambda rows: rows - origin))
+
+    def on_features(self, features):
+        return MemoryRows(changed(self.X, lambda rows: _columns(rows, features)))
+
+    def taken(self, rows):
+        """Return copies of some rows, made in parallel parts if they are many and dense."""
+        if not isinstance(self.X, np.ndarray) or len(rows) * self.shape[1] < LARGE:
+            return MemoryRows(self.X[rows])
+        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        over_parts(rows, lambda part: np.take(self.X, rows[part], axis=0, out=out[part], mode="clip"))
+        return MemoryRows(out)
+
+    def some(self, size):
+        return self.X[:: -(-self.shape[0] // size)]
+
+    def to_memory(self):
+        return self
+
+    # --- labels and weights -----------------------------------------------------------------------------------------
+
+    def vector(self, values):
+        return np.asarray(values, dtype=np.float64)
+
+    def checked_weights(self, sample_weight, n):
+        weights = check_weights(sample_weight, n)
+        return np.full(n, 1.0 / n) if weights is None else weights
+
+    def with_flip_costs(self, problem, flip_cost):
+        return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
+
+    def fetched(self, problem):
+        return problem
+
+
+def memory_data(X, y, sample_weight) -> dict[str, Any]:
+    """Return the attributes of a problem that depend on its data: rows of weight 0 are removed."""
+    X = check_rows(X)
+    n = X.shape[0]
+    classes, signs = check_labels(y, n)
+    weights, kept = MemoryRows(X).checked_weights(sample_weight, n), None
+    if not weights.all():
+        kept = np.flatnonzero(weights)
+        X = RowView(X, rows=kept) if must_stay(X) and not sparse.issparse(X) else X[kept]
+        signs, weights = signs[kept], weights[kept]
+        check_both_classes(signs, classes)
+    return {
+        "rows": MemoryRows(X),
+        "signs": signs,
+        "sample_weight": weights,
+        "classes": classes,
+        "kept": kept,
+        "n_given": n,
+    }
+
+
+def check_both_classes(signs, classes) -> None:
+    """Raise an error if rows of one class only have a positive weight."""
+    if abs(float(signs.sum())) == len(signs):
+        left = classes.tolist()[int(signs[0] > 0)]
+        raise ValueError(
+            f"Only the label {left!r} remains after removing the rows with sample_weight 0: "
+            "at least one row of each class needs a positive weight."
+        )
+
+
+def _columns(rows, features):
+    chosen = rows[:, features]
+    return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
+
+
+def unsigned_parts(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return entries, indices and row starts of a CSR matrix as the kernels take them."""
+    unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
+    return X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
