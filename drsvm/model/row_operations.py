@@ -59,10 +59,9 @@ def _masses_by_flip_cost(problem, sign: float, most: int | None) -> Distinct:
     return found
 
 
-def _sums_of_classes(problem) -> Sums:
-    """Return Σ π x over each class."""
-    signs, weights = problem.signs, problem.sample_weight
-    return Sums(problem.rows.weighted_sum(np.where(signs == sign, weights, 0.0)) for sign in (1.0, -1.0))
+def _pull_of_classes(problem, positive: float, negative: float) -> Sums:
+    """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
+    return Sums(problem.weighted_sum(problem.multiples_of_weights(positive, negative)))
 
 
 def _decisions(problem, w, b: float) -> Sums:
@@ -153,9 +152,8 @@ class RowOperations:
 
     def pull_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
-        one, other = self.query(_sums_of_classes, once=True)
-        mass, mass_of_other = self.masses_of_classes()
-        return positive * one - negative * other, positive * mass - negative * mass_of_other
+        pull, turn = self.query(_pull_of_classes, positive, negative, once=True)
+        return pull, turn
 
     # --- decisions --------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ class Forecasting(Solver):
     """An interior-point solver whose runs, for one radius after the other, start from what the previous ones tell."""
 
     prices = EVERY_PRICE
+    uses_sums_only = True
 
     def __init__(self, solver: InteriorPoint):
         self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
