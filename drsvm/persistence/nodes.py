@@ -9,13 +9,17 @@ gets its attributes; a function or a type is looked up in the lists of `names` a
 
 import io
 import json
+import math
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
-from drsvm.persistence.names import FUNCTION_HOMES, PLAIN_TYPES, PUBLIC_HOMES, named, public_name
+from drsvm.model.result import Result, Results
+from drsvm.persistence.contents import is_ours
+from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
@@ -23,10 +27,11 @@ HARMLESS = {"memory": (None,), "input": ("content",)}
 RESERVED = ("__class__", "__module__", "__loader__")
 """The keys that make a dict in the archive a node."""
 
-CONSTRUCTED = {"BSpline": ("t", "c", "k", "extrapolate", "axis")}
-"""Classes that are built by calling them, with these attributes as arguments: their other attributes are functions."""
+BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
+"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
-TYPE_HOMES = {name: home for home, names in PLAIN_TYPES.items() for name in names.split()}
+CONSTRUCTED = ("BSpline",)
+"""Classes that are built by calling them, with their attributes as arguments."""
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -38,8 +43,8 @@ class Writer:
     `foreign` lists what a model file may not contain.
     """
 
-    def __init__(self, archive: ZipFile, state_of: Callable[[Any], dict[str, Any]]):
-        self.archive, self.state_of = archive, state_of
+    def __init__(self, archive: ZipFile):
+        self.archive = archive
         self.foreign: set[str] = set()
         self._files = 0
 
@@ -89,7 +94,7 @@ class Writer:
     def _sparse(self, value: Any) -> Any:
         from scipy import sparse
 
-        name = public_name(type(value), PUBLIC_HOMES)
+        name = public_name(type(value), SPARSE)
         if name is None:
             return self._foreign(type(value))
         return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
@@ -112,16 +117,15 @@ class Writer:
 
     def _named(self, value: Any) -> Any:
         """Return a class, a function or an object of a class in the list."""
-        for homes, loader in ((TYPE_HOMES, "TypeNode"), (FUNCTION_HOMES, "FunctionNode")):
+        for homes, loader in ((PLAIN_TYPES, "TypeNode"), (FUNCTIONS, "FunctionNode")):
             name = public_name(value, homes)
             if name is not None:
                 return _node(*name, loader)
-        name = public_name(type(value), PUBLIC_HOMES)
+        name = public_name(type(value), CLASSES)
         if name is None:
             is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
             return self._foreign(value if is_named else type(value))
-        parts = CONSTRUCTED.get(name[1])
-        state = {part: getattr(value, part) for part in parts} if parts else self.state_of(value)
+        state = _state_of(value)
         self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}
         return _node(*name, "ObjectNode", self.node(state))
 
@@ -132,6 +136,14 @@ class Writer:
 def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, Any]:
     bare = {"__module__": home, "__class__": name, "__loader__": loader}
     return bare if content is None else {**bare, "content": content}
+
+
+def _state_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object to save: without the state of partial_fit and what solvers add to results."""
+    state = dict(thing.__getstate__())
+    state.pop("_block_fits", None)
+    # Additional information from a solver may be of any type and is not part of the certificate.
+    return state | ({"info": {}} if isinstance(thing, Result) else {})
 
 
 def risky_attributes(state: Any) -> list[str]:
@@ -145,10 +157,10 @@ def risky_attributes(state: Any) -> list[str]:
 
 
 class Builder:
-    """Builds objects from the nodes of an archive whose names have been checked; `finish` checks each object."""
+    """Builds objects from nodes whose names have been checked, and from the arrays of their archive."""
 
-    def __init__(self, archive: ZipFile, finish: Callable[[Any], None]):
-        self.archive, self.finish = archive, finish
+    def __init__(self, members: dict[str, bytes]):
+        self.members = members
         self._ways = {
             "JsonNode": self._json,
             "ScalarNode": lambda node: self._class(node)(node["content"]),
@@ -201,11 +213,8 @@ class Builder:
 
     def _array(self, node: dict[str, Any]) -> Any:
         if node["type"] == "json":  # of skops: an array of objects
-            values = [self.build(part) for part in node["content"]]
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-            return array
-        array = np.load(io.BytesIO(self.archive.read(node["file"])), allow_pickle=False)
+            return self._object_array({**node, "shape": [len(node["content"])]})
+        array = np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False)
         return array if node["__class__"] == "ndarray" else self._class(node)(array)
 
     def _object_array(self, node: dict[str, Any]) -> np.ndarray:
@@ -218,12 +227,10 @@ class Builder:
     def _sparse(self, node: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        return sparse.load_npz(io.BytesIO(self.archive.read(node["file"])))
+        return sparse.load_npz(io.BytesIO(self.members[node["file"]]))
 
     def _object(self, node: dict[str, Any]) -> Any:
         cls: Any = self._class(node)
-        if node["__class__"] not in PUBLIC_HOMES or not isinstance(cls, type):
-            raise ValueError(f"{node['__class__']} is not a class")
         state = self.build(node["content"])
         if not isinstance(state, dict) or risky_attributes(state):
             raise ValueError(f"the attributes of {node['__class__']}")
@@ -232,5 +239,14 @@ class Builder:
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
         restore(state)
-        self.finish(made)
+        _complete(made)
         return made
+
+
+def _complete(thing: Any) -> None:
+    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
+    if is_ours(thing):
+        for name, parameter in signature(type(thing)).parameters.items():
+            vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+        if isinstance(getattr(thing, "result_", None), list):
+            thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())

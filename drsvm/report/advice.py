@@ -1,15 +1,14 @@
 """What to do with a classifier: what robustness cost and gained, what is guaranteed, and what to try next."""
 
 import math
-from shlex import quote
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from drsvm.report.analysis import ROBUST, Analysis
-from drsvm.report.scores import useful_accuracy
-from drsvm.report.styles import Style, listed, number, percent
+from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.words import shift_of
+from drsvm.report.writers import ROBUST, Plain, listed, number, percent
 
 UNEQUAL = 0.7
 """From this share of the largest class on, classes of equal weight are worth a try."""
@@ -21,13 +20,20 @@ MATTERS = 0.05
 
 
 class NextStep(NamedTuple):
-    """A command to try, and why."""
+    """Something to try, and why.
 
+    `changes` are parameters with new values; "drop" is a list of columns to leave out. The other settings of the report
+    are kept if `keeps_settings` is true. `python` is what to run in Python.
+    """
+
+    action: Literal["report", "fit", "cross-validate", "check labels"]
     why: str
-    command: str
+    python: str
+    keeps_settings: bool = False
+    changes: Mapping[str, Any] = {}
 
 
-def constant_warning(analysis: Analysis, style: Style) -> str | None:
+def constant_warning(analysis: Analysis, style: Plain) -> str | None:
     """Return what is wrong with a classifier that predicts one class, or None."""
     if analysis.constant is None:
         return None
@@ -53,9 +59,9 @@ def noise_warning(analysis: Analysis) -> str | None:
     )
 
 
-def tell_tale_warning(analysis: Analysis, style: Style) -> str | None:
+def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
     """Return what is wrong if columns determine the label by themselves, or None."""
-    names = _tell_tales(analysis)
+    names = analysis.material.source.tell_tales
     if not names:
         return None
     verb = "alone determines" if len(names) == 1 else "each determine"
@@ -65,12 +71,7 @@ def tell_tale_warning(analysis: Analysis, style: Style) -> str | None:
     )
 
 
-def _tell_tales(analysis: Analysis) -> list[str]:
-    shell = analysis.material.shell
-    return [] if shell is None else list(shell.tell_tales)
-
-
-def paragraph(analysis: Analysis, style: Style) -> str:
+def paragraph(analysis: Analysis, style: Plain) -> str:
     """Return the report in plain words; the next step follows it."""
     if analysis.constant is not None:
         return "The proof below holds, but no shift can change a constant answer."
@@ -78,7 +79,7 @@ def paragraph(analysis: Analysis, style: Style) -> str:
     return " ".join(part(analysis, style) for part in parts)
 
 
-def _cost_and_gain(analysis: Analysis, style: Style) -> str:
+def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
     own, rival, difference = analysis.own, analysis.best_rival, _lead(analysis)
     other, n = analysis.comparison[rival], len(analysis.judged.y)
     rows = round(abs(difference) * n)
@@ -109,7 +110,7 @@ def _chance(analysis: Analysis) -> float:
     return 2.0 * math.sqrt(np.count_nonzero(right[0] != right[1])) / len(rows.y)
 
 
-def _guarantee(analysis: Analysis, style: Style) -> str:
+def _guarantee(analysis: Analysis, style: Plain) -> str:
     if analysis.radius == 0:
         return "With a radius of 0, nothing is guaranteed beyond the training rows themselves."
     trusted = math.isinf(analysis.material.flip_cost)
@@ -123,7 +124,7 @@ def _guarantee(analysis: Analysis, style: Style) -> str:
     )
 
 
-def _labels(analysis: Analysis, style: Style) -> str:
+def _labels(analysis: Analysis, style: Plain) -> str:
     issues = analysis.label_issues
     if issues is None:
         return "The labels could not be judged: a class has only one row, or there was no time left."
@@ -146,7 +147,7 @@ def _labels(analysis: Analysis, style: Style) -> str:
     )
 
 
-def _features(analysis: Analysis, style: Style) -> str:
+def _features(analysis: Analysis, style: Plain) -> str:
     if not analysis.features:
         return "No feature carries the decision: no weight exceeds the accuracy of the solution."
     total, largest = len(analysis.features), abs(analysis.features[0][1])
@@ -160,42 +161,21 @@ def _features(analysis: Analysis, style: Style) -> str:
 
 def next_step(analysis: Analysis) -> NextStep:
     """Return what to try next."""
+    names = list(analysis.material.source.tell_tales)
     if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
         return _away_from_constant(analysis)
-    if _tell_tales(analysis):
-        return _without_tell_tales(analysis)
+    if names:
+        why = "Leave out what is known only after the label, and make this report again."
+        python = f"make_report(model, X.drop(columns={names!r}), y)"
+        return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
     if _lead(analysis) < -max(0.01, _chance(analysis)):
-        return _cross_validation(
-            analysis,
-            f"{analysis.best_rival} is more accurate here: let cross-validation choose the parameters.",
-        )
+        rival = analysis.best_rival
+        return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
     if analysis.wrong_labels is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
-        return _step(
-            analysis, why, "labels", "--csv labels.csv", 'find_label_issues(X, y, second_opinion="auto").to_frame()'
-        )
-    shell = analysis.material.shell
-    apply = "" if shell is None else ", and apply it to new ones with drsvm predict"
-    why = f"Save the classifier, fitted to all rows{apply}."
-    return _step(
-        analysis,
-        why,
-        "fit",
-        _with_settings(analysis, "--model model.drsvm"),
-        'save_model(model.fit(X, y), "model.drsvm")',
-    )
-
-
-def _without_tell_tales(analysis: Analysis) -> NextStep:
-    names = _tell_tales(analysis)
-    why = "Leave out what is known only after the label, and make this report again."
-    drops = " ".join(f"--drop {quote(name)}" for name in names)
-    return _step(analysis, why, "report", _with_settings(analysis, drops), "")
-
-
-def _with_settings(analysis: Analysis, options: str) -> str:
-    shell = analysis.material.shell
-    return f"{shell.settings} {options}" if shell is not None and shell.settings else options
+        return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
+    why = "Save the classifier, fitted to all rows, and apply it to new ones."
+    return NextStep("fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True)
 
 
 def _away_from_constant(analysis: Analysis) -> NextStep:
@@ -206,21 +186,15 @@ def _away_from_constant(analysis: Analysis) -> NextStep:
             f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
             f"the highest balanced accuracy, {percent(best[1])} on the {analysis.judged.name}."
         )
-        return _step(analysis, why, "report", f"--radius {radius}", f"make_report(WassersteinSVC({radius}), X, y)")
+        python = f"make_report(WassersteinSVC({radius}), X, y)"
+        return NextStep("report", why, python, changes={"radius": radius})
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
     if largest >= UNEQUAL and analysis.material.setting("class_weight") is None:
         why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
         python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
-        return _step(analysis, why, "report", "--class-weight balanced", python)
-    return _cross_validation(
-        analysis, "Let cross-validation choose the parameters, and look for more informative features."
-    )
+        return NextStep("report", why, python, changes={"class_weight": "balanced"})
+    return _cross_validation("Let cross-validation choose the parameters, and look for more informative features.")
 
 
-def _cross_validation(analysis: Analysis, why: str) -> NextStep:
-    return _step(analysis, why, "fit", "--cv --model model.drsvm", "WassersteinSVCCV().fit(X, y)")
-
-
-def _step(analysis: Analysis, why: str, verb: str, options: str, python: str) -> NextStep:
-    shell = analysis.material.shell
-    return NextStep(why, python if shell is None else f"drsvm {verb} {shell.reading} {options}")
+def _cross_validation(why: str) -> NextStep:
+    return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")

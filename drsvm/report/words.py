@@ -4,7 +4,7 @@ import math
 
 from drsvm.learn.resolution import weights_that_count
 from drsvm.report.analysis import Analysis
-from drsvm.report.styles import Style, number, percent
+from drsvm.report.writers import Plain, number, percent
 
 _SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf: "its largest change in one feature"}
 
@@ -27,7 +27,7 @@ def shift_of(analysis: Analysis, size: float) -> str:
     return f"{number(size, 3)}{units}"
 
 
-def sentence(analysis: Analysis, style: Style) -> str:
+def sentence(analysis: Analysis, style: Plain) -> str:
     """Return what the classifier tells apart, and by what it was trained and judged."""
     against, towards = (style.strong(name) for name in analysis.side_names)
     label = analysis.material.label
@@ -58,7 +58,7 @@ def adversary(analysis: Analysis, who: str | None = None) -> str:
     return f"{who} {powers}" if who else f"the one it was trained against: it {powers}"
 
 
-def proof(analysis: Analysis, style: Style) -> str:
+def proof(analysis: Analysis, style: Plain) -> str:
     """Return what is proven."""
     result = analysis.result
     parts = {
