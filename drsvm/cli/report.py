@@ -120,8 +120,12 @@ def report(
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
     named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
-    typed = _as_options({name: value for name, value in named.items() if value is not None})
-    source = _source(file, [str(file), *_typed(options)], [*typed, *_typed(ball), *_typed(prices)], parts.data)
+    source = _source(
+        file,
+        [str(file), *_typed(_changed(options))],
+        [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))],
+        parts.data,
+    )
     given = _given(parts, prepared, prepared.scaled(ball.standardise), source)
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
@@ -188,13 +192,13 @@ COMMANDS = {
     "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
     "check labels": ("labels", "--csv", "labels.csv"),
 }
-"""The commands for the actions of `drsvm.report.advice.NextStep`, with their options."""
+"""The commands for the actions of `drsvm.report.words.NextStep`, with their options."""
 
 
 def _command(step, reading: list[str], settings: list[str]) -> str:
     """Return the command for the next step, given the words for reading the file and for the settings."""
     verb, *options = COMMANDS[step.action]
-    changes = _as_options(step.changes)
+    changes = _typed(step.changes)
     return shlex.join(["drsvm", verb, *reading, *(settings if step.keeps_settings else []), *changes, *options])
 
 
@@ -219,18 +223,19 @@ def _row_names(parts) -> tuple[list[str], str]:
     return names, f"Rows are named by {', '.join(parts.ids)}."
 
 
-def _typed(options: Any) -> list[str]:
-    """Return a group of options as they are typed; those with default values are left out."""
-    values = {entry.name: getattr(options, entry.name) for entry in fields(options)}
-    return _as_options(
-        {entry.name: values[entry.name] for entry in fields(options) if values[entry.name] != entry.default}
-    )
+def _changed(group: Any) -> dict[str, Any]:
+    """Return the options of a group that do not have their default values."""
+    values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
+    return {entry.name: values[entry.name] for entry in fields(group) if values[entry.name] != entry.default}
 
 
-def _as_options(values: Mapping[str, Any]) -> list[str]:
+def _typed(options: Mapping[str, Any]) -> list[str]:
+    """Return options as they are typed."""
     words: list[str] = []
-    for name, value in values.items():
+    for name, value in options.items():
         option = name.replace("_", "-")
+        if value is None:
+            continue
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         else:

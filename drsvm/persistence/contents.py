@@ -23,7 +23,7 @@ def check_given(model: Any) -> None:
         kind = type(last).__name__
         if hasattr(last, "best_estimator_"):
             raise RejectedError(f"{kind} is a search: save its best_estimator_.")
-        if not is_ours(last) and kind != "CalibratedClassifierCV":
+        if not isinstance(last, our_classes()) and kind != "CalibratedClassifierCV":
             raise RejectedError(f"it does not end in a WassersteinSVC or WassersteinSVCCV, but in {kind}.")
         if not hasattr(last, "coef_"):
             raise RejectedError(f"{kind} is not fitted: call fit first.")
@@ -43,11 +43,11 @@ def classifiers(model: Any) -> Iterator[Any]:
         yield model
 
 
-def is_ours(classifier: Any) -> bool:
-    """Return whether something is a classifier of this library."""
+def our_classes() -> tuple[type, ...]:
+    """Return the classifiers of this library; importing them takes a while."""
     from drsvm import WassersteinSVC, WassersteinSVCCV
 
-    return isinstance(classifier, WassersteinSVC | WassersteinSVCCV)
+    return WassersteinSVC, WassersteinSVCCV
 
 
 # --- loading ------------------------------------------------------------------------------------------------------
@@ -59,7 +59,7 @@ def check_loaded(content: Any) -> None:
     if not isinstance(parts.get("metadata"), dict):
         raise RejectedError("it has no metadata.")
     for last in classifiers(parts.get("model")):
-        if not is_ours(last):
+        if not isinstance(last, our_classes()):
             raise RejectedError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
         _check_classifier(vars(last))
         for result in _listed(vars(last).get("result_")):

@@ -15,10 +15,10 @@ from typing import Any
 
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
-from drsvm.report.advice import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Given
 from drsvm.report.sections import document
+from drsvm.report.words import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.report.writers import Html, Markdown, Plain
 

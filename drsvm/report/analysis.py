@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,14 @@ SAME = 0.99
 
 NEGLIGIBLE = 1e-6
 """Multipliers below this share of their largest possible value count as 0."""
+
+
+class BestRadius(NamedTuple):
+    """The radius with the highest balanced accuracy, and by how much that exceeds the one of the radius in use."""
+
+    radius: float
+    accuracy: float
+    gain: float
 
 
 @dataclass(frozen=True)
@@ -69,14 +77,9 @@ class Analysis:
         return self.material.results[self.index]
 
     @property
-    def ball(self) -> dict[str, Any]:
-        """The ball that the model was trained for."""
-        return self.material.ball
-
-    @property
     def radius(self) -> float:
-        """Its radius."""
-        return float(self.ball["radius"])
+        """The radius of the ball that the model was trained for."""
+        return float(self.material.ball["radius"])
 
     @property
     def judged(self) -> Rows:
@@ -121,7 +124,7 @@ class Analysis:
         radius, d = self.radius, self.judged.X.shape[1]
         shifts = [factor * radius for factor in SHIFTS] if radius > 0 else [0.0]
         flipped = {"radius": FLIPS, "flip_cost": 1.0, "norm": 2, "feature_cost": np.full(d, np.inf)}
-        shifted = {**self.ball, "radius": shifts, "flip_cost": math.inf}
+        shifted = {**self.material.ball, "radius": shifts, "flip_cost": math.inf}
         return {
             "flipped_labels": {"share": list(FLIPS), "error": self._errors(**flipped)},
             "shifted_features": {"shift": shifts, "error": self._errors(**shifted)},
@@ -156,30 +159,17 @@ class Analysis:
         return column_deviations(self.material.X)
 
     @cached_property
-    def best_radius(self) -> tuple[float, float] | None:
-        """The radius of the path with the highest balanced accuracy of the shown decision, and that accuracy."""
+    def best_radius(self) -> BestRadius | None:
+        """The best radius of the path for the shown decision, on the rows it is judged by."""
         if self.path is None:
             return None
-        found = self._accuracies
-        best = max(range(len(found)), key=lambda k: (found[k], self.path.radii[k]))  # type: ignore[union-attr]
-        return float(self.path.radii[best]), found[best]
-
-    @property
-    def gain_of_best_radius(self) -> float:
-        """By how much its balanced accuracy exceeds that of the radius in use."""
-        if self.path is None:
-            return 0.0
-        own = int(np.argmin(np.abs(self.path.radii - self.radius)))
-        return max(self._accuracies) - self._accuracies[own]
-
-    @cached_property
-    def _accuracies(self) -> list[float]:
-        """The balanced accuracy of the shown decision for every radius of the path."""
-        assert self.path is not None
-        truth = self.judged.y == self.positive
+        radii, truth = self.path.radii, self.judged.y == self.positive
         values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
         sides = [side for side in (truth, ~truth) if side.any()]
-        return [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
+        found = [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
+        best = max(range(len(found)), key=lambda k: (found[k], radii[k]))
+        own = int(np.argmin(np.abs(radii - self.radius)))
+        return BestRadius(float(radii[best]), found[best], found[best] - found[own])
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -197,7 +187,7 @@ class Analysis:
     @cached_property
     def pulls(self) -> np.ndarray:
         """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
-        norm = float(self.ball["norm"])
+        norm = float(self.material.ball["norm"])
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
 
@@ -251,8 +241,8 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
-            "flip_cost": _plain(self.ball["flip_cost"]),
-            "norm": _plain(self.ball["norm"]),
+            "flip_cost": _plain(self.material.ball["flip_cost"]),
+            "norm": _plain(self.material.ball["norm"]),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,

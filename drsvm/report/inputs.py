@@ -44,7 +44,7 @@ class Source:
     notes: Sequence[str] = ()  # how the columns of the file were treated
     tell_tales: Sequence[str] = ()  # columns that determine the label by themselves
     wording: Callable[[Any], str] = str  # of a warning
-    command: Callable[[Any], str] = lambda step: step.python  # of the next step (`advice.NextStep`)
+    command: Callable[[Any], str] = lambda step: step.python  # of the next step (`words.NextStep`)
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,11 @@ class Material:
         costs = prices.flip_costs_of_rows(self.setting("flip_cost"), labels, self.linear.classes_)
         return {**self.ball, "flip_cost": costs}
 
-    def class_weights(self) -> np.ndarray | None:
-        """Return the weights of the rows that come from their classes."""
-        return one_vs_rest.weights_of_rows(self.X, self.y, self.linear.classes_, self.setting("class_weight"), None)
-
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
-        return one_vs_rest.side_weights(self.y, label, self.linear.classes_, self.class_weights())
+        classes, by_class = self.linear.classes_, self.setting("class_weight")
+        weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, by_class, None)
+        return one_vs_rest.side_weights(self.y, label, classes, weights)
 
 
 def prepare(model, given: Given) -> Material:
@@ -153,7 +151,7 @@ def prepare(model, given: Given) -> Material:
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
         _check_test_labels(*held_out, linear.classes_)
-    rows = check_rows(rows)
+    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
     material = Material(
         model=estimator,
         linear=linear,
@@ -161,7 +159,7 @@ def prepare(model, given: Given) -> Material:
         y=fitted[1],
         X_test=None if held_out[0] is None else check_rows(behind_pipeline(estimator, held_out[0])[1]),
         y_test=held_out[1],
-        label=given.label or _name_of_labels(given.y),
+        label=None if label is None else str(label),
         feature_names=_names_behind(estimator, names, rows.shape[1]),
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
@@ -291,9 +289,3 @@ def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[s
     if names is None or len(names) != n_features:
         return [f"feature {k}" for k in range(n_features)]
     return names
-
-
-def _name_of_labels(y) -> str | None:
-    """Return what a column of labels is called, if it has a name."""
-    name = getattr(y, "name", None)
-    return None if name is None else str(name)

@@ -1,14 +1,30 @@
 """The sections of a report, in order, written with the markup of a `writers` class."""
 
+import math
+
 import drsvm
+from drsvm.learn.resolution import weights_that_count
 from drsvm.plotting.style import short
-from drsvm.report import words
-from drsvm.report.advice import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
 from drsvm.report.analysis import Analysis
 from drsvm.report.figures import POINTS
+from drsvm.report.words import (
+    adversary,
+    constant_warning,
+    next_step,
+    noise_warning,
+    paragraph,
+    tell_tale_warning,
+    unit,
+)
 from drsvm.report.writers import ROBUST, Bars, Figure, Writer, number, percent
 
 FEATURES, SAMPLES = 12, 8
+
+SHIFT_SIZES = {
+    1.0: "the sum of its changes",
+    2.0: "its Euclidean length",
+    math.inf: "its largest change in one feature",
+}
 
 
 def document(analysis: Analysis, title: str, writer: Writer) -> str:
@@ -35,13 +51,31 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
         )
     return [
         writer.notes([warning] if warning else []),
-        writer.paragraph(words.sentence(analysis, writer), "lead"),
+        writer.paragraph(_lead(analysis, writer), "lead"),
         _figures_of_merit(analysis, writer),
         writer.notes(notes),
         writer.paragraph(paragraph(analysis, writer)),
         writer.paragraph(f"Next: {writer.text(step.why)}"),
         writer.command(analysis.material.source.command(step)),
     ]
+
+
+def _lead(analysis: Analysis, writer: Writer) -> str:
+    """Return what the classifier tells apart, and by what it was trained and judged."""
+    against, towards = (writer.strong(name) for name in analysis.side_names)
+    label = analysis.material.label
+    of = f"The label is {writer.strong(label)}" if label else "The label"
+    if analysis.multiclass:
+        what = f"has {len(analysis.classes)} classes, each told apart from the rest; {towards} is shown as positive"
+    else:
+        what = f"is {towards} (the positive class) or {against}"
+    subject = f"{of}: it {what}." if label else f"{of} {what}."
+    rows, held_out = len(analysis.data.signs), len(analysis.judged.y)
+    tested = f" and judged by {held_out:,} others" if analysis.judged.held_out else ""
+    return (
+        f"{subject} A linear classifier was trained on {rows:,} rows with {len(analysis.data.coef):,} features{tested}"
+        f", to do well even if {adversary(analysis, 'an adversary')}."
+    )
 
 
 def _figures_of_merit(analysis: Analysis, writer: Writer) -> str:
@@ -80,8 +114,13 @@ def _per_class(analysis: Analysis, writer: Writer) -> str:
 
 
 def _certificate(analysis: Analysis, writer: Writer) -> str:
-    proof = writer.paragraph(words.proof(analysis, writer)), writer.paragraph(words.proof_details(analysis), "soft")
-    box = writer.card("", *proof, kind="proof")
+    details = (
+        "The lower bound comes from the dual problem and is computed by the same strict function for every solver. "
+        f"The size of a shift is {SHIFT_SIZES[float(analysis.material.ball['norm'])]}, with {unit(analysis)}; the risk "
+        "is the mean hinge loss, which is 1 if all decision values are 0."
+    )
+    proof = writer.paragraph(_proof(analysis, writer))
+    box = writer.card("", proof, writer.paragraph(details, "soft"), kind="proof")
     if not analysis.multiclass:
         return writer.section("What is proven", "", box)
     rows = [
@@ -97,11 +136,33 @@ def _certificate(analysis: Analysis, writer: Writer) -> str:
     return writer.section("What is proven", "", box, writer.paragraph(text), table)
 
 
+def _proof(analysis: Analysis, writer: Writer) -> str:
+    """Return what is proven."""
+    result = analysis.result
+    parts = {
+        "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),
+        "plus ridge term": float(analysis.material.setting("l2")) > 0,
+    }
+    further = ", ".join(part for part, holds in parts.items() if holds)
+    objective = f"objective (worst-case risk {further})" if further else "worst-case risk"
+    bound = f" (only for {result.condition})" if result.condition else ""
+    # Enough digits to distinguish objective and bound.
+    digits = min(max(4, 1 - math.floor(math.log10(max(result.gap, 1e-12)))), 12)
+    value, lowest = (writer.strong(f"{one:.{digits}f}") for one in (result.objective, result.lower_bound))
+    ending = "This is within the requested tolerance."
+    if not result.status.reached:
+        ending = f"The run ended early: {result.status.message}. The statement above is still valid."
+    return (
+        f"On the training rows the {objective} of this classifier is {value}. No linear classifier{bound} can go below "
+        f"{lowest}. So no method can improve on it by more than {writer.power(result.gap)}. {ending}"
+    )
+
+
 def _comparison(analysis: Analysis, writer: Writer) -> str:
     where = analysis.judged.name
     text = (
         f"LinearSVC and LogisticRegression have default settings and use the same features. The adversary is "
-        f"{words.adversary(analysis)}; here it attacks the {where}."
+        f"{adversary(analysis)}; here it attacks the {where}."
     )
     captions = (
         f"Worst-case risk on the {where}. Only {ROBUST} was trained to minimise this, on the training rows.",
@@ -120,12 +181,17 @@ def _radius(analysis: Analysis, writer: Writer) -> str:
     if analysis.path is None or best is None:
         return writer.section("The radius", "Weights of 0 are optimal for every radius, so there is no path.")
     against = " (this class against the rest)" if analysis.multiclass else ""
-    use = number(analysis.radius, 3)
-    text = f"The same classifier for other radii than the one in use, {use}. {words.end_of_path(analysis)}"
-    if analysis.gain_of_best_radius > 0:
+    last = int(analysis.path.radii.argmax())
+    left = int(weights_that_count(analysis.path[last], analysis.deviations).sum())
+    end = "all weights are 0" if left == 0 else f"{left:,} features still have weights"
+    text = (
+        f"The same classifier for other radii than the one in use, {number(analysis.radius, 3)}. At "
+        f"{number(analysis.path.radii[last], 3)}, the largest radius tried, {end}."
+    )
+    if best.gain > 0:
         text += (
-            f" On the {analysis.judged.name}, {number(best[0], 3)} has the highest balanced accuracy{against}, "
-            f"{percent(best[1])}. It was chosen on these rows, so expect slightly less on others."
+            f" On the {analysis.judged.name}, {number(best.radius, 3)} has the highest balanced accuracy{against}, "
+            f"{percent(best.accuracy)}. It was chosen on these rows, so expect slightly less on others."
         )
     weights = Figure(
         "path-weights",
@@ -144,13 +210,29 @@ def _radius(analysis: Analysis, writer: Writer) -> str:
 
 
 def _worst_case(analysis: Analysis, writer: Writer) -> str:
+    distribution = analysis.distribution
+    flipped, moving = float(distribution.mass[distribution.flipped].sum()), distribution.shift > 0
+    moved = float(distribution.mass[moving].sum())
+    deeds = [f"flips {percent(flipped)} of the labels" if flipped > 0 else "flips no label"]
+    if moved > 0 and distribution.attained:
+        deeds.append(f"moves {percent(moved)} of the rows by {number(distribution.shift.max(), 3)}")
+    elif moved > 0:
+        deeds.append("moves a tiny part of the rows very far (the worst case is approached but not attained)")
+    else:
+        deeds.append("moves no row")
+    calm = float((1 - distribution._data.margins).clip(min=0).mean())
+    text = (
+        f"On the {len(analysis.judged.y):,} {analysis.judged.name}, the worst distribution for this classifier "
+        f"{' and '.join(deeds)}. This raises its hinge risk from {number(calm)} to {number(distribution.risk)}, and "
+        f"its error rate can reach {percent(analysis.own['worst_case_error'])}."
+    )
     some = f" ({POINTS} of them, chosen at random)" if len(analysis.judged.y) > POINTS else ""
     caption = (
         f"Each marker is one of the {analysis.judged.name}{some}. Rings: flipped labels. Arrows: moved rows. Moving "
         "pays only for rows inside the margins or on the wrong side; flipping pays only far on the correct side."
     )
     figure = Figure("worst-case", "Rows, the decision line and what the adversary does", caption)
-    return writer.section("The worst case", words.adversary_did(analysis), writer.figures(figure))
+    return writer.section("The worst case", text, writer.figures(figure))
 
 
 def _features(analysis: Analysis, writer: Writer) -> str:
@@ -230,7 +312,7 @@ def _audit(analysis: Analysis, writer: Writer) -> str:
         "For auditors",
         text,
         _bounds(writer, "labels flipped", [percent(share, 0) for share in flips["share"]], flips["error"]),
-        writer.paragraph(f"Shifts of the rows, on average, with {words.unit(analysis)}:"),
+        writer.paragraph(f"Shifts of the rows, on average, with {unit(analysis)}:"),
         _bounds(writer, "average shift", [number(shift, 3) for shift in shifts["shift"]], shifts["error"]),
         writer.table(["", ""], _identity(analysis, writer), n_text=2),
     )
