@@ -4,7 +4,6 @@ import math
 import numbers
 import threading
 import time
-from bisect import bisect_right
 from contextlib import contextmanager
 
 GRACE, RELATIVE_GRACE = 0.3, 0.1
@@ -12,35 +11,34 @@ GRACE, RELATIVE_GRACE = 0.3, 0.1
 
 
 class Pauses:
-    """The pauses of this process's clock; overlapping pauses, in any threads, count once."""
+    """A clock that stands still during pauses; overlapping pauses, in any threads, count once."""
 
     def __init__(self):
-        self._lock = threading.Lock()
-        self._open = 0
-        self._starts: list[float] = []
-        self._ends: list[float] = []  # of the finished pauses
-        self._totals = [0.0]  # total length of the first k finished pauses
+        self._lock, self._open = threading.Lock(), 0
+        self._state: tuple[float, float | None] = 0.0, None  # length of the finished pauses, start of the current one
 
     def begin(self) -> None:
         with self._lock:
             self._open += 1
             if self._open == 1:
-                self._starts.append(time.perf_counter())
+                self._state = self._state[0], time.perf_counter()
 
     def end(self) -> None:
         with self._lock:
             self._open -= 1
-            if self._open == 0:
-                self._ends.append(time.perf_counter())
-                self._totals.append(self._totals[-1] + self._ends[-1] - self._starts[-1])
+            finished, start = self._state
+            if self._open == 0 and start is not None:
+                self._state = finished + time.perf_counter() - start, None
 
-    def total_until(self, moment: float) -> float:
-        """Return the total length of the pauses up to a moment."""
-        started = bisect_right(self._starts, moment)
-        if started == 0:
-            return 0.0
-        over = started <= len(self._ends) and self._ends[started - 1] <= moment
-        return self._totals[started] if over else self._totals[started - 1] + moment - self._starts[started - 1]
+    @property
+    def finished(self) -> float:
+        """The total length of the finished pauses."""
+        return self._state[0]
+
+    def now(self) -> float:
+        """Return the seconds on this clock."""
+        finished, start = self._state
+        return (time.perf_counter() if start is None else start) - finished
 
 
 pauses = Pauses()
@@ -57,15 +55,21 @@ def paused():
 
 
 class Stopwatch:
-    """Seconds since creation, without pauses. In another process, the pauses of that process count."""
+    """Seconds since creation, without the pauses of this process."""
 
     def __init__(self):
-        self.start = time.perf_counter()
+        self.start = pauses.now()
 
     def elapsed(self) -> float:
         """Return the seconds so far."""
-        now = time.perf_counter()
-        return now - self.start - (pauses.total_until(now) - pauses.total_until(self.start))
+        return pauses.now() - self.start
+
+    def __getstate__(self) -> tuple[float, float]:
+        return self.elapsed(), time.perf_counter()
+
+    def __setstate__(self, state: tuple[float, float]) -> None:
+        elapsed, moment = state
+        self.start = pauses.now() - elapsed - (time.perf_counter() - moment)
 
 
 class TimeLimit:

@@ -1,18 +1,30 @@
-"""How far long work is, for someone who waits: the work tells which share is done, and a listener shows it.
+"""Progress of long computations and messages about them: the one way to report both, and to show them.
+
+The work reports which share of it is done, and whoever shows that follows it:
 
 .. code-block:: python
 
-    with following(begin):                      # begin("solving") returns the function that is told shares
+    with following(begin, message):             # begin("solving") returns a function of shares; message takes texts
         with stage("solving"):                  # work has stages, each from 0 to 1
             with part(0.0, 0.5):                # a part of a stage knows nothing of the rest
                 tell(0.1)                       # 5 % of the stage
 
-Listeners belong to a thread; where there is none, telling costs next to nothing.
+All entrances of users are fed from here: `verbose` of the estimators (`lines`), the bars of the command line
+(`cli/bars.py`) and `progress` of `make_report`. Solvers report shares in one place, the loop (`solvers/loop.py`), which
+also passes each certificate to the `callback` of `solve`; the callbacks of scikit-learn and `verbose=2` are such
+callbacks. Progress belongs to a thread; where nobody follows it, reporting costs next to nothing.
+
+Messages explain a delay, once per process. They are also logged by the logger ``drsvm``. In an interactive interpreter
+or a notebook, a message that nothing else would show is printed on standard error, unless the logger has a level of its
+own: ``logging.getLogger("drsvm").setLevel("WARNING")`` ends this.
 """
 
+import builtins
+import logging
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -24,9 +36,14 @@ Begin = Callable[[str], Tell]
 FIRST_LINE, SHARE_OF_LINE = 4.0, 0.05
 """Lines are printed at least so many seconds apart, also from the start of a stage, and after such a share of it."""
 
+logger = logging.getLogger("drsvm")
+
+_receivers: list[Callable[[str], Any]] = []
+_sent: set[str] = set()
+
 
 class _Span(NamedTuple):
-    """Work that is told to a listener: from the share `first` to the share `last` of a stage."""
+    """Work whose progress is followed: from the share `first` to the share `last` of a stage."""
 
     begin: Begin
     tell: Tell
@@ -50,14 +67,25 @@ def _within(span: _Span | None) -> Iterator[None]:
         _span.reset(token)
 
 
-def following(begin: Begin) -> AbstractContextManager[None]:
-    """Tell a listener of all stages of the work in a block: `begin` is called with their names."""
-    return _within(_Span(begin, lambda share: None))
+@contextmanager
+def following(begin: Begin | None = None, message: Callable[[str], Any] | None = None) -> Iterator[None]:
+    """Follow the progress of the work in the block, and receive its messages, also those of other threads.
+
+    `begin` is called with the name of every stage, the function that it returns with shares.
+    """
+    if message is not None:
+        _receivers.append(message)
+    try:
+        with _within(_Span(begin, lambda share: None) if begin else _span.get()):
+            yield
+    finally:
+        if message is not None:
+            _receivers.remove(message)
 
 
 @contextmanager
 def stage(text: str) -> Iterator[None]:
-    """Name the work in a block, of which shares are told."""
+    """Name the work in a block, and start at 0."""
     span = _span.get()
     with _within(span and _Span(span.begin, span.begin(text))):
         yield
@@ -66,7 +94,7 @@ def stage(text: str) -> Iterator[None]:
 
 @contextmanager
 def part(first: float, last: float) -> Iterator[None]:
-    """Let the work in a block be a part of the current one."""
+    """Let the work in a block be a part of the current work."""
     span = _span.get()
     with _within(span and span._replace(first=span.place(first), last=span.place(last))):
         yield
@@ -74,21 +102,35 @@ def part(first: float, last: float) -> Iterator[None]:
 
 
 def tell(share: float) -> None:
-    """Tell the share of the current work that is done."""
-    _told(_span.get(), share)
+    """Report the share of the current work that is done."""
+    _report(_span.get(), share)
 
 
-def _told(span: _Span | None, share: float) -> None:
+def _report(span: _Span | None, share: float) -> None:
     if span is not None:
         span.tell(span.place(share))
 
 
 @contextmanager
 def taken_over() -> Iterator[Tell]:
-    """Yield a function in place of `tell`; nobody hears of any other work in the block."""
+    """Yield a function in place of `tell`; other work inside the block is not reported."""
     span = _span.get()
     with _within(None):
-        yield lambda share: _told(span, share)
+        yield lambda share: _report(span, share)
+
+
+def message_once(text: str, level: int = logging.INFO) -> None:
+    """Send a message, unless it has been sent before."""
+    if text in _sent:
+        return
+    _sent.add(text)
+    logger.log(level, text)
+    for receive in list(_receivers):
+        receive(text)
+    is_interactive = hasattr(sys, "ps1") or hasattr(builtins, "__IPYTHON__")
+    is_shown = bool(_receivers) or logger.isEnabledFor(level) or logger.level != logging.NOTSET
+    if is_interactive and not is_shown:
+        print(text, file=sys.stderr, flush=True)
 
 
 class Pace:
@@ -125,7 +167,7 @@ class Pace:
 
 
 def lines(write: Callable[[str], Any]) -> Begin:
-    """Return a listener that writes a line now and then for stages that take more than a few seconds."""
+    """Return a function for `following` that writes a line now and then for stages of more than a few seconds."""
 
     def begin(text: str) -> Tell:
         pace, last = Pace(), (0.0, 0.0)

@@ -1,9 +1,12 @@
-"""How far work is: stages, parts, and the time left by a simulated clock."""
+"""Progress: stages, parts, the time left by a simulated clock, and messages."""
 
+import logging
+import sys
 import threading
 
 import pytest
 
+from drsvm import progress
 from drsvm.progress import Pace, duration, lines, part, stage, taken_over, tell
 
 
@@ -107,3 +110,43 @@ def test_lines_appear_in_long_stages_only(clock):
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "0 s"), (119.0, "119 s"), (150.0, "2 min"), (9000.0, "2 h")])
 def test_durations_in_words(seconds, words):
     assert duration(seconds) == words
+
+
+# Messages
+
+
+@pytest.fixture
+def shown(monkeypatch, capsys):
+    """Return a function that sends a message in an interactive session, and returns what appears."""
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    monkeypatch.setattr(progress, "_sent", set())
+    monkeypatch.setattr(progress, "logger", logging.Logger("drsvm"))  # of no other test
+    progress.logger.parent = logging.Logger("root", logging.WARNING)
+
+    def shown(text="Please wait."):
+        progress.message_once(text)
+        return capsys.readouterr().err
+
+    return shown
+
+
+def test_an_interactive_session_shows_a_message_once(shown):
+    assert shown() == "Please wait.\n"
+    assert shown() == ""
+
+
+def test_a_script_shows_nothing(shown, monkeypatch):
+    monkeypatch.delattr(sys, "ps1")
+    assert shown() == ""
+
+
+def test_a_receiver_takes_its_place(shown):
+    heard = []
+    with progress.following(message=heard.append):
+        assert shown() == "" and heard == ["Please wait."]
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
+def test_the_level_of_the_logger_is_respected(shown, level):
+    progress.logger.setLevel(level)
+    assert shown() == ""

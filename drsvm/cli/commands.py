@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from drsvm.cli.screen import Screen, reported_errors
-from drsvm.notices import listening
+from drsvm.progress import following
 
 
 def command(function: Callable[..., int | None]) -> Callable[..., None]:
@@ -31,7 +31,7 @@ def command(function: Callable[..., int | None]) -> Callable[..., None]:
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
-        with reported_errors(screen), listening(screen.whisper):
+        with reported_errors(screen), following(message=screen.whisper):
             code = function(**given, **built)
         if code:
             raise typer.Exit(code)

@@ -1,6 +1,7 @@
 """``drsvm report``: a page about a classifier, what an adversary could do to it, and what to do next."""
 
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -118,12 +119,14 @@ def report(
         settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
     prepared = work.prepared(parts, standardise=ball.standardise)
     model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
-    named = {"--radius": radius, "--class-weight": class_weight, "--positive": None if several else positive}
-    settings_typed = [word for option, value in named.items() if value is not None for word in (option, value)]
-    settings_typed += [*_typed(ball), *_typed(prices)]
-    given = _given(
-        parts, prepared, prepared.scaled(ball.standardise), _shell(file, _typed(options), settings_typed, parts.data)
+    named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
+    source = _source(
+        file,
+        [str(file), *_typed(_changed(options))],
+        [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))],
+        parts.data,
     )
+    given = _given(parts, prepared, prepared.scaled(ball.standardise), source)
     with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
         made = report_on(
             model,
@@ -145,9 +148,9 @@ def report(
     return code
 
 
-def _given(parts, prepared, scaled: list[bool], shell) -> Any:
+def _given(parts, prepared, scaled: list[bool], source) -> Any:
     """Return the data and names of the report: rows are held out and prepared already."""
-    from drsvm.report.data import Given
+    from drsvm.report.inputs import Given
 
     names, note = _row_names(parts)
     first = parts.data.schema.index_base
@@ -164,25 +167,39 @@ def _given(parts, prepared, scaled: list[bool], shell) -> Any:
         label=parts.data.schema.label,
         standardise=False,
         scaled=scaled,
-        shell=shell,
+        source=source,
     )
 
 
-def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
-    """Return what commands to copy are made of."""
+def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
+    """Return where the data come from, with the words of the command line for warnings and the next step."""
     from drsvm.cli.screen import in_terms_of_options
     from drsvm.cli.streams import STANDARD
-    from drsvm.report.data import Shell
+    from drsvm.report.inputs import Source
 
-    whole = file != STANDARD and file.is_file()  # a pipe is gone
-    return Shell(
-        file=file if whole else None,
-        reading=shlex.join([str(file), *reading]),
-        settings=shlex.join(settings),
+    return Source(
+        file=file if file != STANDARD and file.is_file() else None,  # a pipe is gone
         notes=data.notes,
         tell_tales=data.tell_tales,
-        wording=in_terms_of_options,
+        wording=lambda warning: in_terms_of_options(str(warning)),
+        command=lambda step: _command(step, reading, settings),
     )
+
+
+COMMANDS = {
+    "report": ("report",),
+    "fit": ("fit", "--model", "model.drsvm"),
+    "cross-validate": ("fit", "--cv", "--model", "model.drsvm"),
+    "check labels": ("labels", "--csv", "labels.csv"),
+}
+"""The commands for the actions of `drsvm.report.words.NextStep`, with their options."""
+
+
+def _command(step, reading: list[str], settings: list[str]) -> str:
+    """Return the command for the next step, given the words for reading the file and for the settings."""
+    verb, *options = COMMANDS[step.action]
+    changes = _typed(step.changes)
+    return shlex.join(["drsvm", verb, *reading, *(settings if step.keeps_settings else []), *changes, *options])
 
 
 def _show(console, summary: dict[str, Any], output: Path) -> None:
@@ -206,14 +223,19 @@ def _row_names(parts) -> tuple[list[str], str]:
     return names, f"Rows are named by {', '.join(parts.ids)}."
 
 
-def _typed(options: Any) -> list[str]:
-    """Return a group of options as they are typed; those with default values are left out."""
+def _changed(group: Any) -> dict[str, Any]:
+    """Return the options of a group that do not have their default values."""
+    values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
+    return {entry.name: values[entry.name] for entry in fields(group) if values[entry.name] != entry.default}
+
+
+def _typed(options: Mapping[str, Any]) -> list[str]:
+    """Return options as they are typed."""
     words: list[str] = []
-    for entry in fields(options):
-        value = getattr(options, entry.name)
-        if value == entry.default:
+    for name, value in options.items():
+        option = name.replace("_", "-")
+        if value is None:
             continue
-        option = entry.name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         else:

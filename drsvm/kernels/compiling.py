@@ -8,7 +8,7 @@ from numba import njit
 from numba.core import event
 
 from drsvm.clock import pauses
-from drsvm.notices import tell_once
+from drsvm.progress import message_once
 
 NOTICE = (
     "Compiling drsvm's kernels, once per installation and kind of data: this takes about 10 s, and up to a minute for "
@@ -51,7 +51,7 @@ def _use_cache(compiled: Any, function: Callable) -> None:
         assert compiled._cache is not None
         compiled._cache = SealedCache(function)
     except Exception as error:
-        tell_once(f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}", logging.WARNING)
+        message_once(f"drsvm's kernels cannot be cached and are compiled in every process: {error!r}", logging.WARNING)
 
 
 class _Compilations(event.Listener):
@@ -60,7 +60,7 @@ class _Compilations(event.Listener):
     def on_start(self, event):
         pauses.begin()
         if event.data["dispatcher"].py_func.__module__.startswith("drsvm."):
-            tell_once(NOTICE)
+            message_once(NOTICE)
 
     def on_end(self, event):
         pauses.end()

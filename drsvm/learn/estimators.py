@@ -9,7 +9,7 @@ With more than two classes, each class is trained against the rest, with its own
 import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -32,7 +32,6 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.rows import RowsLost
 from drsvm.model.validation import check_number
-from drsvm.notices import listening
 from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -277,10 +276,7 @@ class WassersteinSVC(
             On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
         """
         time = TimeLimit.of(self.max_time)
-        with ExitStack() as listeners:
-            if self.verbose:
-                listeners.enter_context(listening(print))
-                listeners.enter_context(following(lines(print)))
+        with following(lines(print), print) if self.verbose else nullcontext():
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):

@@ -42,7 +42,7 @@ from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_o
 from drsvm.learn.warning import warn_user
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
-from drsvm.notices import listening
+from drsvm.progress import following
 from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 12, 5
@@ -234,7 +234,7 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
         self
             Ctrl-C raises KeyboardInterrupt; during the refit, the best classifier so far is stored first.
         """
-        with listening(print) if self.verbose else nullcontext():
+        with following(message=print) if self.verbose else nullcontext():
             return self._fit(X, y, sample_weight, groups, flip_cost, TimeLimit.of(self.max_time))
 
     def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):

@@ -6,22 +6,12 @@ that the schema is searched for types that no model of this library needs.
 """
 
 import io
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from drsvm.persistence.names import ALLOWED_NAMES, FUNCTION_HOMES, PUBLIC_HOMES, make_public
-
-ALLOWED_NODES = frozenset(
-    f"{name}Node"
-    for name in (
-        *("Dict", "Pairs", "List", "Tuple", "Slice", "Json", "Scalar", "Type", "Function", "Object"),
-        *("NdArray", "ObjectArray", "DType", "SparseMatrix"),
-    )
-)
-"""The kinds of nodes (see `nodes`)."""
+from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, home_of
 
 RATIO = 50
 """An archive may unpack to this many times its own size.
@@ -42,8 +32,8 @@ MEMBERS = 100_000
 MEGABYTE = 1e6
 
 
-class ArchiveError(ValueError):
-    """An archive is rejected; the message gives the reason."""
+class RejectedError(ValueError):
+    """A file is rejected, or a model cannot be saved; the message gives the reason."""
 
 
 # --- sizes --------------------------------------------------------------------------------------------------------
@@ -52,32 +42,40 @@ class ArchiveError(ValueError):
 def check_archive(archive: bytes) -> None:
     """Reject an archive whose directory lists more than a model contains."""
     with ZipFile(io.BytesIO(archive)) as packed:
-        _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
+        _check_members(packed.infolist(), len(archive), _allowed(archive))
 
 
-def unpacked(archive: bytes) -> bytes:
-    """Return an archive with the same content, without compression.
+def members_of(archive: bytes) -> dict[str, bytes]:
+    """Return the content of an archive by name.
 
-    Sparse matrices are archives within the archive; their unpacked size counts.
+    Sparse matrices are archives within the archive: their unpacked size counts, and they are returned uncompressed.
     """
-    return _unpacked(archive, len(archive), max(SMALL, RATIO * len(archive)), inner=".npz")
+    size, allowed = len(archive), _allowed(archive)
+    members = _read(archive, size, allowed)
+    allowed -= sum(map(len, members.values()))
+    for name in [name for name in members if name.endswith(".npz")]:
+        plain = io.BytesIO()
+        with ZipFile(plain, "w", ZIP_STORED) as stored:
+            for inner, array in _read(members[name], size, allowed).items():
+                stored.writestr(inner, array)
+        members[name] = plain.getvalue()
+        allowed -= len(members[name])
+    return members
 
 
-def _unpacked(archive: bytes, size: int, allowed: int, inner: str | None = None) -> bytes:
-    plain = io.BytesIO()
-    with ZipFile(io.BytesIO(archive)) as packed, ZipFile(plain, "w", ZIP_STORED) as written:
-        members = packed.infolist()
-        _check_members(members, size, allowed)
-        allowed -= sum(member.file_size for member in members)
-        for member in members:
+def _allowed(archive: bytes) -> int:
+    return max(SMALL, RATIO * len(archive))
+
+
+def _read(archive: bytes, size: int, allowed: int) -> dict[str, bytes]:
+    contents = {}
+    with ZipFile(io.BytesIO(archive)) as packed:
+        _check_members(packed.infolist(), size, allowed)
+        for member in packed.infolist():
             # Read with a bound: without one, zipfile inflates up to 2 GB before it compares sizes with the directory.
             with packed.open(member) as stream:
-                content = stream.read(member.file_size + 1)
-            if inner is not None and member.filename.endswith(inner):
-                content = _unpacked(content, size, allowed)
-                allowed -= len(content)
-            written.writestr(member.filename, content)
-    return plain.getvalue()
+                contents[member.filename] = stream.read(member.file_size + 1)
+    return contents
 
 
 def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
@@ -88,15 +86,15 @@ def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
         if member.filename == "schema.json" and member.file_size > max(SMALL_TEXT, RATIO * size):
             raise _too_large("its schema.json", member.file_size, size)
         if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):  # others are unpacked without a bound
-            raise ArchiveError(f"{member.filename!r} in it has a compression method that drsvm models never use.")
+            raise RejectedError(f"{member.filename!r} in it has a compression method that drsvm models never use.")
     if len(members) > MEMBERS:
-        raise ArchiveError(f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
+        raise RejectedError(f"it has {len(members):,} parts; a drsvm model has at most {MEMBERS:,}.")
     if len({member.filename for member in members}) < len(members):
-        raise ArchiveError("it has two parts with the same name, which drsvm models never have.")
+        raise RejectedError("it has two parts with the same name, which drsvm models never have.")
 
 
-def _too_large(what: str, total: int, size: int) -> ArchiveError:
-    return ArchiveError(
+def _too_large(what: str, total: int, size: int) -> RejectedError:
+    return RejectedError(
         f"{what} would unpack to {total / MEGABYTE:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
         "drsvm model does. Do not trust its source."
     )
@@ -105,56 +103,39 @@ def _too_large(what: str, total: int, size: int) -> ArchiveError:
 # --- types --------------------------------------------------------------------------------------------------------
 
 
-def with_public_names(archive: bytes, home_of: Callable[[str], str | None], compression: int = ZIP_STORED) -> bytes:
-    """Return a copy of an archive in which the public module of a class replaces the one that `home_of` returns."""
-    written = io.BytesIO()
-    with ZipFile(io.BytesIO(archive)) as given, ZipFile(written, "w", compression) as renamed:
-        schema = json.loads(given.read("schema.json"))
-        for node in _nodes(schema):
-            make_public(node, home_of)
-        for member in given.namelist():
-            content = json.dumps(schema, indent=2) if member == "schema.json" else given.read(member)
-            renamed.writestr(member, content)
-    return written.getvalue()
-
-
-def foreign_types(archive: bytes) -> list[str]:
-    """Return the names of all types and node types that are not allowed."""
-    with ZipFile(io.BytesIO(archive)) as opened:
-        schema = json.loads(opened.read("schema.json"))
-    return sorted(set().union(*map(_foreign_in, _nodes(schema))))
+def check_schema(schema: Any, version: int) -> None:
+    """Reject a schema with names that are not allowed; those of format 1 become public ones."""
+    foreign = set()
+    for node in _nodes(schema):
+        if version == 1:
+            _make_public(node)
+        if {"__class__", "__module__", "__loader__"} & set(node):
+            name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
+            if kind not in NODES.get(name, ()):
+                foreign.add(f"{name} ({kind})" if name in NODES else name)
+    if foreign:
+        raise RejectedError(
+            f"it contains {', '.join(sorted(foreign))}, which no drsvm model needs: loading such types may run code. "
+            "Do not trust its source."
+        )
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield all objects of a schema; reject a file shared by several objects, which skops would read for each one."""
+    """Yield all objects of a schema; reject a file shared by several objects, which would be read for each one."""
     waiting: list[Any] = [schema]
     while waiting:
         entry = waiting.pop()
         if isinstance(entry, dict):
             file = entry.get("file")
             if "__loader__" in entry and isinstance(file, str) and Path(file).stem != str(entry.get("__id__")):
-                raise ArchiveError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
+                raise RejectedError(f"{file!r} in it is not named after its object, unlike in any drsvm model.")
             yield entry
             waiting.extend(entry.values())
         elif isinstance(entry, list):
             waiting.extend(entry)
 
 
-def _foreign_in(node: dict[str, Any]) -> set[str]:
-    if not {"__class__", "__module__", "__loader__"} & set(node):
-        return set()
-    title, loader = node.get("__class__"), node.get("__loader__")
-    name = f"{node.get('__module__')}.{title}"
-    if name not in ALLOWED_NAMES:
-        return {name}
-    return set() if loader in _loaders_of(title, node["__module__"]) else {f"{name} ({loader})"}
-
-
-def _loaders_of(title: Any, home: Any) -> frozenset[str]:
-    """Return how something in the list may be built: a function is no object, and an estimator is no type."""
-    special = {"FunctionNode", "ObjectNode", "SparseMatrixNode"}
-    if title in FUNCTION_HOMES:
-        return frozenset({"FunctionNode"})
-    if title in PUBLIC_HOMES:
-        return frozenset({"SparseMatrixNode" if home == "scipy.sparse" else "ObjectNode"})
-    return ALLOWED_NODES - special
+def _make_public(node: dict[str, Any]) -> None:
+    name, home = node.get("__class__"), node.get("__module__")
+    if isinstance(name, str) and home is not None and home == home_of(name, HOMES_IN_FORMAT_1):
+        node["__module__"] = home_of(name, CLASSES | SPARSE)

@@ -12,11 +12,7 @@ from typing import Any, get_origin
 import numpy as np
 
 from drsvm.model.result import Result
-
-
-class ContentError(ValueError):
-    """A model cannot be saved, or is malformed; the message gives the reason."""
-
+from drsvm.persistence.archives import RejectedError
 
 # --- saving -------------------------------------------------------------------------------------------------------
 
@@ -26,11 +22,11 @@ def check_given(model: Any) -> None:
     for last in classifiers(model):
         kind = type(last).__name__
         if hasattr(last, "best_estimator_"):
-            raise ContentError(f"{kind} is a search: save its best_estimator_.")
-        if not is_ours(last) and kind != "CalibratedClassifierCV":
-            raise ContentError(f"it does not end in a WassersteinSVC or WassersteinSVCCV, but in {kind}.")
+            raise RejectedError(f"{kind} is a search: save its best_estimator_.")
+        if not isinstance(last, our_classes()) and kind != "CalibratedClassifierCV":
+            raise RejectedError(f"it does not end in a WassersteinSVC or WassersteinSVCCV, but in {kind}.")
         if not hasattr(last, "coef_"):
-            raise ContentError(f"{kind} is not fitted: call fit first.")
+            raise RejectedError(f"{kind} is not fitted: call fit first.")
 
 
 def classifiers(model: Any) -> Iterator[Any]:
@@ -47,11 +43,11 @@ def classifiers(model: Any) -> Iterator[Any]:
         yield model
 
 
-def is_ours(classifier: Any) -> bool:
-    """Return whether something is a classifier of this library."""
+def our_classes() -> tuple[type, ...]:
+    """Return the classifiers of this library; importing them takes a while."""
     from drsvm import WassersteinSVC, WassersteinSVCCV
 
-    return isinstance(classifier, WassersteinSVC | WassersteinSVCCV)
+    return WassersteinSVC, WassersteinSVCCV
 
 
 # --- loading ------------------------------------------------------------------------------------------------------
@@ -61,10 +57,10 @@ def check_loaded(content: Any) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
     parts = content if isinstance(content, dict) else {}
     if not isinstance(parts.get("metadata"), dict):
-        raise ContentError("it has no metadata.")
+        raise RejectedError("it has no metadata.")
     for last in classifiers(parts.get("model")):
-        if not is_ours(last):
-            raise ContentError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
+        if not isinstance(last, our_classes()):
+            raise RejectedError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
         _check_classifier(vars(last))
         for result in _listed(vars(last).get("result_")):
             _check_result(result)
@@ -73,10 +69,10 @@ def check_loaded(content: Any) -> None:
 def _check_steps(steps: Any) -> None:
     pairs = steps if isinstance(steps, list | tuple) else ()
     if not pairs or not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
-        raise ContentError("the steps of its Pipeline are not pairs of a name and a step.")
+        raise RejectedError("the steps of its Pipeline are not pairs of a name and a step.")
     for name, step in pairs[:-1]:
         if step not in (None, "passthrough") and not hasattr(step, "transform"):
-            raise ContentError(f"step {name!r} of its Pipeline is not a transformer.")
+            raise RejectedError(f"step {name!r} of its Pipeline is not a transformer.")
 
 
 def _check_classifier(state: dict[str, Any]) -> None:
@@ -85,14 +81,14 @@ def _check_classifier(state: dict[str, Any]) -> None:
     intercept: Any = state.get("intercept_")
     classes: Any = state.get("classes_")
     if not _are_numbers(coef, 2):
-        raise ContentError("coef_ is not an array of numbers with one row per decision.")
+        raise RejectedError("coef_ is not an array of numbers with one row per decision.")
     if not _are_numbers(intercept, 1) or intercept.shape != coef.shape[:1]:
-        raise ContentError("intercept_ is not an array with one number per row of coef_.")
+        raise RejectedError("intercept_ is not an array with one number per row of coef_.")
     n_classes = 2 if coef.shape[0] == 1 else coef.shape[0]
     if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,):
-        raise ContentError(f"classes_ is not an array of {n_classes} labels.")
+        raise RejectedError(f"classes_ is not an array of {n_classes} labels.")
     if state.get("n_features_in_") != coef.shape[1]:
-        raise ContentError(f"n_features_in_ is not the number of columns of coef_, {coef.shape[1]}.")
+        raise RejectedError(f"n_features_in_ is not the number of columns of coef_, {coef.shape[1]}.")
 
 
 def _are_numbers(values: Any, ndim: int) -> bool:
@@ -108,8 +104,8 @@ def _check_result(result: Any) -> None:
     known = {entry.name for entry in fields(Result)}
     needed = {entry.name for entry in fields(Result) if entry.default is MISSING}
     if not isinstance(result, Result) or not needed <= set(vars(result)) <= known:
-        raise ContentError("the result in it is incomplete.")
+        raise RejectedError("the result in it is incomplete.")
     for entry in fields(Result):
         kind: Any = {float: Real, int: Integral}.get(entry.type, get_origin(entry.type) or entry.type)  # pyright: ignore
         if not isinstance(getattr(result, entry.name), kind):
-            raise ContentError(f"{entry.name} of the result in it is not of type {kind.__name__}.")
+            raise RejectedError(f"{entry.name} of the result in it is not of type {kind.__name__}.")

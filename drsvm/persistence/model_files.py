@@ -14,25 +14,18 @@ Format 2 has public names. Both were written by skops.
 import hashlib
 import io
 import json
-import math
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-import numpy as np
-
 from drsvm import __version__
-from drsvm.model.result import Result, Results
-from drsvm.persistence.archives import ArchiveError, check_archive, foreign_types, unpacked, with_public_names
-from drsvm.persistence.contents import ContentError, check_given, check_loaded, is_ours
-from drsvm.persistence.names import HOMES_IN_FORMAT_1
+from drsvm.persistence.archives import RejectedError, check_archive, check_schema, members_of
+from drsvm.persistence.contents import check_given, check_loaded
 from drsvm.persistence.nodes import Builder, Writer
 
 MAGIC, FORMAT = b"drsvm-model ", 3
@@ -42,9 +35,6 @@ NO_ARCHIVE = (
     *(TypeError, AttributeError, ValueError, RuntimeError),  # also RecursionError and NotImplementedError
 )
 """Exceptions that zipfile, json, numpy and the building of objects raise for malformed files."""
-
-BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
-"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
 
 class ModelFileError(ValueError):
@@ -61,20 +51,11 @@ class ModelFileError(ValueError):
     """
 
 
-@dataclass(frozen=True)
-class SavedModel:
-    """The contents of a model file.
-
-    Attributes
-    ----------
-    model : WassersteinSVC, WassersteinSVCCV or Pipeline
-        The fitted classifier.
-    metadata : dict
-        Plain values; ``drsvm`` is the version that wrote the file.
-    """
+class SavedModel(NamedTuple):
+    """The contents of a model file: the fitted classifier, and metadata with the version that wrote it as ``drsvm``."""
 
     model: Any
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any]
 
 
 # --- saving -------------------------------------------------------------------------------------------------------
@@ -86,8 +67,8 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     Parameters
     ----------
     model : WassersteinSVC, WassersteinSVCCV, Pipeline that ends in one, or CalibratedClassifierCV around one
-        The classifier, with any of scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
-        scalers, selectors, vectorizers, PCA, ...).
+        The classifier, with scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
+        scalers, vectorizers, PCA, ...). Save other pipelines with joblib or skops.
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
@@ -110,7 +91,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     try:
         check_given(model)
         archive = _archive_of(content)
-    except (ArchiveError, ContentError) as error:
+    except RejectedError as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
@@ -118,34 +99,24 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
 def _archive_of(content: dict[str, Any]) -> bytes:
     """Return an archive that `load_model` accepts: compressed, unless it would then unpack to more than is allowed."""
-    archive = _written(content, ZIP_DEFLATED)
     try:
-        check_archive(archive)
-    except ArchiveError:
-        archive = _written(content, ZIP_STORED)
-        check_archive(archive)
-    return archive
+        return _written(content, ZIP_DEFLATED)
+    except RejectedError:
+        return _written(content, ZIP_STORED)
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
     packed = io.BytesIO()
     with ZipFile(packed, "w", compression, compresslevel=1) as archive:  # higher levels take long and save little
-        writer = Writer(archive, _state_of)
+        writer = Writer(archive)
         archive.writestr("schema.json", json.dumps(writer.node(content)))
     if writer.foreign:
-        raise ArchiveError(
-            f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file. Use solvers given "
-            "by name, and scikit-learn's transformers without functions of your own."
+        raise RejectedError(
+            f"it contains {', '.join(sorted(writer.foreign))}, which is not allowed in a model file: save it with "
+            "joblib.dump or skops.io.dump, or use solvers given by name and transformers without functions of your own."
         )
+    check_archive(packed.getvalue())
     return packed.getvalue()
-
-
-def _state_of(thing: Any) -> dict[str, Any]:
-    """Return the attributes of an object to save: without the state of partial_fit and what solvers add to results."""
-    state = dict(thing.__getstate__())
-    state.pop("_block_fits", None)
-    # Additional information from a solver may be of any type and is not part of the certificate.
-    return state | ({"info": {}} if isinstance(thing, Result) else {})
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -206,7 +177,7 @@ def load_model(path: str | Path) -> Any:
     >>> bool((load_model("height.drsvm").coef_ == model.coef_).all())
     True
     """
-    return load_saved(path).model
+    return OpenModel(path).load().model
 
 
 def load_metadata(path: str | Path) -> dict[str, Any]:
@@ -230,12 +201,7 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
     >>> load_metadata("height.drsvm")["unit"]
     'm'
     """
-    return load_saved(path).metadata
-
-
-def load_saved(path: str | Path) -> SavedModel:
-    """Load a classifier together with its metadata."""
-    return OpenModel(path).load()
+    return OpenModel(path).load().metadata
 
 
 class OpenModel:
@@ -248,42 +214,31 @@ class OpenModel:
         self.path = Path(path)
         version, packed = _checked_archive(self.path)
         with self._errors():
-            self.archive = unpacked(packed)
-            if version == 1:
-                self.archive = with_public_names(self.archive, HOMES_IN_FORMAT_1.get)
-            foreign = foreign_types(self.archive)
-        if foreign:
-            raise ModelFileError(
-                f"{path}: contains {', '.join(foreign)}, which no drsvm model needs: it is rejected, because loading "
-                "such types may run code. Do not trust its source."
-            )
+            self.members = members_of(packed)
+            self.schema = json.loads(self.members["schema.json"])
+            check_schema(self.schema, version)
 
     def metadata(self) -> dict[str, Any]:
         """Return the metadata alone; the model is not checked further."""
-        found = self._built(lambda schema: schema["content"]["metadata"])
-        if not isinstance(found, dict):
-            raise ModelFileError(f"{self.path}: its content is not that of a drsvm model.")
+        with self._errors():
+            found = Builder(self.members).build(self.schema["content"]["metadata"])
+            if not isinstance(found, dict):
+                raise RejectedError("it has no metadata.")
         return found
 
     def load(self) -> SavedModel:
         """Return the classifier with its metadata."""
-        content = self._built(lambda schema: schema)
         with self._errors():
+            content = Builder(self.members).build(self.schema)
             check_loaded(content)
         return SavedModel(content["model"], content["metadata"])
-
-    def _built(self, part: Callable[[Any], Any]) -> Any:
-        with self._errors(), ZipFile(io.BytesIO(self.archive)) as opened:
-            return Builder(opened, _finish).build(part(json.loads(opened.read("schema.json"))))
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except ArchiveError as error:
+        except RejectedError as error:
             raise ModelFileError(f"{self.path}: is rejected: {error}") from None
-        except ContentError as error:
-            raise ModelFileError(f"{self.path}: its content is not that of a drsvm model: {error}") from None
         except MemoryError:
             raise ModelFileError(f"{self.path}: not enough memory to load it, or a size in it is wrong.") from None
         except NO_ARCHIVE as error:
@@ -318,12 +273,3 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
     if words[1] != f"sha256:{hashlib.sha256(archive).hexdigest()}":
         raise ModelFileError(f"{path}: the checksum is wrong, so the file is truncated or was changed: copy it again.")
     return int(words[0]), archive
-
-
-def _finish(thing: Any) -> None:
-    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
-    if is_ours(thing):
-        for name, parameter in signature(type(thing)).parameters.items():
-            vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
-        if isinstance(getattr(thing, "result_", None), list):
-            thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())

@@ -4,11 +4,10 @@ A model file contains the public module of a class, the one from which users imp
 ``drsvm.learn.estimators.WassersteinSVC``, which may change.
 """
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-_MODULES = {
+CLASSES = {
     "drsvm": "WassersteinSVC WassersteinSVCCV Result History",
     "drsvm.datasets": "TableReader",
     "sklearn.pipeline": "Pipeline FeatureUnion",
@@ -16,37 +15,39 @@ _MODULES = {
     "sklearn.impute": "SimpleImputer MissingIndicator KNNImputer",
     "sklearn.preprocessing": (
         "StandardScaler MinMaxScaler MaxAbsScaler RobustScaler QuantileTransformer PowerTransformer Normalizer "
-        "Binarizer OneHotEncoder OrdinalEncoder TargetEncoder LabelEncoder LabelBinarizer PolynomialFeatures "
-        "KBinsDiscretizer SplineTransformer FunctionTransformer"
+        "OneHotEncoder OrdinalEncoder TargetEncoder LabelEncoder LabelBinarizer PolynomialFeatures KBinsDiscretizer "
+        "FunctionTransformer"
     ),
-    "sklearn.feature_selection": (
-        "VarianceThreshold SelectKBest SelectPercentile SelectFpr SelectFdr SelectFwe SelectFromModel RFE"
-    ),
+    "sklearn.feature_selection": "VarianceThreshold SelectKBest SelectPercentile",
     "sklearn.decomposition": "PCA TruncatedSVD",
-    "sklearn.feature_extraction": "DictVectorizer FeatureHasher",
+    "sklearn.feature_extraction": "DictVectorizer",
     "sklearn.feature_extraction.text": "TfidfVectorizer CountVectorizer HashingVectorizer TfidfTransformer",
     "sklearn.calibration": "CalibratedClassifierCV _CalibratedClassifier _SigmoidCalibration _TemperatureScaling",
     "sklearn.isotonic": "IsotonicRegression",
     "sklearn.frozen": "FrozenEstimator",
+}
+"""The classes that are written: what usually comes before a linear classifier, and what it is made of."""
+
+CLASSES_OF_0_2_0 = {
+    "sklearn.preprocessing": "Binarizer SplineTransformer",
+    "sklearn.feature_selection": "SelectFpr SelectFdr SelectFwe SelectFromModel RFE",
+    "sklearn.feature_extraction": "FeatureHasher",
     "sklearn.linear_model": "LogisticRegression Lasso Ridge RidgeClassifier",
     "sklearn.svm": "LinearSVC",
-    "scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix",
     "scipy.interpolate": "BSpline",
 }
+"""Further classes, in files of version 0.2.0: they are read, but no longer written."""
 
-PUBLIC_HOMES = {name: home for home, names in _MODULES.items() for name in names.split()}
-"""The classes that may occur in model files, with their public modules."""
+SPARSE = {"scipy.sparse": "csr_array csr_matrix csc_array csc_matrix dia_array dia_matrix"}
 
-_FUNCTIONS = {
+FUNCTIONS = {
     "sklearn.feature_selection": "f_classif chi2 f_regression mutual_info_classif mutual_info_regression r_regression",
     "numpy": (
         "abs absolute arcsinh arctan cbrt ceil clip cos deg2rad degrees exp exp2 expm1 fabs floor isfinite isnan log "
         "log10 log1p log2 negative rad2deg radians reciprocal rint sign sin sinh sqrt square tan tanh trunc"
     ),
 }
-
-FUNCTION_HOMES = {name: home for home, names in _FUNCTIONS.items() for name in names.split()}
-"""The functions that may occur in model files: scores, and numpy's functions of one array."""
+"""Scores of features, and numpy's functions of one array."""
 
 PLAIN_TYPES = {
     "builtins": "dict list tuple slice str int float bool NoneType",
@@ -55,47 +56,53 @@ PLAIN_TYPES = {
     ),
 }
 
-ALLOWED_NAMES = frozenset(
-    f"{home}.{name}" for homes in (_MODULES, _FUNCTIONS, PLAIN_TYPES) for home in homes for name in homes[home].split()
+PLAIN_NODES = (
+    *("DictNode", "PairsNode", "ListNode", "TupleNode", "SliceNode", "JsonNode", "ScalarNode", "TypeNode"),
+    *("NdArrayNode", "ObjectArrayNode", "DTypeNode"),
 )
-"""Everything that a model file may name."""
+
+NODES = {
+    f"{home}.{name}": nodes
+    for homes, nodes in (
+        (CLASSES, ("ObjectNode",)),
+        (CLASSES_OF_0_2_0, ("ObjectNode",)),
+        (SPARSE, ("SparseMatrixNode",)),
+        (FUNCTIONS, ("FunctionNode",)),
+        (PLAIN_TYPES, PLAIN_NODES),
+    )
+    for home, names in homes.items()
+    for name in names.split()
+}
+"""Everything that a model file may name, with the kinds of nodes (see `nodes`) that may do so."""
 
 HOMES_IN_FORMAT_1 = {
-    "WassersteinSVC": "drsvm.estimators",
-    "WassersteinSVCCV": "drsvm.model_selection",
-    "Result": "drsvm.result",
-    "History": "drsvm.result",
-    "SimpleImputer": "sklearn.impute._base",
-    "StandardScaler": "sklearn.preprocessing._data",
-    "MaxAbsScaler": "sklearn.preprocessing._data",
-    "csr_array": "scipy.sparse._csr",
-    "csr_matrix": "scipy.sparse._csr",
+    "drsvm.estimators": "WassersteinSVC",
+    "drsvm.model_selection": "WassersteinSVCCV",
+    "drsvm.result": "Result History",
+    "sklearn.impute._base": "SimpleImputer",
+    "sklearn.preprocessing._data": "StandardScaler MaxAbsScaler",
+    "scipy.sparse._csr": "csr_array csr_matrix",
 }
 """The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
 
-def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
-    """Return the public module and the name of a class or function, or None if it is not in the list."""
-    name = getattr(thing, "__name__", "")
-    home = homes.get(name)
-    return (home, name) if home is not None and getattr(import_module(home), name, None) is thing else None
+MOVED = {"drsvm.History": "drsvm.model.result"}
+"""Where classes are now that files name by a module which no longer is their public one."""
+
+
+def home_of(name: str, homes: dict[str, str]) -> str | None:
+    """Return the module that a table has for a name, or None."""
+    return next((home for home, names in homes.items() if name in names.split()), None)
 
 
 def named(home: str, name: str) -> Any:
-    """Return a class, a function or a type by its name in a model file, which has been checked."""
-    if f"{home}.{name}" not in ALLOWED_NAMES:
-        raise ValueError(f"{home}.{name} is not allowed")
-    return type(None) if name == "NoneType" else getattr(import_module(home), name)
+    """Return the class, function or type that a file calls by a name in the tables; None if it does not exist."""
+    module = import_module(MOVED.get(f"{home}.{name}", home))
+    return type(None) if name == "NoneType" else getattr(module, name, None)
 
 
-def defining_home(name: str) -> str | None:
-    """Return the module that currently defines a class of `PUBLIC_HOMES`; None for other names."""
-    home = PUBLIC_HOMES.get(name)
-    return None if home is None else getattr(import_module(home), name).__module__
-
-
-def make_public(node: dict[str, Any], home_of: Callable[[str], str | None]) -> None:
-    """Replace the module in a node by the public one if `home_of` returns that module for its class."""
-    name, module = node.get("__class__"), node.get("__module__")
-    if isinstance(name, str) and module is not None and module == home_of(name):
-        node["__module__"] = PUBLIC_HOMES[name]
+def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
+    """Return the module and the name that files have for a class or function, or None if it is not in the table."""
+    name = getattr(thing, "__name__", "")
+    home = home_of(name, homes)
+    return (home, name) if home is not None and named(home, name) is thing else None

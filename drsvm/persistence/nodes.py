@@ -9,13 +9,17 @@ gets its attributes; a function or a type is looked up in the lists of `names` a
 
 import io
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
+from inspect import signature
 from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 
-from drsvm.persistence.names import FUNCTION_HOMES, PLAIN_TYPES, PUBLIC_HOMES, named, public_name
+from drsvm.model.result import Result, Results
+from drsvm.persistence.contents import our_classes
+from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
@@ -23,10 +27,11 @@ HARMLESS = {"memory": (None,), "input": ("content",)}
 RESERVED = ("__class__", "__module__", "__loader__")
 """The keys that make a dict in the archive a node."""
 
-CONSTRUCTED = {"BSpline": ("t", "c", "k", "extrapolate", "axis")}
-"""Classes that are built by calling them, with these attributes as arguments: their other attributes are functions."""
+BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
+"""What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
-TYPE_HOMES = {name: home for home, names in PLAIN_TYPES.items() for name in names.split()}
+CONSTRUCTED = ("BSpline",)
+"""Classes that are built by calling them, with their attributes as arguments."""
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -38,61 +43,39 @@ class Writer:
     `foreign` lists what a model file may not contain.
     """
 
-    def __init__(self, archive: ZipFile, state_of: Callable[[Any], dict[str, Any]]):
-        self.archive, self.state_of = archive, state_of
+    def __init__(self, archive: ZipFile):
+        self.archive = archive
         self.foreign: set[str] = set()
         self._files = 0
+        self._ways = {
+            np.ndarray: self._array,
+            dict: self._dict,
+            list: lambda value: _node("builtins", "list", "ListNode", self._nodes(value)),
+            Results: lambda value: _node("builtins", "list", "ListNode", self._nodes(value)),
+            tuple: lambda value: _node("builtins", "tuple", "TupleNode", self._nodes(value)),
+            slice: lambda value: _node("builtins", "slice", "SliceNode", [value.start, value.stop, value.step]),
+        }
 
     def node(self, value: Any) -> Any:
         """Return an object as a node."""
         if value is None or type(value) in (bool, int, float, str):
             return value
-        for types, write in self._ways():
-            if isinstance(value, types):
-                return write(value)
-        return self._named(value)
+        if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+            return _node("numpy", type(value).__name__, "ScalarNode", value.item())
+        if isinstance(value, np.dtype):
+            return _node("numpy", "dtype", "DTypeNode", value.str)
+        return self._ways.get(type(value), self._named)(value)
 
-    def _ways(self):
-        from scipy import sparse
-
-        return (
-            (np.generic, self._scalar),
-            (np.ndarray, self._array),
-            (np.dtype, lambda value: _node("numpy", "dtype", "DTypeNode", value.str)),
-            (dict, self._dict),
-            (list, lambda value: _node("builtins", "list", "ListNode", [self.node(each) for each in value])),
-            (tuple, self._tuple),
-            (slice, lambda value: _node("builtins", "slice", "SliceNode", [value.start, value.stop, value.step])),
-            ((sparse.sparray, sparse.spmatrix), self._sparse),
-        )
-
-    def _tuple(self, value: tuple) -> Any:
-        if type(value) is not tuple:
-            return self._foreign(type(value))
-        return _node("builtins", "tuple", "TupleNode", [self.node(each) for each in value])
-
-    def _scalar(self, value: np.generic) -> Any:
-        if value.dtype.kind not in "biufU":
-            return self._foreign(type(value))
-        return _node("numpy", type(value).__name__, "ScalarNode", value.item())
+    def _nodes(self, values: Iterable[Any]) -> list[Any]:
+        return [self.node(value) for value in values]
 
     def _array(self, value: np.ndarray) -> Any:
-        if type(value) is not np.ndarray:  # a masked array, for instance
-            return self._foreign(type(value))
         if value.dtype.hasobject:
-            content = [self.node(each) for each in value.ravel().tolist()]
+            content = self._nodes(value.ravel().tolist())
             return {**_node("numpy", "ndarray", "ObjectArrayNode", content), "shape": list(value.shape)}
         return self._file(
             "numpy", "ndarray", "NdArrayNode", ".npy", lambda out: np.save(out, value, allow_pickle=False)
         )
-
-    def _sparse(self, value: Any) -> Any:
-        from scipy import sparse
-
-        name = public_name(type(value), PUBLIC_HOMES)
-        if name is None:
-            return self._foreign(type(value))
-        return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
 
     def _file(self, home: str, name: str, loader: str, ending: str, write: Callable[[Any], None]) -> Any:
         self._files += 1
@@ -103,35 +86,42 @@ class Writer:
         return {**_node(home, name, loader), "type": kind, "file": f"{self._files}{ending}", "__id__": self._files}
 
     def _dict(self, value: dict) -> Any:
-        if type(value) is not dict:
-            return self._foreign(type(value))
         if all(type(key) is str and key not in RESERVED for key in value):
             return _node("builtins", "dict", "DictNode", {key: self.node(each) for key, each in value.items()})
         pairs = [[self.node(key), self.node(each)] for key, each in value.items()]
         return _node("builtins", "dict", "PairsNode", pairs)
 
     def _named(self, value: Any) -> Any:
-        """Return a class, a function or an object of a class in the list."""
-        for homes, loader in ((TYPE_HOMES, "TypeNode"), (FUNCTION_HOMES, "FunctionNode")):
-            name = public_name(value, homes)
-            if name is not None:
-                return _node(*name, loader)
-        name = public_name(type(value), PUBLIC_HOMES)
-        if name is None:
-            is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
-            return self._foreign(value if is_named else type(value))
-        parts = CONSTRUCTED.get(name[1])
-        state = {part: getattr(value, part) for part in parts} if parts else self.state_of(value)
-        self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}
-        return _node(*name, "ObjectNode", self.node(state))
+        """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else."""
+        if name := public_name(value, PLAIN_TYPES):
+            return _node(*name, "TypeNode")
+        if name := public_name(value, FUNCTIONS):
+            return _node(*name, "FunctionNode")
+        if name := public_name(type(value), SPARSE):
+            from scipy import sparse  # not before: a quick error in a data file should not wait for it
 
-    def _foreign(self, thing: Any) -> None:
+            return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
+        if name := public_name(type(value), CLASSES):
+            state = _state_of(value)
+            self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}
+            return _node(*name, "ObjectNode", self.node(state))
+        is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
+        thing = value if is_named else type(value)
         self.foreign.add(f"{thing.__module__}.{getattr(thing, '__qualname__', thing)}")
+        return None
 
 
 def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, Any]:
     bare = {"__module__": home, "__class__": name, "__loader__": loader}
     return bare if content is None else {**bare, "content": content}
+
+
+def _state_of(thing: Any) -> dict[str, Any]:
+    """Return the attributes of an object to save: without the state of partial_fit and what solvers add to results."""
+    state = dict(thing.__getstate__())
+    state.pop("_block_fits", None)
+    # Additional information from a solver may be of any type and is not part of the certificate.
+    return state | ({"info": {}} if isinstance(thing, Result) else {})
 
 
 def risky_attributes(state: Any) -> list[str]:
@@ -145,17 +135,17 @@ def risky_attributes(state: Any) -> list[str]:
 
 
 class Builder:
-    """Builds objects from the nodes of an archive whose names have been checked; `finish` checks each object."""
+    """Builds objects from nodes whose names have been checked, and from the arrays of their archive."""
 
-    def __init__(self, archive: ZipFile, finish: Callable[[Any], None]):
-        self.archive, self.finish = archive, finish
+    def __init__(self, members: dict[str, bytes]):
+        self.members = members
         self._ways = {
             "JsonNode": self._json,
             "ScalarNode": lambda node: self._class(node)(node["content"]),
             "DictNode": self._dict,
             "PairsNode": lambda node: {self.build(key): self.build(value) for key, value in node["content"]},
-            "ListNode": lambda node: [self.build(part) for part in node["content"]],
-            "TupleNode": lambda node: tuple(self.build(part) for part in node["content"]),
+            "ListNode": self._list,
+            "TupleNode": lambda node: tuple(self._list(node)),
             "SliceNode": self._slice,
             "TypeNode": self._class,
             "FunctionNode": self._class,
@@ -189,6 +179,9 @@ class Builder:
             raise ValueError("keys of another type")
         return {kind(key): self.build(value) for kind, (key, value) in zip(kinds, node["content"].items(), strict=True)}
 
+    def _list(self, node: dict[str, Any]) -> list[Any]:
+        return [self.build(part) for part in node["content"]]
+
     def _slice(self, node: dict[str, Any]) -> slice:
         ends = node["content"]
         if not all(end is None or isinstance(end, int) for end in ends):
@@ -201,15 +194,12 @@ class Builder:
 
     def _array(self, node: dict[str, Any]) -> Any:
         if node["type"] == "json":  # of skops: an array of objects
-            values = [self.build(part) for part in node["content"]]
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-            return array
-        array = np.load(io.BytesIO(self.archive.read(node["file"])), allow_pickle=False)
+            return self._object_array({**node, "shape": [len(node["content"])]})
+        array = np.load(io.BytesIO(self.members[node["file"]]), allow_pickle=False)
         return array if node["__class__"] == "ndarray" else self._class(node)(array)
 
     def _object_array(self, node: dict[str, Any]) -> np.ndarray:
-        values = [self.build(part) for part in node["content"]]
+        values = self._list(node)
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):
             array[place] = value
@@ -218,12 +208,10 @@ class Builder:
     def _sparse(self, node: dict[str, Any]) -> Any:
         from scipy import sparse
 
-        return sparse.load_npz(io.BytesIO(self.archive.read(node["file"])))
+        return sparse.load_npz(io.BytesIO(self.members[node["file"]]))
 
     def _object(self, node: dict[str, Any]) -> Any:
         cls: Any = self._class(node)
-        if node["__class__"] not in PUBLIC_HOMES or not isinstance(cls, type):
-            raise ValueError(f"{node['__class__']} is not a class")
         state = self.build(node["content"])
         if not isinstance(state, dict) or risky_attributes(state):
             raise ValueError(f"the attributes of {node['__class__']}")
@@ -232,5 +220,15 @@ class Builder:
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
         restore(state)
-        self.finish(made)
+        _complete(made)
         return made
+
+
+def _complete(thing: Any) -> None:
+    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
+    if isinstance(thing, our_classes()):
+        for name, parameter in signature(type(thing)).parameters.items():
+            if parameter.default is not parameter.empty:
+                vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+        if isinstance(getattr(thing, "result_", None), list):
+            thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from drsvm.datasets.table_reader import TableReader
 from drsvm.datasets.values import CATEGORY
 from drsvm.extras import optional
+from drsvm.persistence.contents import our_classes
 
 
 def to_onnx(model: Any) -> Any:
@@ -41,7 +42,7 @@ def to_onnx(model: Any) -> Any:
             initial_types=[(f"input{place}", kind) for place, (_, kind) in enumerate(inputs)],
             custom_conversion_functions=converters,
             custom_shape_calculators=shapes,
-            custom_parsers=dict.fromkeys(_our_classes(), _classifier_outputs),
+            custom_parsers=dict.fromkeys(our_classes(), _classifier_outputs),
         )
     except (RuntimeError, NotImplementedError) as error:
         raise ValueError(f"the model cannot be exported to ONNX: {error}") from None
@@ -51,7 +52,7 @@ def to_onnx(model: Any) -> Any:
 def register_onnx_converters() -> None:
     """Register the converters of our classifiers, so that ``skl2onnx.to_onnx`` converts pipelines that contain them."""
     skl2onnx = skl2onnx_or_error()
-    for kind in _our_classes():
+    for kind in our_classes():
         skl2onnx.update_registered_converter(
             kind, f"Drsvm{kind.__name__}", _keep_types, _classifier, parser=_classifier_outputs
         )
@@ -62,18 +63,12 @@ def skl2onnx_or_error() -> Any:
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-def _our_classes() -> tuple[type, ...]:
-    from drsvm import WassersteinSVC, WassersteinSVCCV
-
-    return WassersteinSVC, WassersteinSVCCV
-
-
 def _converters() -> tuple[dict[type, Any], dict[type, Any]]:
     """Return the functions that convert, and those that set the types of outputs, by class."""
     from sklearn.impute import MissingIndicator, SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
 
-    ours = dict.fromkeys(_our_classes(), _classifier)
+    ours = dict.fromkeys(our_classes(), _classifier)
     others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder}
     return {**ours, **others}, {**dict.fromkeys(ours, _keep_types), **dict.fromkeys(others, _doubles)}
 

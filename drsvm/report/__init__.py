@@ -1,8 +1,8 @@
 """A page about a classifier: how well it does, what is proven about it, what an adversary could do, what to do next.
 
-    model, X, y ──► work (fit, rivals, path, worst case) ──► analysis ──► content ──► page or text ──► Report
-                                                                │                      ▲
-                                                                └──► figures ──────────┘
+    model, X, y ──► inputs ──► work (rivals, path, worst case) ──► analysis ──► sections ──► writers ──► Report
+                                                                      │                       ▲
+                                                                      └──► figures ───────────┘
 
 The page is one HTML file without scripts or external resources. All formats are written from the same analysis.
 """
@@ -15,13 +15,12 @@ from typing import Any
 
 from drsvm.persistence.model_files import write_whole
 from drsvm.plotting.style import need_matplotlib
-from drsvm.report import page, text
-from drsvm.report.advice import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
-from drsvm.report.content import document
-from drsvm.report.data import Given
 from drsvm.report.figures import draw_all
-from drsvm.report.styles import Html, Markdown, Plain
-from drsvm.report.work import Steps, analyse
+from drsvm.report.inputs import Given
+from drsvm.report.sections import document
+from drsvm.report.words import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
+from drsvm.report.work import analyse, following_report, report_stage
+from drsvm.report.writers import Html, Markdown, Plain
 
 __all__ = ["Report", "make_report"]
 
@@ -168,23 +167,19 @@ def make_report(
 def report_on(model, given: Given, *, title: str | None, positive, progress) -> Report:
     """Return the report on data and names that were collected already."""
     need_matplotlib("make_report")
-    steps = Steps(progress)
-    analysis = analyse(model, given, positive=positive, steps=steps)
-    steps.begin("drawing")
-    figures = draw_all(analysis)
     title = title or "A robust linear classifier"
-    step = next_step(analysis)
-    in_words = {
-        "warning": constant_warning(analysis, Plain()),
-        "tell_tale": tell_tale_warning(analysis, Plain()),
-        "noise": noise_warning(analysis),
-        "in_plain_words": paragraph(analysis, Plain()),
-        "next": {"why": step.why, "command": step.command},
-    }
-    report = Report(
-        html=page.render(document(analysis, title, Html()), figures),
-        markdown=text.render(document(analysis, title, Markdown())),
-        summary={"title": title, **in_words, **analysis.summary()},
-    )
-    steps.end()
-    return report
+    with following_report(progress):
+        analysis = analyse(model, given, positive=positive)
+        with report_stage("drawing"):
+            page = document(analysis, title, Html(draw_all(analysis)))
+        step = next_step(analysis)
+        in_words = {
+            "warning": constant_warning(analysis, Plain()),
+            "tell_tale": tell_tale_warning(analysis, Plain()),
+            "noise": noise_warning(analysis),
+            "in_plain_words": paragraph(analysis, Plain()),
+            "next": {"why": step.why, "command": given.source.command(step)},
+        }
+        with report_stage("done"):
+            summary = {"title": title, **in_words, **analysis.summary()}
+            return Report(html=page, markdown=document(analysis, title, Markdown()), summary=summary)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,54 +16,44 @@ from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
-from drsvm.report.data import Material
-from drsvm.report.scores import Rows, bounds, constant_label
+from drsvm.report.inputs import Material, Rows
+from drsvm.report.writers import ROBUST
 from drsvm.solvers.path.radius_path import RadiusPath
 
-ROBUST = "WassersteinSVC"
+FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)
+"""Shares of flipped labels for which bounds are shown."""
+
+SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+"""Shifts for which bounds are shown, as multiples of the radius."""
+
+SAME = 0.99
+"""From this share of equal predictions on, a classifier may be constant in practice."""
 
 NEGLIGIBLE = 1e-6
 """Multipliers below this share of their largest possible value count as 0."""
 
 
+class BestRadius(NamedTuple):
+    """The radius with the highest balanced accuracy, and by how much that exceeds the one of the radius in use."""
+
+    radius: float
+    accuracy: float
+    gain: float
+
+
 @dataclass(frozen=True)
 class Analysis:
-    """The results of the analysis.
-
-    Attributes
-    ----------
-    material : Material
-        Data and fitted model.
-    index : int
-        Index of the decision that is shown (0 for two classes).
-    positive : label
-        The positive class of this decision.
-    models : dict from str to fitted classifier
-        The robust classifier and its rivals, on the transformed features.
-    path : RadiusPath or None
-        None if w = 0 is optimal for every radius.
-    largest_radius : float
-        The smallest radius at which w = 0 is optimal.
-    data : AuditData
-        The decision on the training data.
-    distribution : WorstCaseDistribution
-        Its worst case on the rows it is judged by.
-    label_issues : LabelIssues or None
-        Which labels to check, in all classes; None if a class has only one row or the time was up.
-    provenance : dict
-        Digests, versions and the date.
-    """
+    """The results of the analysis, on the transformed features."""
 
     material: Material
-    index: int
-    positive: Any
-    models: dict[str, Any]
-    path: RadiusPath | None
-    largest_radius: float
-    data: AuditData
-    distribution: WorstCaseDistribution
-    label_issues: LabelIssues | None
-    provenance: dict[str, Any]
+    index: int  # of the decision that is shown (0 for two classes)
+    positive: Any  # its positive class
+    models: dict[str, Any]  # the robust classifier and its rivals
+    path: RadiusPath | None  # None if w = 0 is optimal for every radius
+    data: AuditData  # the decision on the training data
+    distribution: WorstCaseDistribution  # its worst case on the rows it is judged by
+    label_issues: LabelIssues | None  # None if a class has only one row or the time was up
+    provenance: dict[str, Any]  # digests, versions and the date
 
     @property
     def classes(self) -> list[Any]:
@@ -82,25 +72,14 @@ class Analysis:
         return ("the rest" if self.multiclass else others[0]), str(self.positive)
 
     @property
-    def results(self) -> list[Result]:
-        """The results with their proofs, one per decision."""
-        found = self.material.linear.result_
-        return [found] if isinstance(found, Result) else list(found)
-
-    @property
     def result(self) -> Result:
         """The result that is shown."""
-        return self.results[self.index]
-
-    @property
-    def ball(self) -> dict[str, Any]:
-        """The ball that the model was trained for."""
-        return self.material.ball
+        return self.material.results[self.index]
 
     @property
     def radius(self) -> float:
-        """Its radius."""
-        return float(self.ball["radius"])
+        """The radius of the ball that the model was trained for."""
+        return float(self.material.ball["radius"])
 
     @property
     def judged(self) -> Rows:
@@ -116,13 +95,14 @@ class Analysis:
     @cached_property
     def comparison(self) -> dict[str, dict[str, Any]]:
         """Scores and worst cases of all classifiers on the rows they are judged by."""
-        material = self.material
+        material, (X, y, _) = self.material, self.judged
+        adversary = {**self.adversary, "radius": self.radius}
         return {
             name: {
-                **scores(model.decision_function(self.judged.X), self.judged.y, model.classes_),
+                **scores(model.decision_function(X), y, model.classes_),
                 "train_accuracy": float(model.score(material.X, material.y)),
-                "worst_case_risk": self._risk(model, "hinge"),
-                "worst_case_error": self._risk(model, "zero-one"),
+                "worst_case_risk": float(worst_case_risk(model, X, y, **adversary)),
+                "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **adversary)),
             }
             for name, model in self.models.items()
         }
@@ -138,14 +118,22 @@ class Analysis:
         rivals = [name for name in self.comparison if name != ROBUST]
         return max(rivals, key=lambda name: self.comparison[name]["accuracy"])
 
-    def _risk(self, model, loss: str) -> float:
-        rows = self.judged
-        return float(worst_case_risk(model, rows.X, rows.y, radius=self.radius, loss=loss, **self.adversary))
-
     @cached_property
     def bounds(self) -> dict[str, Any]:
-        """What flipped labels alone, and shifted features alone, can do to the classifiers."""
-        return bounds(self.models, self.judged, self.ball, self.positive)
+        """The largest error rates that flipped labels alone, and shifted features alone, can cause."""
+        radius, d = self.radius, self.judged.X.shape[1]
+        shifts = [factor * radius for factor in SHIFTS] if radius > 0 else [0.0]
+        flipped = {"radius": FLIPS, "flip_cost": 1.0, "norm": 2, "feature_cost": np.full(d, np.inf)}
+        shifted = {**self.material.ball, "radius": shifts, "flip_cost": math.inf}
+        return {
+            "flipped_labels": {"share": list(FLIPS), "error": self._errors(**flipped)},
+            "shifted_features": {"shift": shifts, "error": self._errors(**shifted)},
+        }
+
+    def _errors(self, **ball) -> dict[str, list[float]]:
+        ball = {"loss": "zero-one", "positive": self.positive, **ball}
+        risks = {name: worst_case_risk(model, *self.judged[:2], **ball) for name, model in self.models.items()}
+        return {name: np.asarray(values).tolist() for name, values in risks.items()}
 
     @cached_property
     def constant(self) -> tuple[Any, float] | None:
@@ -156,7 +144,7 @@ class Analysis:
     def noise(self) -> list[Any]:
         """The labels (with two classes, the positive one) whose decision values on the judged rows are noise."""
         decisions = self.material.linear.decision_function(self.judged.X)
-        found = are_noise(decisions, [(result.gap, result.tol) for result in self.results])
+        found = are_noise(decisions, [(result.gap, result.tol) for result in self.material.results])
         labels = self.classes if self.multiclass else [self.positive]
         return [label for label, noise in zip(labels, found, strict=True) if noise]
 
@@ -171,30 +159,17 @@ class Analysis:
         return column_deviations(self.material.X)
 
     @cached_property
-    def best_radius(self) -> tuple[float, float] | None:
-        """The radius of the path with the highest balanced accuracy of the shown decision, and that accuracy."""
+    def best_radius(self) -> BestRadius | None:
+        """The best radius of the path for the shown decision, on the rows it is judged by."""
         if self.path is None:
             return None
-        found = self._accuracies
-        best = max(range(len(found)), key=lambda k: (found[k], self.path.radii[k]))  # type: ignore[union-attr]
-        return float(self.path.radii[best]), found[best]
-
-    @property
-    def gain_of_best_radius(self) -> float:
-        """By how much its balanced accuracy exceeds that of the radius in use."""
-        if self.path is None:
-            return 0.0
-        own = int(np.argmin(np.abs(self.path.radii - self.radius)))
-        return max(self._accuracies) - self._accuracies[own]
-
-    @cached_property
-    def _accuracies(self) -> list[float]:
-        """The balanced accuracy of the shown decision for every radius of the path."""
-        assert self.path is not None
-        truth = self.judged.y == self.positive
+        radii, truth = self.path.radii, self.judged.y == self.positive
         values = np.asarray(self.judged.X @ self.path.weights.T) + self.path.intercepts
         sides = [side for side in (truth, ~truth) if side.any()]
-        return [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
+        found = [float(np.mean([np.mean((column > 0)[side] == truth[side]) for side in sides])) for column in values.T]
+        best = max(range(len(found)), key=lambda k: (found[k], radii[k]))
+        own = int(np.argmin(np.abs(radii - self.radius)))
+        return BestRadius(float(radii[best]), found[best], found[best] - found[own])
 
     @cached_property
     def used(self) -> np.ndarray:
@@ -212,7 +187,7 @@ class Analysis:
     @cached_property
     def pulls(self) -> np.ndarray:
         """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
-        norm = float(self.ball["norm"])
+        norm = float(self.material.ball["norm"])
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
 
@@ -228,16 +203,6 @@ class Analysis:
             return np.array([], dtype=int)
         order = self.label_issues.ranking[:count]
         return order[self.label_issues.margin[order] < 0]
-
-    def _label_counts(self) -> dict[str, Any]:
-        issues = self.label_issues
-        if issues is None:
-            return {"contradicted_labels": None, "flagged_labels": None, "wrong_labels": None}
-        return {
-            "contradicted_labels": issues.n_contradicted,
-            "flagged_labels": int(issues.is_label_issue.sum()),
-            "wrong_labels": None if self.wrong_labels is None else self.wrong_labels._asdict(),
-        }
 
     @property
     def wrong_labels(self) -> WrongLabels | None:
@@ -259,19 +224,11 @@ class Analysis:
 
     def summary(self) -> dict[str, Any]:
         """Return the figures as plain Python values."""
-        material, distribution = self.material, self.distribution
-        moved = distribution.shift > 0
+        material, distribution, issues = self.material, self.distribution, self.label_issues
+        names = ("objective", "lower_bound", "gap", "status", "solver", "n_iter", "time")
         certificates = [
-            {
-                "objective": result.objective,
-                "lower_bound": result.lower_bound,
-                "gap": result.gap,
-                "status": str(result.status),
-                "solver": result.solver,
-                "n_iter": result.n_iter,
-                "time": result.time,
-            }
-            for result in self.results
+            {name: getattr(result, name) for name in names} | {"status": str(result.status)}
+            for result in self.material.results
         ]
         path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
         return {
@@ -284,8 +241,8 @@ class Analysis:
             "classes": self.classes,
             "positive": self.positive,
             "radius": self.radius,
-            "flip_cost": _plain(self.ball["flip_cost"]),
-            "norm": _plain(self.ball["norm"]),
+            "flip_cost": _plain(self.material.ball["flip_cost"]),
+            "norm": _plain(self.material.ball["norm"]),
             "l2": float(material.setting("l2")),
             **certificates[self.index],
             "certificates": certificates,
@@ -295,15 +252,36 @@ class Analysis:
             "bounds": self.bounds,
             "provenance": self.provenance,
             "flipped_share": float(distribution.mass[distribution.flipped].sum()),
-            "moved_share": float(distribution.mass[moved].sum()),
+            "moved_share": float(distribution.mass[distribution.shift > 0].sum()),
             "largest_shift": float(distribution.shift.max(initial=0.0)),
-            **self._label_counts(),
+            "contradicted_labels": None if issues is None else issues.n_contradicted,
+            "flagged_labels": None if issues is None else int(issues.is_label_issue.sum()),
+            "wrong_labels": None if self.wrong_labels is None else self.wrong_labels._asdict(),
             "labels_to_check": [material.row_names[row] for row in self.contradicted(20)],
             "weights": dict(self.features[:20]),
             "radius_path": path,
             "warnings": material.notes,
-            "reading": list(material.shell.notes) if material.shell else [],
+            "reading": list(material.source.notes),
         }
+
+
+def constant_label(figures: dict[str, Any]) -> tuple[Any, float] | None:
+    """Return the label that is predicted for (nearly) all rows, and its share; None for a useful classifier.
+
+    With rare classes a good classifier may predict one label for nearly all rows, too: it still finds more of the
+    others than chance would.
+    """
+    lines = figures["confusion"].values()
+    predicted = {label: sum(line[label] for line in lines) for label in figures["confusion"]}
+    most = max(predicted, key=lambda label: predicted[label])
+    share = predicted[most] / figures["rows"]
+    useful = figures["balanced_accuracy"] > useful_accuracy(len(predicted))
+    return None if share < SAME or (useful and share < 1.0) else (most, share)
+
+
+def useful_accuracy(n_classes: int) -> float:
+    """Return the balanced accuracy above which a classifier knows something: a quarter of the way from chance to 1."""
+    return (3.0 / n_classes + 1.0) / 4.0
 
 
 def _plain(value):

@@ -2,9 +2,8 @@
 
 import hashlib
 import platform
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +11,22 @@ import numpy as np
 from scipy import sparse
 
 import drsvm
+from drsvm.report.inputs import Material
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
-def provenance(linear, X, y, X_test, y_test, file: Path | None) -> dict[str, Any]:
-    """Return digests, versions and the date; `file` is where the data come from, if they come from a file."""
+def provenance(material: Material) -> dict[str, Any]:
+    """Return digests, versions and the date."""
+    file, X_test = material.source.file, material.X_test
+    versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "data_file": None if file is None else {"name": file.name, "sha256": digest_of_file(file)},
-        "training_rows_sha256": digest_of_rows(X, y),
-        "held_out_rows_sha256": None if X_test is None else digest_of_rows(X_test, y_test),
-        "model_sha256": digest_of_model(linear),
-        "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **_versions()},
+        "training_rows_sha256": digest_of_rows(material.X, material.y),
+        "held_out_rows_sha256": None if X_test is None else digest_of_rows(X_test, material.y_test),
+        "model_sha256": digest_of_model(material.linear),
+        "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
     }
 
 
@@ -41,31 +43,24 @@ def digest_of_rows(X, y) -> str:
         arrays = [_floats(rows.data), rows.indices.astype("<i8"), rows.indptr.astype("<i8")]
     else:
         arrays = [_floats(X)]
-    return _digest([*(array.tobytes() for array in arrays), "\n".join(map(str, y.tolist())).encode()])
+    return _digest(*arrays, _text(y))
 
 
 def digest_of_model(linear) -> str:
     """Return the SHA-256 of coef_ and intercept_ as float64, and of the classes as lines of text."""
-    classes = "\n".join(map(str, linear.classes_.tolist())).encode()
-    return _digest([_floats(linear.coef_).tobytes(), _floats(linear.intercept_).tobytes(), classes])
+    return _digest(_floats(linear.coef_), _floats(linear.intercept_), _text(linear.classes_))
 
 
 def _floats(values) -> np.ndarray:
     return np.ascontiguousarray(values, dtype="<f8")
 
 
-def _digest(parts: Iterable[bytes]) -> str:
+def _text(labels: np.ndarray) -> bytes:
+    return "\n".join(map(str, labels.tolist())).encode()
+
+
+def _digest(*parts: Any) -> str:
     found = hashlib.sha256()
     for part in parts:
         found.update(part)
     return found.hexdigest()
-
-
-def _versions() -> dict[str, str]:
-    versions = {}
-    for package in PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions

@@ -1,12 +1,35 @@
-"""The sentences of a report about what was fitted, what is proven, and what the adversary does."""
+"""A classifier in plain words: what robustness cost and gained, what is guaranteed, and what to try next."""
 
 import math
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
-from drsvm.learn.resolution import weights_that_count
-from drsvm.report.analysis import Analysis
-from drsvm.report.styles import Style, number, percent
+import numpy as np
 
-_SHIFTS = {1.0: "the sum of its changes", 2.0: "its Euclidean length", math.inf: "its largest change in one feature"}
+from drsvm.report.analysis import Analysis, useful_accuracy
+from drsvm.report.writers import ROBUST, Plain, listed, number, percent
+
+UNEQUAL = 0.7
+"""From this share of the largest class on, classes of equal weight are worth a try."""
+
+CHECK_FIRST, CARRIERS = 5, 3
+
+MATTERS = 0.05
+"""A feature with less than this share of the largest weight carries nothing."""
+
+
+class NextStep(NamedTuple):
+    """Something to try, and why.
+
+    `changes` are parameters with new values; "drop" is a list of columns to leave out. The other settings of the report
+    are kept if `keeps_settings` is true. `python` is what to run in Python.
+    """
+
+    action: Literal["report", "fit", "cross-validate", "check labels"]
+    why: str
+    python: str
+    keeps_settings: bool = False
+    changes: Mapping[str, Any] = {}
 
 
 def unit(analysis: Analysis) -> str:
@@ -27,24 +50,6 @@ def shift_of(analysis: Analysis, size: float) -> str:
     return f"{number(size, 3)}{units}"
 
 
-def sentence(analysis: Analysis, style: Style) -> str:
-    """Return what the classifier tells apart, and by what it was trained and judged."""
-    against, towards = (style.strong(name) for name in analysis.side_names)
-    label = analysis.material.label
-    of = f"The label is {style.strong(label)}" if label else "The label"
-    if analysis.multiclass:
-        what = f"has {len(analysis.classes)} classes, each told apart from the rest; {towards} is shown as positive"
-    else:
-        what = f"is {towards} (the positive class) or {against}"
-    subject = f"{of}: it {what}." if label else f"{of} {what}."
-    rows, held_out = len(analysis.data.signs), len(analysis.judged.y)
-    tested = f" and judged by {held_out:,} others" if analysis.judged.held_out else ""
-    return (
-        f"{subject} A linear classifier was trained on {rows:,} rows with {len(analysis.data.coef):,} features{tested}"
-        f", to do well even if {adversary(analysis, 'an adversary')}."
-    )
-
-
 def adversary(analysis: Analysis, who: str | None = None) -> str:
     """Return what the adversary may do, as a clause with the subject `who` or as a description."""
     radius, flip_cost = analysis.radius, analysis.material.flip_cost
@@ -58,62 +63,168 @@ def adversary(analysis: Analysis, who: str | None = None) -> str:
     return f"{who} {powers}" if who else f"the one it was trained against: it {powers}"
 
 
-def proof(analysis: Analysis, style: Style) -> str:
-    """Return what is proven."""
-    result = analysis.result
-    parts = {
-        "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),
-        "plus ridge term": float(analysis.material.setting("l2")) > 0,
-    }
-    further = ", ".join(part for part, holds in parts.items() if holds)
-    objective = f"objective (worst-case risk {further})" if further else "worst-case risk"
-    bound = f" (only for {result.condition})" if result.condition else ""
-    # Enough digits to distinguish objective and bound.
-    digits = min(max(4, 1 - math.floor(math.log10(max(result.gap, 1e-12)))), 12)
-    ending = "This is within the requested tolerance."
-    if not result.status.reached:
-        ending = f"The run ended early: {result.status.message}. The statement above is still valid."
+def constant_warning(analysis: Analysis, style: Plain) -> str | None:
+    """Return what is wrong with a classifier that predicts one class, or None."""
+    if analysis.constant is None:
+        return None
+    label, share = analysis.constant
+    rows = f"{len(analysis.judged.y):,} {analysis.judged.name}"
+    which = f"all {rows}" if share == 1.0 else f"{percent(share)} of the {rows}"
+    actual = float(np.mean(analysis.judged.y == label))
     return (
-        f"On the training rows the {objective} of this classifier is {style.strong(f'{result.objective:.{digits}f}')}. "
-        f"No linear classifier{bound} can go below {style.strong(f'{result.lower_bound:.{digits}f}')}. "
-        f"So no method can improve on it by more than {style.power(result.gap)}. {ending}"
+        f"This classifier predicts {style.strong(label)} for {which}, of which {percent(actual)} are "
+        f"{style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a constant answer, and "
+        "no decision should rest on it."
     )
 
 
-def proof_details(analysis: Analysis) -> str:
-    """Return how it is proven."""
-    size = _SHIFTS[float(analysis.ball["norm"])]
+def noise_warning(analysis: Analysis) -> str | None:
+    """Return which decisions are constant up to the accuracy of the solution, and what follows; None if none are."""
+    if not analysis.noise:
+        return None
+    which = f"of {listed([str(label) for label in analysis.noise])} against the rest " if analysis.multiclass else ""
     return (
-        "The lower bound comes from the dual problem and is computed by the same strict function for every solver. "
-        f"The size of a shift is {size}, with {unit(analysis)}; the risk is the mean hinge loss, which is 1 if all "
-        "decision values are 0."
+        f"The decision values {which}on the {analysis.judged.name} differ by less than the accuracy of the solution: "
+        "there, ranks, ROC AUC and probabilities are noise, and the weights mean nothing."
     )
 
 
-def adversary_did(analysis: Analysis) -> str:
-    """Return what the adversary does to this classifier."""
-    distribution = analysis.distribution
-    flipped, moving = float(distribution.mass[distribution.flipped].sum()), distribution.shift > 0
-    moved = float(distribution.mass[moving].sum())
-    deeds = [f"flips {percent(flipped)} of the labels" if flipped > 0 else "flips no label"]
-    if moved > 0 and distribution.attained:
-        deeds.append(f"moves {percent(moved)} of the rows by {number(distribution.shift.max(), 3)}")
-    elif moved > 0:
-        deeds.append("moves a tiny part of the rows very far (the worst case is approached but not attained)")
-    else:
-        deeds.append("moves no row")
-    calm = float((1 - distribution._data.margins).clip(min=0).mean())
+def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
+    """Return what is wrong if columns determine the label by themselves, or None."""
+    names = analysis.material.source.tell_tales
+    if not names:
+        return None
+    verb = "alone determines" if len(names) == 1 else "each determine"
     return (
-        f"On the {len(analysis.judged.y):,} {analysis.judged.name}, the worst distribution for this classifier "
-        f"{' and '.join(deeds)}. This raises its hinge risk from {number(calm)} to {number(distribution.risk)}, and "
-        f"its error rate can reach {percent(analysis.own['worst_case_error'])}."
+        f"{listed([style.strong(name) for name in names])} {verb} the label. If such a column is known only after the "
+        "label, the figures below say nothing about new rows: leave it out."
     )
 
 
-def end_of_path(analysis: Analysis) -> str:
-    """Return what is left of the weights at the largest radius of the path, from the path itself."""
-    assert analysis.path is not None
-    last = int(analysis.path.radii.argmax())
-    left = int(weights_that_count(analysis.path[last], analysis.deviations).sum())
-    what = "all weights are 0" if left == 0 else f"{left:,} features still have weights"
-    return f"At {number(analysis.path.radii[last], 3)}, the largest radius tried, {what}."
+def paragraph(analysis: Analysis, style: Plain) -> str:
+    """Return the report in plain words; the next step follows it."""
+    if analysis.constant is not None:
+        return "The proof below holds, but no shift can change a constant answer."
+    parts = (_cost_and_gain, _guarantee, _labels, _features)
+    return " ".join(part(analysis, style) for part in parts)
+
+
+def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
+    own, rival, difference = analysis.own, analysis.best_rival, _lead(analysis)
+    other, n = analysis.comparison[rival], len(analysis.judged.y)
+    rows = round(abs(difference) * n)
+    size = f"{100 * abs(difference):.1f} points ({rows:,} of {n:,} {analysis.judged.name})"
+    cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
+    cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
+    cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
+    if analysis.radius == 0:
+        return cost
+    side = f" of {style.text(analysis.positive)} against the rest" if analysis.multiclass else ""
+    mine, others = own["worst_case_error"], other["worst_case_error"]
+    verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
+    return (
+        f"{cost} Under the attack it was trained against, the error rate{side} on these rows can reach "
+        f"{percent(mine)}, {verdict} that of {rival} ({percent(others)})."
+    )
+
+
+def _lead(analysis: Analysis) -> float:
+    """Return by how much the classifier is more accurate than the best of the others."""
+    return analysis.own["accuracy"] - analysis.comparison[analysis.best_rival]["accuracy"]
+
+
+def _chance(analysis: Analysis) -> float:
+    """Return two standard errors of the lead, which comes from the rows that only one of the two gets right."""
+    rows = analysis.judged
+    right = [analysis.models[name].predict(rows.X) == rows.y for name in (ROBUST, analysis.best_rival)]
+    return 2.0 * math.sqrt(np.count_nonzero(right[0] != right[1])) / len(rows.y)
+
+
+def _guarantee(analysis: Analysis, style: Plain) -> str:
+    if analysis.radius == 0:
+        return "With a radius of 0, nothing is guaranteed beyond the training rows themselves."
+    trusted = math.isinf(analysis.material.flip_cost)
+    flips = "" if trusted else ", and wrong labels paid from the same budget"
+    limits = "It assumes that all training labels are correct, and" if trusted else "It"
+    return (
+        f"The guarantee covers every shift of the training rows by {shift_of(analysis, analysis.radius)} on "
+        f"average{flips}: no linear classifier has a worst-case objective that is lower by more than "
+        f"{style.power(analysis.result.gap)}. {limits} does not cover rows of another kind, such as new categories or "
+        "a changed population."
+    )
+
+
+def _labels(analysis: Analysis, style: Plain) -> str:
+    issues = analysis.label_issues
+    if issues is None:
+        return "The labels could not be judged: a class has only one row, or there was no time left."
+    n, flagged, names = len(issues.ranking), int(issues.is_label_issue.sum()), analysis.flagged(CHECK_FIRST)
+    if analysis.wrong_labels is not None:
+        about, low, high = (percent(number / n) for number in analysis.wrong_labels)
+        return (
+            f"About {about} of the training labels ({low} to {high}) seem to be wrong: labels are contradicted however "
+            "clearly their rows belong to another class, by a linear classifier and by boosted trees."
+            + (f" Check these first: {listed([style.text(name) for name in names])}." if names else "")
+        )
+    if not names:
+        return "No training label is doubtful."
+    verb, rows, labels = ("is", "this row", "its label") if flagged == 1 else ("are", "these rows", "their labels")
+    some = listed([style.text(name) for name in names])
+    which = some if flagged <= CHECK_FIRST else f"such as {some}"
+    return (
+        f"{flagged:,} of {n:,} training labels {verb} clearly contradicted: {which}. The linear classifier does not "
+        f"fit {rows}; {labels} may well be right."
+    )
+
+
+def _features(analysis: Analysis, style: Plain) -> str:
+    if not analysis.features:
+        return "No feature carries the decision: no weight exceeds the accuracy of the solution."
+    total, largest = len(analysis.features), abs(analysis.features[0][1])
+    shown = [pair for pair in analysis.features[:CARRIERS] if abs(pair[1]) >= MATTERS * largest]
+    sizes = np.abs([weight for _, weight in analysis.features])
+    share = float(sizes[: len(shown)].sum() / sizes.sum())
+    speaking = [f"{style.strong(name)} ({'for' if weight > 0 else 'against'})" for name, weight in shown]
+    rest = "" if total == len(shown) else f", with {percent(share, 0)} of the weight of all {total:,} in use"
+    return f"The decision for {style.text(analysis.positive)} rests most on {listed(speaking)}{rest}."
+
+
+def next_step(analysis: Analysis) -> NextStep:
+    """Return what to try next."""
+    names = list(analysis.material.source.tell_tales)
+    if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
+        return _away_from_constant(analysis)
+    if names:
+        why = "Leave out what is known only after the label, and make this report again."
+        python = f"make_report(model, X.drop(columns={names!r}), y)"
+        return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
+    if _lead(analysis) < -max(0.01, _chance(analysis)):
+        rival = analysis.best_rival
+        return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
+    if analysis.wrong_labels is not None:
+        why = "Check the doubtful labels first; correct those that are wrong, and make this report again."
+        return NextStep("check labels", why, 'find_label_issues(X, y, second_opinion="auto").to_frame()')
+    why = "Save the classifier, fitted to all rows, and apply it to new ones."
+    return NextStep("fit", why, 'save_model(model.fit(X, y), "model.drsvm")', keeps_settings=True)
+
+
+def _away_from_constant(analysis: Analysis) -> NextStep:
+    best = analysis.best_radius
+    if best is not None and best.radius < analysis.radius and best.accuracy > useful_accuracy(2):
+        radius = f"{best.radius:.3g}"
+        why = (
+            f"The radius of {number(analysis.radius, 3)} is too large for these data. On the radius path, {radius} has "
+            f"the highest balanced accuracy, {percent(best.accuracy)} on the {analysis.judged.name}."
+        )
+        python = f"make_report(WassersteinSVC({radius}), X, y)"
+        return NextStep("report", why, python, changes={"radius": radius})
+    largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
+    if largest >= UNEQUAL and analysis.material.setting("class_weight") is None:
+        why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
+        python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
+        return NextStep("report", why, python, changes={"class_weight": "balanced"})
+    return _cross_validation("Let cross-validation choose the parameters, and look for more informative features.")
+
+
+def _cross_validation(why: str) -> NextStep:
+    return NextStep("cross-validate", why, "WassersteinSVCCV().fit(X, y)")

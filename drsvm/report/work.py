@@ -1,8 +1,10 @@
 """The computations behind a report: one fit, two rivals, a path of radii, the worst case, labels to check."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.worst_case import worst_case_distribution
-from drsvm.report.analysis import ROBUST, Analysis
-from drsvm.report.data import Given, Material, prepare
+from drsvm.progress import Tell, following, stage, taken_over
+from drsvm.report.analysis import Analysis
+from drsvm.report.inputs import Given, Material, prepare
 from drsvm.report.provenance import provenance
+from drsvm.report.writers import ROBUST
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
@@ -29,92 +33,87 @@ FOLDS = 5
 PATH_TOLERANCE = 1e-5
 """Accurate enough for a plot."""
 
-STARTS = {
+STAGES = {
     "fitting": 0.0,
     "fitting LinearSVC and LogisticRegression": 0.15,
     "checking the labels": 0.25,
     "following the radius path": 0.35,
     "finding the worst case": 0.75,
     "drawing": 0.8,
+    "done": 1.0,
 }
-"""The fraction of the work done when a step starts, as measured with a few hundred and with 30,000 samples."""
+"""The fraction of the work done when a stage begins, as measured with a few hundred and with 30,000 samples."""
 
 
-class Steps:
-    """Reports the progress of the work."""
+def following_report(progress: Callable[[float, str], Any] | None) -> AbstractContextManager[None]:
+    """Call a function with the fraction of a whole report that is done, and with the name of the current stage."""
+    if progress is None:
+        return nullcontext()
+    if not callable(progress):
+        raise TypeError(f"progress must be a function of a fraction and a text, got {progress!r}.")
+    ends = dict(zip(STAGES, [*list(STAGES.values())[1:], 1.0], strict=True))
 
-    def __init__(self, progress: Callable[[float, str], Any] | None):
-        if progress is not None and not callable(progress):
-            raise TypeError(f"progress must be a function of a fraction and a text, got {progress!r}.")
-        self.progress = progress
+    def begin(name: str) -> Tell:
+        def report(share: float) -> None:
+            progress(STAGES[name] + share * (ends[name] - STAGES[name]), name)
 
-    def begin(self, name: str, further: float = 0.0) -> None:
-        """Report the start of a step, or progress within it."""
-        if self.progress is not None:
-            self.progress(STARTS[name] + further, name)
+        report(0.0)
+        return report
 
-    def end(self) -> None:
-        """Report that everything is done."""
-        if self.progress is not None:
-            self.progress(1.0, "done")
+    return following(begin)
 
 
-def analyse(model, given: Given, *, positive, steps: Steps) -> Analysis:
+@contextmanager
+def report_stage(name: str) -> Iterator[Tell]:
+    """Begin a stage of the report; yield the function that reports its progress, as the work inside does not."""
+    with stage(name), taken_over() as tell:
+        yield tell
+
+
+def analyse(model, given: Given, *, positive) -> Analysis:
     """Fit and evaluate."""
-    steps.begin("fitting")
     watch = Stopwatch()
-    material = prepare(model, given)
-    index, positive = _shown_decision(material, positive)
+    with report_stage("fitting"):
+        material = prepare(model, given)
+        index, positive = _shown_decision(material, positive)
     trained = positive if len(material.linear.classes_) > 2 else material.linear.classes_.tolist()[1]
-    steps.begin("fitting LinearSVC and LogisticRegression")
-    models = {ROBUST: material.linear, **_rivals(material)}
-    steps.begin("checking the labels")
-    issues = _label_issues(material, steps, _time_left(material, watch).share(3))
-    steps.begin("following the radius path")
-    path, largest_radius = _path(material, trained, steps, _time_left(material, watch))
-    steps.begin("finding the worst case")
-    rows = material.judged
-    return Analysis(
-        material=material,
-        index=index,
-        positive=positive,
-        models=models,
-        path=None if path is None else _on_side_of(positive == trained, _with_own(path, material, index)),
-        largest_radius=largest_radius,
-        data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
-        distribution=worst_case_distribution(
-            material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
-        ),
-        label_issues=issues,
-        provenance=provenance(
-            material.linear,
-            material.X,
-            material.y,
-            material.X_test,
-            material.y_test,
-            None if given.shell is None else given.shell.file,
-        ),
-    )
+    with report_stage("fitting LinearSVC and LogisticRegression"):
+        models = {ROBUST: material.linear, **_rivals(material)}
+    with report_stage("checking the labels") as tell:
+        issues = _label_issues(material, tell, _time_left(material, watch).share(3))
+    with report_stage("following the radius path") as tell:
+        path = _path(material, trained, tell, _time_left(material, watch))
+    with report_stage("finding the worst case"):
+        rows = material.judged
+        return Analysis(
+            material=material,
+            index=index,
+            positive=positive,
+            models=models,
+            path=None if path is None else _as_shown(path, material, index, turned=positive != trained),
+            data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
+            distribution=worst_case_distribution(
+                material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
+            ),
+            label_issues=issues,
+            provenance=provenance(material),
+        )
 
 
-def _with_own(path: RadiusPath, material: Material, index: int) -> RadiusPath:
-    """Return the path with the model itself at its radius, so that no figure of one contradicts the other."""
-    found = material.linear.result_
-    own = found if isinstance(found, Result) else found[index]
-    radius = float(material.ball["radius"])
+def _as_shown(path: RadiusPath, material: Material, index: int, turned: bool) -> RadiusPath:
+    """Return the path with the model itself at its radius, so that no figure of one contradicts the other.
+
+    If the shown class is not the one that the path was computed for, its weights are the opposite ones.
+    """
+    own, radius = material.results[index], float(material.ball["radius"])
     pairs = zip(path.radii.tolist(), path.results, strict=True)
-    return replace(path, results=[own if at == radius else result for at, result in pairs])
+    results = [own if at == radius else result for at, result in pairs]
+    if turned:
+        results = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in results]
+    return replace(path, results=results)
 
 
-def _on_side_of(trained: bool, path: RadiusPath) -> RadiusPath:
-    """Return the path for the class it was trained for, or for the other one of two: with the opposite weights."""
-    if trained:
-        return path
-    turned = [replace(result, weights=-result.weights, intercept=-result.intercept) for result in path.results]
-    return replace(path, results=turned)
-
-
-def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIssues | None:
+def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssues | None:
     if np.unique(material.y, return_counts=True)[1].min() < 2 or time.over:
         return None
     limit = time.seconds / FOLDS if time.limited else None
@@ -127,10 +126,10 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             material.y,
             estimator=model,
             cv=FOLDS,
-            callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
+            callback=lambda done, total: tell(done / total),
             second_opinion="auto",
         )
-    material.warn([f"Labels worth checking: {warning.message}" for warning in caught])
+    material.warn([warning.message for warning in caught], "Labels worth checking: ")
     return issues
 
 
@@ -165,36 +164,30 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
 
-def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[RadiusPath | None, float]:
-    names = ("l2", "fit_intercept", "intercept_cost")
-    # Prescribed signs are for two classes.
-    features = prices.feature_prices(material.linear)
+def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPath | None:
+    """Return the radius path of the decision for a class, or None if w = 0 is optimal for every radius."""
+    settings = {name: material.setting(name) for name in ("l2", "fit_intercept", "intercept_cost")}
     original = prices.at_centre(
         Problem(
             material.X,
             material.y == positive,
             sample_weight=material.row_weights(positive),
-            **{name: material.setting(name) for name in names},
-            **material.ball_of(material.y),
-            **{name: value for name, value in features.items() if name != "feature_cost"},
+            **settings | prices.feature_prices(material.linear) | material.ball_of(material.y),
         )
     )
     problem = original.problem
     largest = radius_max(problem, max_time=time.share(2))
     if largest == 0.0:
-        return None, largest
-    grid = largest * np.logspace(-2.5, 0.0, N_RADII)
-    radii = np.unique(np.append(grid, problem.radius))
-    done = []
+        return None
+    radii = np.unique(np.append(largest * np.logspace(-2.5, 0.0, N_RADII), problem.radius))
+    done = count(1)
 
-    def advance(index: int, result: Result) -> bool:
-        done.append(index)
-        steps.begin("following the radius path", 0.4 * len(done) / len(radii))
-        return False
+    def advance(index: int, result: Result) -> None:
+        tell(next(done) / len(radii))
 
     path = radius_path(problem, radii, tol=PATH_TOLERANCE, max_time=time, callback=advance)
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
-    return replace(path, results=[original.back(result) for result in path.results]), largest
+    return replace(path, results=[original.back(result) for result in path.results])

@@ -33,15 +33,15 @@ def scaled(x):
 """
 
 CHILD = """
-import json, logging, time
+import json, logging
 from drsvm.clock import pauses
-from drsvm.notices import listening
+from drsvm.progress import following
 logging.basicConfig(level=logging.INFO, format="%(levelname)s")
 told = []
-with listening(told.append):
+with following(message=told.append):
     from drsvm.kernels.probe import scaled
     values = [scaled(3.0), scaled(3)]
-assert pauses.total_until(time.perf_counter()) > 0.0  # for compiling and for loading
+assert pauses.finished > 0.0  # for compiling and for loading
 print(json.dumps({"values": values, "compiled": sum(scaled.stats.cache_misses.values()), "told": told}))
 """
 

@@ -6,10 +6,9 @@ from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.feature_extraction import DictVectorizer, FeatureHasher
+from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import (
-    RFE,
     SelectFromModel,
     SelectKBest,
     SelectPercentile,
@@ -22,7 +21,6 @@ from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
-    Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
     MaxAbsScaler,
@@ -34,7 +32,6 @@ from sklearn.preprocessing import (
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -76,19 +73,14 @@ def round_trip(tmp_path):
         MaxAbsScaler(),
         RobustScaler(),
         Normalizer("l1"),
-        Binarizer(threshold=0.5),
         QuantileTransformer(n_quantiles=10),
         PowerTransformer(),
         PolynomialFeatures(degree=2),
         KBinsDiscretizer(n_bins=3, encode="onehot", quantile_method="averaged_inverted_cdf"),
-        SplineTransformer(n_knots=4),
         VarianceThreshold(),
         SelectKBest(k=2),
         SelectKBest(mutual_info_classif, k=2),
         SelectPercentile(percentile=50),
-        SelectFromModel(LinearSVC(random_state=0)),
-        SelectFromModel(WassersteinSVC()),
-        RFE(LogisticRegression(), n_features_to_select=2),
         PCA(n_components=2),
         TruncatedSVD(n_components=2, random_state=0),
         FunctionTransformer(),
@@ -162,7 +154,6 @@ def test_texts(round_trip, steps):
 def test_dicts(round_trip):
     rows = [{"word": text.split()[0], "number": k} for k, text in enumerate(WORDS)]
     round_trip(make_pipeline(DictVectorizer(), WassersteinSVC()).fit(rows, Y), rows)
-    round_trip(make_pipeline(FeatureHasher(n_features=32), WassersteinSVC()).fit(rows, Y), rows)
 
 
 @pytest.mark.parametrize("remainder", ["drop", "passthrough", MinMaxScaler()], ids=str)
@@ -225,14 +216,15 @@ def test_sparse_rows_and_a_search(round_trip):
         (FunctionTransformer(lambda rows: 2 * rows), "<lambda>"),
         (FunctionTransformer(np.nan_to_num), "nan_to_num"),
         (GaussianRandomProjection(n_components=2, random_state=0), "GaussianRandomProjection"),
+        (SelectFromModel(LinearSVC(random_state=0)), "SelectFromModel"),
         (SelectKBest(lambda rows, labels: np.arange(4.0), k=2), "<lambda>"),
         (PCA(n_components=2, random_state=np.random.RandomState(0)), "RandomState"),
     ],
-    ids=["lambda", "function", "class", "score", "random state"],
+    ids=["lambda", "function", "class", "selector", "score", "random state"],
 )
 def test_what_is_not_in_the_list_is_not_saved(tmp_path, step, named):
     model = make_pipeline(step, StandardScaler(), WassersteinSVC()).fit(X, Y)
-    with pytest.raises(ModelFileError, match=named):
+    with pytest.raises(ModelFileError, match=rf"{named}.*joblib\.dump or skops\.io\.dump"):
         save_model(model, tmp_path / "model.drsvm")
     assert not (tmp_path / "model.drsvm").exists()
 

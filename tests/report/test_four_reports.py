@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from drsvm import WassersteinSVC
 from drsvm.learn.resolution import weights_that_count
 from drsvm.report import make_report
-from drsvm.report.scores import constant_label
+from drsvm.report.analysis import constant_label
 
 
 def parts(X, y):

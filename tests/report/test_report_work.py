@@ -6,8 +6,8 @@ from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
-from drsvm.report.data import Given
-from drsvm.report.work import Steps, analyse
+from drsvm.report.inputs import Given
+from drsvm.report.work import analyse
 
 
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
@@ -29,7 +29,7 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
     X = StandardScaler().fit_transform(X[:120, :4]) + 3.0
     model = WassersteinSVC(intercept_cost=price, class_weight="balanced")
     given = Given(X=X, y=y[:120], test_size=0.0, standardise=False)
-    analysis = analyse(model, given, positive=None, steps=Steps(None))
+    analysis = analyse(model, given, positive=None)
     fitted = model.fit(X, y[:120])
     at_radius = analysis.path.results[int(np.argmin(np.abs(analysis.path.radii - fitted.radius_)))]
     assert at_radius.objective == pytest.approx(fitted.objective_, abs=2e-5)

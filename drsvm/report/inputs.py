@@ -3,9 +3,10 @@
 import numbers
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,35 +19,32 @@ from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.model.linear_model import behind_pipeline
+from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
-from drsvm.report.names import given_names, name_of_labels, names_behind, names_of_rows
-from drsvm.report.scores import Rows
+
+
+class Rows(NamedTuple):
+    """Rows to judge classifiers by: held-out ones, or the training rows if none were held out."""
+
+    X: Any
+    y: np.ndarray
+    held_out: bool
+
+    @property
+    def name(self) -> str:
+        """What they are called in sentences."""
+        return "held-out rows" if self.held_out else "training rows"
 
 
 @dataclass(frozen=True)
-class Shell:
-    """Where the data come from if the report was made in a shell, for commands to copy.
+class Source:
+    """Where the data come from, and the words for a reader who works there: in Python, or on the command line."""
 
-    Attributes
-    ----------
-    file : Path or None
-        The data file; None for standard input.
-    reading, settings : str
-        The file with the options for reading it, and the options of the classifier.
-    notes : sequence of str
-        What was done with the columns of the file.
-    tell_tales : sequence of str
-        Columns that determine the label by themselves.
-    wording : callable
-        Turns the words of a warning into those of the command line.
-    """
-
-    file: Path | None
-    reading: str
-    settings: str
-    notes: Sequence[str] = ()
-    tell_tales: Sequence[str] = ()
-    wording: Callable[[str], str] = str
+    file: Path | None = None
+    notes: Sequence[str] = ()  # how the columns of the file were treated
+    tell_tales: Sequence[str] = ()  # columns that determine the label by themselves
+    wording: Callable[[Any], str] = str  # of a warning
+    command: Callable[[Any], str] = lambda step: step.python  # of the next step (`words.NextStep`)
 
 
 @dataclass(frozen=True)
@@ -65,50 +63,26 @@ class Given:
     label: str | None = None
     standardise: bool = True
     scaled: Sequence[bool] | None = None
-    shell: Shell | None = None
+    source: Source = field(default_factory=Source)
 
 
 @dataclass(frozen=True)
 class Material:
-    """Fitted model and data.
+    """The fitted model, and the data as seen by its last step."""
 
-    Attributes
-    ----------
-    model : fitted estimator or Pipeline
-        The complete model.
-    linear : WassersteinSVC
-        Its last step.
-    X, X_test : arrays or CSR
-        Features as seen by the last step; X_test is None if there are no held-out data.
-    y, y_test : arrays
-        Labels.
-    label : str or None
-        What the labels are called.
-    feature_names, row_names : lists of str
-        Names of the transformed features and of the training rows.
-    row_note : str
-        A sentence that explains the names of the rows.
-    scaled : array of bool
-        Which features are in standard deviations; the others are in their original units.
-    notes : list of str
-        Warnings of the fit.
-    shell : Shell or None
-        Where the data come from.
-    """
-
-    model: Any
-    linear: Any
+    model: Any  # estimator or Pipeline
+    linear: Any  # its last step
     X: Any
     y: np.ndarray
-    X_test: Any
+    X_test: Any  # None if there are no held-out rows
     y_test: np.ndarray | None
-    label: str | None
-    feature_names: list[str]
-    row_names: list[str]
-    row_note: str
-    scaled: np.ndarray
-    notes: list[str]
-    shell: Shell | None = None
+    label: str | None  # the name of the labels
+    feature_names: list[str]  # of the transformed features
+    row_names: list[str]  # of the training rows
+    row_note: str  # a sentence that explains them
+    scaled: np.ndarray  # the features that are in standard deviations; the others are in their original units
+    notes: list[str]  # warnings
+    source: Source
 
     @property
     def judged(self) -> Rows:
@@ -117,9 +91,15 @@ class Material:
             return Rows(self.X, self.y, held_out=False)
         return Rows(self.X_test, self.y_test, held_out=True)
 
-    def warn(self, messages: Sequence[str]) -> None:
-        """Add warnings to the notes, in the words of the command line if the report was made there."""
-        self.notes.extend(dict.fromkeys(map(self.shell.wording if self.shell else str, messages)))
+    @property
+    def results(self) -> list[Result]:
+        """The results with their proofs, one per decision."""
+        found = self.linear.result_
+        return [found] if isinstance(found, Result) else list(found)
+
+    def warn(self, messages: Sequence[Any], about: str = "") -> None:
+        """Add warnings to the notes, in the words of the source."""
+        self.notes.extend(dict.fromkeys(f"{about}{self.source.wording(message)}" for message in messages))
 
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""
@@ -143,13 +123,11 @@ class Material:
         costs = prices.flip_costs_of_rows(self.setting("flip_cost"), labels, self.linear.classes_)
         return {**self.ball, "flip_cost": costs}
 
-    def class_weights(self) -> np.ndarray | None:
-        """Return the weights of the rows that come from their classes."""
-        return one_vs_rest.weights_of_rows(self.X, self.y, self.linear.classes_, self.setting("class_weight"), None)
-
     def row_weights(self, label) -> np.ndarray | None:
         """Return the weights that the rows had in the problem of a class."""
-        return one_vs_rest.side_weights(self.y, label, self.linear.classes_, self.class_weights())
+        classes, by_class = self.linear.classes_, self.setting("class_weight")
+        weights = one_vs_rest.weights_of_rows(self.X, self.y, classes, by_class, None)
+        return one_vs_rest.side_weights(self.y, label, classes, weights)
 
 
 def prepare(model, given: Given) -> Material:
@@ -157,8 +135,8 @@ def prepare(model, given: Given) -> Material:
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
     X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
-    names = given_names(X, given.feature_names)
-    row_names, usual_note = names_of_rows(X, given.row_names)
+    names = _given_names(X, given.feature_names)
+    row_names, usual_note = _names_of_rows(X, given.row_names)
     estimator = _estimator(model, given.standardise, sparse.issparse(X))
     train, test, notes = _parts(X, y, given)
     fitted = _rows_of(X, train), y[train]
@@ -173,7 +151,7 @@ def prepare(model, given: Given) -> Material:
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
         _check_test_labels(*held_out, linear.classes_)
-    rows = check_rows(rows)
+    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
     material = Material(
         model=estimator,
         linear=linear,
@@ -181,15 +159,15 @@ def prepare(model, given: Given) -> Material:
         y=fitted[1],
         X_test=None if held_out[0] is None else check_rows(behind_pipeline(estimator, held_out[0])[1]),
         y_test=held_out[1],
-        label=given.label or name_of_labels(given.y),
-        feature_names=names_behind(estimator, names, rows.shape[1]),
+        label=None if label is None else str(label),
+        feature_names=_names_behind(estimator, names, rows.shape[1]),
         row_names=[row_names[row] for row in train.tolist()],
         row_note=usual_note if given.row_note is None else given.row_note,
         scaled=_scaled(estimator, rows.shape[1]) if given.scaled is None else np.array(given.scaled),
         notes=notes,
-        shell=given.shell,
+        source=given.source,
     )
-    material.warn([str(warning.message) for warning in caught])
+    material.warn([warning.message for warning in caught])
     return material
 
 
@@ -277,3 +255,37 @@ def _check_test_labels(X_test, y_test, classes) -> None:
         raise ValueError(
             f"y_test has the label {y_test[unknown].tolist()[0]!r}, but the training data have only {classes.tolist()}."
         )
+
+
+def _given_names(X, feature_names) -> list[str] | None:
+    """Return the given names of the features, those of a data frame, or None."""
+    if feature_names is None:
+        return [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    names, d = [str(name) for name in feature_names], X.shape[1] if X.ndim == 2 else None
+    if len(names) != d:
+        raise ValueError(f"feature_names has {len(names)} entries, but X has shape {X.shape}: give one per column.")
+    return names
+
+
+def _names_of_rows(X, given) -> tuple[list[str], str]:
+    """Return the names of the rows, and a sentence that explains them."""
+    n = X.shape[0] if X.shape else 0  # the fit rejects X without rows
+    if given is not None:
+        names = [str(name) for name in given]
+        if len(names) != n:
+            raise ValueError(f"row_names has {len(names)} entries, but X has {n} rows: give one per row.")
+        return names, ""
+    if hasattr(X, "index"):
+        return [str(name) for name in X.index], "Rows are named by the index of the data frame."
+    return [str(row) for row in range(n)], "Rows are numbered from 0."
+
+
+def _names_behind(estimator, names: list[str] | None, n_features: int) -> list[str]:
+    """Return the names of the features after all steps except the last."""
+    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1 and names is not None:
+        # A step may not name its features; if their number is the same, keep the names.
+        with suppress(AttributeError, ValueError, NotImplementedError):
+            names = [str(name) for name in estimator[:-1].get_feature_names_out(names)]
+    if names is None or len(names) != n_features:
+        return [f"feature {k}" for k in range(n_features)]
+    return names
