@@ -5,6 +5,7 @@ from collections import defaultdict
 from random import Random
 
 import pytest
+from hypothesis import settings
 
 LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 
@@ -12,6 +13,11 @@ LONG = os.environ.get("DRSVM_HYPOTHESIS_PROFILE") == "long"
 def unless_long(few, all_of_them):
     """Return the few cases of `make test`, or all of them in `make test-long`."""
     return all_of_them if LONG else few
+
+
+def examples(few, many):
+    """Return the settings of a random test each of whose examples solves problems."""
+    return settings(max_examples=unless_long(few, many))
 
 
 def for_each(**values):

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
 from scipy import sparse
-from thorough import for_each
+from thorough import examples, for_each
 
 from drsvm import Problem, Status, solve
 from drsvm.clock import TimeLimit
@@ -57,6 +57,7 @@ def test_both_backends_agree_on_data(load_dataset, q):
 # Random problems
 
 
+@examples(10, 1000)
 @given(problems())
 def test_small_problems_are_solved_with_proof(problem):
     result = solve(problem, "conic", tol=1e-6)
@@ -70,6 +71,7 @@ def test_small_problems_are_solved_with_proof(problem):
     assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
 
 
+@examples(10, 500)
 @given(problems(l2=0.0, radius=0.1, max_rows=8))
 def test_both_backends_agree_on_linear_programs(problem):
     problem = problem if problem.norm.p != 2 else problem.replace(norm=1)
