@@ -17,6 +17,9 @@ INSTALL-newest = $(PY) -m pip install -qq --disable-pip-version-check --no-compi
 INSTALL-lowest = $(INSTALL-newest) uv && $(PY) -m uv pip install -q --python $(PY) --resolution lowest-direct
 LOWEST := .venv-lowest
 
+# Python keeps the bytecode of modules, whatever the caller's settings: tests start many processes.
+export PYTHONDONTWRITEBYTECODE :=
+
 BENCHMARKS = $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
 
 .DEFAULT_GOAL := help

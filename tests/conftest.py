@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
+from thorough import LONG, covering
 
 import drsvm.clock
 from drsvm.progress import following
@@ -28,48 +29,19 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "long", max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "long", max_examples=3_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 
-TOGETHER = {
-    "incremental": (
-        "incremental",
-        "prices_row_by_row",
-        "hybrid",
-        "proximal_epochs",
-        "bucket_queue",
-        "blocks",
-        "proximal",
-    ),
-    "interior": (
-        "interior_point",
-        "interior_point_prices",
-        "cpu",
-        "parts",
-        "visits",
-        "dual_coordinate",
-        "working_set",
-        "heavy_tails",
-    ),
-}
-"""Files that compile the same kernels: in a fresh checkout, another process would compile them at the same time."""
-
-GROUPS = {f"test_{name}": group for group, names in TOGETHER.items() for name in names}
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """Let a file, or files that compile the same, run in one process."""
-    from xdist.scheduler import LoadFileScheduling
-
-    class Together(LoadFileScheduling):
-        def _split_scope(self, nodeid):
-            file = Path(nodeid.split("::")[0])
-            return GROUPS.get(file.stem, str(file))
-
-    return Together(config, log)
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Leave the cross products of parameters to `make test-long`."""
+    if LONG:
+        return
+    chosen = covering(items)
+    config.hook.pytest_deselected(items=list(set(items).difference(chosen)))
+    items[:] = chosen
 
 
 class ProvenOptimum(NamedTuple):

@@ -190,21 +190,23 @@ def answer_to(seed, solver, patience):
     }
 
 
-def warm_up():
-    """Compile or load all kernels, which takes longer than a solve."""
+def warm_up(seeds):
+    """Compile or load all kernels for the types and norms of these instances, which takes longer than a solve."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.where(np.arange(30) % 3 == 0, 1, -1)
-    for norm in NORMS:
-        for rows in (X, X.astype(np.float32), sparse.csr_array(X)):
-            problem = Problem(rows, y, radius=0.1, norm=norm, l2=0.1, fit_intercept=True)
-            for solver in solvers_for(problem):
-                solve(problem, solver, tol=1e-3, max_iter=50)
+    instances = map(extreme_instance, seeds)
+    for norm, dtype, is_sparse in {(given.norm.p, given.X.dtype, given.is_sparse) for given in instances}:
+        rows = X.astype(dtype)
+        ball = {"radius": 0.1, "norm": norm, "l2": 0.1, "fit_intercept": True}
+        problem = Problem(sparse.csr_array(rows) if is_sparse else rows, y, **ball)
+        for solver in solvers_for(problem):
+            solve(problem, solver, tol=1e-3, max_iter=50)
 
 
-def child(connection):
+def child(connection, seeds):
     """Answer requests (seed, solver, patience) until the connection closes."""
     warnings.simplefilter("error")
-    warm_up()
+    warm_up(seeds)
     connection.send("ready")
     while True:
         try:
@@ -214,9 +216,10 @@ def child(connection):
 
 
 class Watched:
-    """A child process that runs solves; it is replaced when one hangs."""
+    """A child process that solves the instances of some seeds; it is replaced when one hangs."""
 
-    def __init__(self, patience):
+    def __init__(self, seeds, patience):
+        self.seeds = seeds
         self.patience = patience
         self.process = None
 
@@ -236,7 +239,7 @@ class Watched:
     def begin(self):
         spawn = multiprocessing.get_context("spawn")
         self.connection, others = spawn.Pipe()
-        self.process = spawn.Process(target=child, args=(others,), daemon=True)
+        self.process = spawn.Process(target=child, args=(others, self.seeds), daemon=True)
         self.process.start()
         others.close()
         assert self.reply(WARM_UP) == "ready"

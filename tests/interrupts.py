@@ -1,7 +1,7 @@
-"""A program that sends itself Ctrl-C at random times of a task: ``python interrupts.py TASK TIMES``.
+"""A program that sends itself Ctrl-C at random times of some tasks: ``python interrupts.py TIMES TASK...``.
 
-It prints how often the task raised KeyboardInterrupt, was "interrupted" (the best point so far), or finished as if
-nothing had happened. The task is repeated until the signal comes.
+It prints how often they raised KeyboardInterrupt, was "interrupted" (the best point so far), or finished as if
+nothing had happened. A task is repeated until the signal comes.
 """
 
 import json
@@ -98,7 +98,10 @@ def status_of(found):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
-    name, times = sys.argv[1], int(sys.argv[2])
-    moments = random.Random(name)
-    TASKS[name]()  # compiles
-    print(json.dumps(Counter(reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times))))
+    times, names = int(sys.argv[1]), sys.argv[2:]
+    reactions = Counter()
+    for name in names:
+        moments = random.Random(name)
+        TASKS[name]()  # compiles
+        reactions.update(reaction(TASKS[name], moments.uniform(0.0, LATEST)) for _ in range(times))
+    print(json.dumps(reactions))

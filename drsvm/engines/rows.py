@@ -59,6 +59,12 @@ class Rows(ABC):
 class DenseRows(Rows):
     """Rows of a C-ordered array; float32 is widened block by block."""
 
+    def __init__(self, X):
+        if isinstance(X, np.ndarray):
+            X = X.view()
+            X.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
+        super().__init__(X)
+
     def block(self, first, last):
         return self.X[first:last].astype(np.float64, copy=False)
 

@@ -4,12 +4,11 @@ import gc
 import math
 import os
 import time
-from itertools import product
 
 import numpy as np
 import pytest
 from scipy import sparse
-from thorough import unless_long
+from thorough import for_each, unless_long
 
 from drsvm import Problem, Status, radius_max, radius_path, solve, worst_case_risk
 from drsvm.model.rows import RowsLost
@@ -63,11 +62,7 @@ def check(problem, X, y, **ball):
 # --- the same optimum -----------------------------------------------------------------------------------------------
 
 
-SOME = [(1, 0.0, 1.0, math.inf), (2, 1.0, math.inf, 2.0), (math.inf, 1.0, 1.0, math.inf), (2, 0.0, math.inf, math.inf)]
-ALL = list(product((1, 2, math.inf), (0.0, 1.0), (1.0, math.inf), (2.0, math.inf)))
-
-
-@pytest.mark.parametrize(("norm", "l2", "flip_cost", "intercept_cost"), unless_long(SOME, ALL))
+@for_each(norm=(1, 2, math.inf), l2=(0.0, 1.0), flip_cost=(1.0, math.inf), intercept_cost=(2.0, math.inf))
 def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
     X, y = samples()
     ball = {"radius": 0.05, "norm": norm, "l2": l2, "flip_cost": flip_cost}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from in_parts import in_parts, parted
 from problems import NORMS, classifiers, generator, problems
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine, engine_for
@@ -222,6 +223,7 @@ def steps(engine):
         yield engine.dual_sums()
 
 
+@examples(10, 1000)
 @given(st.data())
 def test_engine_of_parts(data):
     problem, in_some = data.draw(cut_problems(scales=(1.0,)))
@@ -530,6 +532,7 @@ def test_empty_chunks_and_chunks_without_weight():
     assert solve(problem, tol=1e-8).objective == pytest.approx(expected, abs=2e-8)
 
 
+@examples(8, 500)
 @given(st.data())
 def test_solutions_of_random_problems(data):
     problem, in_some = data.draw(cut_problems(scales=(1.0,), l2=1.0))

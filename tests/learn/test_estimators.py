@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -35,7 +36,7 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 
 
-OTHER_SOLVERS = [
+VARIANTS = [
     WassersteinSVC(solver="interior-point"),
     WassersteinSVC(solver="dual-coordinate"),
     WassersteinSVC(solver="feature-working-set", norm=np.inf),
@@ -43,21 +44,21 @@ OTHER_SOLVERS = [
     WassersteinSVC(solver="ippa", tol=1e-3, max_iter=60),
     WassersteinSVC(solver="admm", tol=1e-2),
     WassersteinSVC(solver="conic"),
+    WassersteinSVC(intercept_cost=1.0),
 ]
-EVERY_CHECK = [
-    pytest.param(model, check, id=f"{model.solver}-{check.func.__name__}")
-    for solver in OTHER_SOLVERS
-    for model, check in estimator_checks_generator(solver)
+CHECKS = [
+    [pytest.param(*case, id=f"{model.solver}-{case[1].func.__name__}") for case in estimator_checks_generator(model)]
+    for model in VARIANTS
 ]
-ONE_SOLVER_EACH = EVERY_CHECK[:: len(OTHER_SOLVERS)]
+ONE_VARIANT_EACH = [cases[k % len(cases)] for k, cases in enumerate(zip(*CHECKS, strict=True))]
 
 
 @pytest.mark.filterwarnings(*CONSTANT, "ignore::sklearn.exceptions.ConvergenceWarning")  # features are not scaled there
-@pytest.mark.parametrize(("estimator", "check"), unless_long(ONE_SOLVER_EACH, EVERY_CHECK))
-def test_scikit_learn_finds_nothing_wrong_with_any_solver(estimator, check):
+@pytest.mark.parametrize(("estimator", "check"), unless_long(ONE_VARIANT_EACH, list(chain(*CHECKS))))
+def test_scikit_learn_finds_nothing_wrong_with_other_settings(estimator, check):
     if estimator.solver == "conic":
         pytest.importorskip("clarabel")
-    if estimator.solver != "interior-point" and "sample_weight_equivalence" in check.func.__name__:
+    if estimator.solver not in ("auto", "interior-point") and "sample_weight_equivalence" in check.func.__name__:
         pytest.skip("compares weights to 1e-7; what is proven is the objective, and many weights may attain it")
     check(estimator)
 

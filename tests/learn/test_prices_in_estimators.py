@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from strategies import powers_of_ten
+from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.learn import prices
@@ -248,7 +248,7 @@ def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 @given(unit=powers_of_ten(), shift=st.floats(-20.0, 20.0))
-@settings(max_examples=15)
+@examples(4, 100)
 def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
     X, y = make_classification(60, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2)
     here = WassersteinSVC(norm=norm, tol=1e-9).fit(X, y)
@@ -330,12 +330,6 @@ def test_without_an_intercept_its_price_is_ignored(data):
     same_classifier(
         model(fit_intercept=False, intercept_cost=0.5).fit(X, y), model(fit_intercept=False).fit(X, y), atol=0
     )
-
-
-@pytest.mark.filterwarnings("ignore:The fitted classifier is constant", "ignore:radius / flip_cost")
-@parametrize_with_checks([WassersteinSVC(intercept_cost=1.0)])
-def test_scikit_learn_finds_nothing_wrong_with_a_priced_intercept(estimator, check):
-    check(estimator)
 
 
 # The worst case

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from problems import best_constant, problems
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
@@ -159,6 +160,7 @@ def test_rows_that_do_not_differ_have_no_scale():
 # Its limit
 
 
+@examples(8, 500)
 @given(problems(radius=0.1), st.sampled_from([math.inf, 0.5, 3.0]))
 def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
     if problem.fit_intercept:

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from problems import NORMS, Plain, classifiers, generator, problems
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, certify, solve
 from drsvm.model.careful_sums import careful_transposed_dot
@@ -133,6 +134,7 @@ def test_no_other_scale_gives_a_better_bound(case):
             assert plain.dual_value(other * alpha, other * beta) <= dual.lower_bound + 1e-10
 
 
+@examples(10, 500)
 @given(problems(max_rows=8, max_features=3))
 def test_the_bound_of_any_multipliers_is_below_the_optimum(problem):
     assume(problem.radius > 0 or problem.l2 > 0)
@@ -145,6 +147,7 @@ def test_the_bound_of_any_multipliers_is_below_the_optimum(problem):
         assert bound <= best.objective + 1e-9
 
 
+@examples(10, 500)
 @given(problems(max_rows=8, max_features=3))
 def test_the_multipliers_of_a_solver_close_the_gap(problem):
     assume(problem.radius > 0 or problem.l2 > 0)

@@ -1,7 +1,6 @@
 """Prices of rows, features and the intercept, and signs: the objective and the certificate, compared with CVXPY."""
 
 import math
-from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from problems import classifiers, generator, problems
 from scipy import sparse
 from scipy.optimize import linprog
+from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
 from drsvm.model.certificate import best_scale, dual_point, primal_point
@@ -18,8 +18,6 @@ from drsvm.model.risk import smallest_best_price
 
 NORMS = (1, 2, math.inf)
 KINDS = ("rows", "features", "intercept", "signs", "all")
-CASES = [(kind, norm, l2, seed) for kind, norm, l2, seed in product(KINDS, NORMS, (0.0, 0.3), range(2))]
-NORMS_AND_RIDGES = list(product(NORMS, (0.0, 0.4)))
 
 # The tolerance of the conic solver is tighter than it can always guarantee; the certificate judges its answer anyway.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
@@ -71,7 +69,7 @@ def conic_optimum(problem):
     return model.value, problem.with_signs(w.value), intercept, hinge.dual_value, beta
 
 
-@pytest.mark.parametrize(("kind", "norm", "l2", "seed"), CASES)
+@for_each(kind=KINDS, norm=NORMS, l2=(0.0, 0.3), seed=range(2))
 def test_objective_and_bound_meet_at_the_optimum(kind, norm, l2, seed):
     problem = priced_problem(kind, norm, l2, seed)
     optimum, w, b, alpha, beta = conic_optimum(problem)
@@ -83,7 +81,7 @@ def test_objective_and_bound_meet_at_the_optimum(kind, norm, l2, seed):
         assert certificate.dual.weight_bound >= 2 * problem.norm.value(w)
 
 
-@pytest.mark.parametrize(("kind", "norm", "l2", "seed"), CASES)
+@for_each(kind=KINDS, norm=NORMS, l2=(0.0, 0.3), seed=range(2))
 def test_no_multipliers_prove_more_than_the_optimum(kind, norm, l2, seed):
     problem = priced_problem(kind, norm, l2, seed)
     optimum, w, _, alpha, beta = conic_optimum(problem)
@@ -199,7 +197,7 @@ def test_quantiles_of_many_different_costs():
 # Invariances
 
 
-@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+@for_each(norm=NORMS, l2=(0.0, 0.4))
 def test_default_prices_change_nothing(norm, l2):
     plain = priced_problem("signs", norm, l2, 1, monotonic_cst=None, flip_cost=0.7)
     n, d = plain.n_rows, plain.n_features
@@ -212,7 +210,7 @@ def test_default_prices_change_nothing(norm, l2):
     assert dual_point(priced, alpha, beta).lower_bound == dual_point(plain, alpha, beta).lower_bound
 
 
-@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+@for_each(norm=NORMS, l2=(0.0, 0.4))
 def test_a_price_of_all_features_is_another_unit_of_cost(norm, l2):
     plain = priced_problem("rows", norm, l2, 0)
     dear = plain.replace(feature_cost=3.0, radius=3 * plain.radius, flip_cost=3 * plain.flip_cost)
@@ -286,7 +284,7 @@ def test_signs_are_checked_up_to_rounding():
         certify(problem, [0.0, 0.1, 1.0, -1.0])
 
 
-@pytest.mark.parametrize(("norm", "l2"), NORMS_AND_RIDGES)
+@for_each(norm=NORMS, l2=(0.0, 0.4))
 def test_the_scale_is_the_best_one(norm, l2):
     for seed in range(5):
         problem = priced_problem("all", norm, l2, seed, feature_cost=[5.0, 1.0, 2.0, 0.5])
@@ -329,9 +327,6 @@ def an_audit(kind, norm, seed):
     return problem, (w, b), {"radius": problem.radius, "sample_weight": problem.sample_weight, **ball}
 
 
-AUDITS = list(product(KINDS, NORMS, range(4)))
-
-
 def best_gain(gains, costs, problem, per_unit):
     """Return the adversary's best gain: mass of every row gains at its cost, the rest of the budget `per_unit` each."""
     usable = np.isfinite(costs)
@@ -344,7 +339,7 @@ def best_gain(gains, costs, problem, per_unit):
     return per_unit * problem.radius - answer.fun
 
 
-@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+@for_each(kind=KINDS, norm=NORMS, seed=range(4))
 def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm, seed):
     problem, (w, b), audit = an_audit(kind, norm, seed)
     margins, costs = problem.margins(w, b), problem.flip_costs
@@ -358,7 +353,7 @@ def test_worst_case_risks_solve_the_linear_programs_of_the_adversary(kind, norm,
     assert error == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+@for_each(kind=KINDS, norm=NORMS, seed=range(4))
 def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, seed):
     problem, (w, b), audit = an_audit(kind, norm, seed)
     cost = problem.intercept_cost
@@ -369,7 +364,7 @@ def test_with_the_intercept_s_own_price_the_risk_is_the_objective(kind, norm, se
     assert risks == pytest.approx([problem.replace(radius=radius).objective(w, b) for radius in radii], abs=1e-12)
 
 
-@pytest.mark.parametrize(("kind", "norm", "seed"), AUDITS)
+@for_each(kind=KINDS, norm=NORMS, seed=range(4))
 def test_the_worst_distribution_pays_the_prices(kind, norm, seed):
     problem, (w, b), audit = an_audit(kind, norm, seed)
     worst = worst_case_distribution((w, b), problem.X, problem.signs, **audit, slack=1e-4)

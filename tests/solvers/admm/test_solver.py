@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from instances import random_instance, well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
@@ -92,8 +93,8 @@ def test_random_instances_are_mostly_solved():
     assert reached >= 0.93 * len(seeds)
 
 
+@examples(20, 500)
 @given(problems())
-@settings(max_examples=100)
 def test_claims_hold_on_every_kind_of_problem(problem):
     check_honest(problem, solve(problem, "admm", max_iter=300))
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from problems import NORMS, STRANGE_DATA, Plain, problems, random_rows
 from scipy import sparse
+from thorough import examples, for_each
 
 from drsvm import Problem, Status, solve
 from drsvm.clock import TimeLimit
@@ -56,6 +57,7 @@ def test_both_backends_agree_on_data(load_dataset, q):
 # Random problems
 
 
+@examples(10, 1000)
 @given(problems())
 def test_small_problems_are_solved_with_proof(problem):
     result = solve(problem, "conic", tol=1e-6)
@@ -69,6 +71,7 @@ def test_small_problems_are_solved_with_proof(problem):
     assert result.objective == pytest.approx(Plain.of(problem).best_value(result.weights, result.intercept), rel=1e-11)
 
 
+@examples(10, 500)
 @given(problems(l2=0.0, radius=0.1, max_rows=8))
 def test_both_backends_agree_on_linear_programs(problem):
     problem = problem if problem.norm.p != 2 else problem.replace(norm=1)
@@ -77,10 +80,7 @@ def test_both_backends_agree_on_linear_programs(problem):
     assert highs.objective == pytest.approx(clarabel.objective, abs=1e-7)
 
 
-PARAMETERS = list(itertools.product(NORMS, [0.0, 0.5], [0.0, 0.8, math.inf], [False, True]))
-
-
-@pytest.mark.parametrize(("norm", "l2", "flip_cost", "fit_intercept"), PARAMETERS)
+@for_each(norm=NORMS, l2=[0.0, 0.5], flip_cost=[0.0, 0.8, math.inf], fit_intercept=[False, True])
 def test_the_cvxpy_model_has_the_same_optimum(norm, l2, flip_cost, fit_intercept):
     X, y = random_rows(np.random.default_rng(7), 14, 3, "gaussian")
     weights = np.linspace(1, 2, 14)
@@ -137,7 +137,7 @@ def test_an_intercept_alone_leaves_the_smaller_class_wrong():
 # Extreme scales
 
 
-@pytest.mark.parametrize(("norm", "l2", "fit_intercept"), [*itertools.product(NORMS, [0.0, 0.5], [False, True])])
+@for_each(norm=NORMS, l2=[0.0, 0.5], fit_intercept=[False, True])
 def test_a_change_of_unit_changes_nothing(norm, l2, fit_intercept):
     """Features, radius and flip cost times s, l2 times s²: the same optimum at weights over s."""
     X, y = random_rows(np.random.default_rng(10), 25, 3, "gaussian")
@@ -219,8 +219,7 @@ def optimum_of_cvxpy(problem):
         return model.solve(solver="CLARABEL", tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize(("norm", "l2"), [*itertools.product(NORMS, [0.0, 0.3])])
+@for_each(norm=NORMS, l2=[0.0, 0.3], seed=range(8))
 def test_priced_problems_are_solved(norm, l2, seed):
     problem = priced_problem(seed, norm, l2)
     result = solve(problem, "conic", tol=1e-6)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from instances import random_instance, sparse_problem, sparse_rows, well_conditioned_instance
 from problems import NORMS, generator, problems
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, radius_max, radius_path, solve
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
@@ -64,6 +65,7 @@ def test_random_instances_agree_with_the_interior_point(name, chunk):
 BOUNDED = problems(scales=(1.0,), fit_intercept=True).filter(lambda problem: problem.radius > 0 or problem.l2 > 0)
 
 
+@examples(8, 500)
 @given(BOUNDED, st.data())
 def test_small_problems_of_every_kind(problem, data):
     rng = generator(data.draw)

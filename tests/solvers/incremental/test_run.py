@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instances import well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, problems, random_rows
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, Status, solve
 from drsvm.solvers.incremental.step_sizes import Cycles, Schedule
@@ -227,7 +228,7 @@ def test_no_solver_takes_over_if_epochs_pay_off(instance, norm):
 # Limits and strange data
 
 
-@settings(max_examples=60)
+@examples(20, 500)
 @given(problems(max_rows=8, max_features=3), st.sampled_from(METHODS), st.integers(0, 99))
 def test_every_result_is_finite_and_has_a_proof(problem, method, seed):
     result = solve(problem, method, max_iter=12, random_state=seed)

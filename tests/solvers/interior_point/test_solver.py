@@ -9,7 +9,7 @@ import pytest
 from instances import random_instance, unbounded_instance, well_conditioned_instance
 from problems import NORMS, STRANGE_DATA, Plain, random_rows
 from scipy import sparse
-from thorough import LONG
+from thorough import LONG, unless_long
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import drsvm.engines.cpu as cpu
@@ -63,7 +63,7 @@ def test_proven_optima_are_reproduced(load_dataset, proven_optimum, dataset, q, 
 
 # Random instances
 
-CHUNKS, CHUNK_SIZE = (5, 1000) if LONG else (10, 30)
+CHUNKS, CHUNK_SIZE = (5, 1000) if LONG else (2, 30)
 REACHED = 0.998
 """Share of the instances that must reach a gap of 1e-7."""
 
@@ -120,7 +120,7 @@ def test_random_instances_cover_the_range():
     assert kinks >= 4
 
 
-@pytest.mark.parametrize("chunk", range(6))
+@pytest.mark.parametrize("chunk", range(unless_long(2, 6)))
 def test_small_random_instances_have_the_optimum_of_a_conic_solver(chunk):
     for seed in range(100_000 + 10 * chunk, 100_010 + 10 * chunk):
         problem = random_instance(seed, max_rows=60, max_features=40)
@@ -130,7 +130,7 @@ def test_small_random_instances_have_the_optimum_of_a_conic_solver(chunk):
             assert result.objective == pytest.approx(reference.objective, abs=1e-6), seed
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", range(unless_long(1, 4)))
 def test_no_bound_is_above_the_optimum_of_a_conic_solver(chunk):
     trusted = 0
     for seed in range(200_000 + 10 * chunk, 200_010 + 10 * chunk):
@@ -143,7 +143,7 @@ def test_no_bound_is_above_the_optimum_of_a_conic_solver(chunk):
     assert trusted >= 8
 
 
-@pytest.mark.parametrize("chunk", range(4))
+@pytest.mark.parametrize("chunk", range(unless_long(1, 4)))
 def test_without_radius_and_ridge_a_bound_holds_for_limited_weights(chunk):
     size = 250 if LONG else 15
     for seed in range(chunk * size, (chunk + 1) * size):

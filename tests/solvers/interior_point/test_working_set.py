@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from instances import well_conditioned_instance
 from problems import NORMS
+from thorough import examples
 
 from drsvm import Problem, Status, radius_path, solve
 from drsvm.model.risk import losses
@@ -191,6 +192,7 @@ def tall_problems(draw):
     return Problem(X, y, **{name: draw(st.sampled_from(values)) for name, values in choices.items()})
 
 
+@examples(4, 200)
 @given(tall_problems(), st.sampled_from([6, 12]))
 def test_a_path_on_working_sets_has_the_optima_of_separate_solves(problem, n_radii):
     radii = problem.typical_row_norm() * np.geomspace(0.3, 1e-3, n_radii)

@@ -10,6 +10,7 @@ from hypothesis import given
 from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum, problems, random_rows
 from scipy import sparse
+from thorough import examples
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine
@@ -133,6 +134,7 @@ def test_a_radius_is_useful_below_the_largest_one(norm, ball):
     assert not any(is_useful(problem, factor * largest) for factor in (1.0, 1.1, 10.0))
 
 
+@examples(10, 1000)
 @given(problems(l2=0.0))
 def test_a_radius_is_called_useful_only_if_a_constant_classifier_is_worse(problem):
     if is_useful(problem, problem.radius):

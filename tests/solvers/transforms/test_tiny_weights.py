@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from problems import Plain, classifiers, problems
+from thorough import examples
 
 from drsvm import Problem, Status, radius_max, solve
 from drsvm.model.certificate import primal_point
@@ -36,6 +37,7 @@ def test_sparse_weights_are_exactly_sparse(few_of_many, price, monkeypatch):
     np.testing.assert_allclose(tidy.weights, plain.weights, atol=2e-3)
 
 
+@examples(10, 1000)
 @given(problems(), st.sampled_from([1e-4, 1e-6, 1e-8]))
 def test_the_certificate_is_that_of_the_returned_weights(problem, tol):
     result = solve(problem, "interior-point", tol=tol)
