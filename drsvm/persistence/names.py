@@ -74,24 +74,32 @@ HOMES_IN_FORMAT_1 = {
 """The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
 
+_MOVED = {"drsvm.History": "drsvm.model"}
+"""Names that model files keep although they are imported from another module today."""
+
+
+def _module_of(home: str, name: str) -> Any:
+    return import_module(_MOVED.get(f"{home}.{name}", home))
+
+
 def public_name(thing: Any, homes: dict[str, str]) -> tuple[str, str] | None:
     """Return the public module and the name of a class or function, or None if it is not in the list."""
     name = getattr(thing, "__name__", "")
     home = homes.get(name)
-    return (home, name) if home is not None and getattr(import_module(home), name, None) is thing else None
+    return (home, name) if home is not None and getattr(_module_of(home, name), name, None) is thing else None
 
 
 def named(home: str, name: str) -> Any:
     """Return a class, a function or a type by its name in a model file, which has been checked."""
     if f"{home}.{name}" not in ALLOWED_NAMES:
         raise ValueError(f"{home}.{name} is not allowed")
-    return type(None) if name == "NoneType" else getattr(import_module(home), name)
+    return type(None) if name == "NoneType" else getattr(_module_of(home, name), name)
 
 
 def defining_home(name: str) -> str | None:
     """Return the module that currently defines a class of `PUBLIC_HOMES`; None for other names."""
     home = PUBLIC_HOMES.get(name)
-    return None if home is None else getattr(import_module(home), name).__module__
+    return None if home is None else getattr(_module_of(home, name), name).__module__
 
 
 def make_public(node: dict[str, Any], home_of: Callable[[str], str | None]) -> None:

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import LabelIssues, WassersteinSVC, find_label_issues
+from drsvm import WassersteinSVC, find_label_issues
+from drsvm.learn import LabelIssues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, flagged, judge
 
