@@ -28,6 +28,7 @@ from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.fit_data import decisions_elsewhere, fit_data
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
+from drsvm.learn.warning import positions_deprecated
 from drsvm.model.elsewhere import array_functions, is_elsewhere
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
@@ -160,9 +161,11 @@ class WassersteinSVC(
     True
     """
 
+    @positions_deprecated
     def __init__(
         self,
         radius: float | Literal["auto"] = "auto",
+        *,
         flip_cost: float | Mapping[Any, float] = math.inf,
         norm: Any = 2,
         l2: float = 0.0,

@@ -39,7 +39,7 @@ from drsvm.learn.cross_validation import (
 from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
-from drsvm.learn.warning import warn_user
+from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.notices import listening
@@ -143,9 +143,11 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
     True
     """
 
+    @positions_deprecated
     def __init__(
         self,
         radii: int | Sequence[float] | np.ndarray | None = N_RADII,
+        *,
         flip_costs: float | Sequence[float] | np.ndarray = math.inf,
         norms: Any = 2,
         l2: float = 0.0,
