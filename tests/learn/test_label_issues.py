@@ -357,7 +357,7 @@ def test_bad_arguments(tumours):
 def test_every_fold_needs_every_class(wines):
     X, y, _ = wines
     order = np.argsort(y)
-    with pytest.raises(ValueError, match="Fold 1 of cv has no row of class 'barbera' to train on"):
+    with pytest.raises(ValueError, match="Fold 1 has no row of class 'barbera' to train on"):
         find_label_issues(X[order], y[order], cv=KFold(2))
 
 

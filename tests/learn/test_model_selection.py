@@ -286,7 +286,7 @@ def test_small_classes_get_fewer_folds(three_classes):
 
 
 def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
-    with pytest.raises(ValueError, match="Fold 0 has no sample of class 'setosa' to train on"):
+    with pytest.raises(ValueError, match="Fold 0 has no row of class 'setosa' to train on"):
         WassersteinSVCCV(cv=KFold(3)).fit(*three_classes)
 
 
