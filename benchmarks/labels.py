@@ -19,7 +19,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
-from drsvm import LabelIssues, WassersteinSVC, find_label_issues
+from drsvm import WassersteinSVC, find_label_issues
+from drsvm.learn import LabelIssues
 from drsvm.learn.label_quality import judge
 
 SHARES = (0.1, 0.2, 0.35)

@@ -2,6 +2,7 @@
 
 import ast
 import importlib.metadata
+import importlib.util
 import inspect
 import json
 import subprocess
@@ -12,7 +13,11 @@ from pathlib import Path
 import pytest
 
 import drsvm
-from drsvm.solvers import make_solver, solver_names
+from drsvm.model import Certificate
+from drsvm.solvers import RadiusPath, make_solver, solver_names
+from drsvm.solvers.base import Solver
+
+DOCS = Path(__file__).parent.parent / "docs"
 
 OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "pandas", "rich", "skops", "pyarrow"]
 OPTIONAL += ["dask", "distributed"]
@@ -54,10 +59,27 @@ def test_public_names_resolve(name):
     assert getattr(drsvm, name) is value
 
 
-def test_dir_lists_the_public_names():
-    listed = dir(drsvm)
-    assert set(drsvm.__all__) <= set(listed) and "__version__" in listed
-    assert listed == sorted(listed)
+def test_dir_lists_the_public_names_alone():
+    assert [name for name in dir(drsvm) if not name.startswith("__")] == drsvm.__all__
+    assert len(drsvm.__all__) == 20 and "__version__" in dir(drsvm)
+
+
+def subpackages():
+    """Return the packages below this one with lazy names."""
+    return [importlib.import_module(f"drsvm.{name}") for name in ("model", "solvers", "learn", "datasets")]
+
+
+def moved_names():
+    return [(name, f"drsvm{module}") for module, names in drsvm._MOVED.items() for name in names.split()]
+
+
+@pytest.mark.parametrize(("name", "module"), moved_names())
+def test_names_in_their_old_places_warn_and_work(name, module):
+    with pytest.warns(DeprecationWarning, match=f"use `from {module} import {name}`") as caught:
+        old = getattr(drsvm, name)
+    assert old is getattr(importlib.import_module(module), name)
+    assert caught[0].filename == __file__
+    assert f"``drsvm.{name}``" in (DOCS / "whats_moved.rst").read_text()
 
 
 def test_public_names_can_be_imported_together():
@@ -68,32 +90,39 @@ def test_public_names_can_be_imported_together():
     assert set(drsvm.__all__) <= set(names)
 
 
+def own_types(hints):
+    return {kind for kind in hints if getattr(kind, "__module__", "").startswith("drsvm.")}
+
+
 def test_what_public_functions_return_is_public():
-    public = {name: getattr(drsvm, name) for name in drsvm.__all__}
-    returned = [typing.get_type_hints(value).get("return") for value in public.values() if inspect.isfunction(value)]
-    own = {kind.__name__: kind for kind in returned if getattr(kind, "__module__", "").startswith("drsvm.")}
-    assert {"Result", "RadiusPath", "Certificate"} <= set(own)
-    assert own.items() <= public.items()
-    fields = typing.get_type_hints(drsvm.Result).values()
-    assert {kind for kind in fields if getattr(kind, "__module__", "").startswith("drsvm.")} <= set(public.values())
+    public = [getattr(package, name) for package in [drsvm, *subpackages()] for name in package.__all__]
+    returned = [typing.get_type_hints(value).get("return") for value in public if inspect.isfunction(value)]
+    assert {drsvm.Result, RadiusPath, Certificate} <= own_types(returned) <= {*public, Solver}
+    assert own_types(typing.get_type_hints(drsvm.Result).values()) <= set(public)
 
 
 def test_the_settings_of_every_solver_are_public():
     problem = drsvm.Problem([[0.0], [1.0]], [0, 1], norm="inf")
     for name in solver_names()[1:]:
         solver = type(make_solver(name, problem))
-        assert getattr(drsvm, solver.__name__) is solver and solver.__name__ in drsvm.__all__
+        assert getattr(drsvm.solvers, solver.__name__) is solver and solver.__name__ in drsvm.solvers.__all__
+
+
+def test_importing_the_solvers_does_not_import_every_one():
+    code = "import json, sys, drsvm.solvers\nprint(json.dumps([m for m in sys.modules if 'drsvm.solvers' in m]))"
+    loaded = in_a_fresh_process(code)
+    assert "drsvm.solvers.registry" in loaded and "drsvm.solvers.incremental.isg" not in loaded
 
 
 def test_every_public_name_is_in_the_reference():
-    reference = (Path(__file__).parent.parent / "docs" / "api.rst").read_text()
-    entries = {line.strip() for line in reference.splitlines() if line.startswith("   ")}
+    entries = {line.strip() for line in (DOCS / "api.rst").read_text().splitlines() if line.startswith("   ")}
     assert set(drsvm.__all__) <= entries
+    assert {f"{module.removeprefix('drsvm.')}.{name}" for name, module in moved_names()} <= entries
 
 
-def what_type_checkers_see():
-    """Return the names of the package as a type checker reads them, and the modules that they come from."""
-    tree = ast.parse(Path(drsvm.__file__).read_text())
+def what_type_checkers_see(package):
+    """Return the names of a package as a type checker reads them, and the modules that they come from."""
+    tree = ast.parse(Path(package.__file__).read_text())
     (guard,) = (node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     seen = [node for node in tree.body if node is not guard] + guard.body
     imports = [node for node in guard.body if isinstance(node, ast.ImportFrom)]
@@ -102,16 +131,20 @@ def what_type_checkers_see():
     return names, {node.name for node in seen if isinstance(node, ast.FunctionDef)}
 
 
-def test_type_checkers_see_the_public_names_and_no_others():
-    names, functions = what_type_checkers_see()
-    assert names == {name: f"drsvm.{module}" for name, module in drsvm._HOME.items()}
-    assert functions == set()  # a __getattr__ among them would accept every misspelt name
+@pytest.mark.parametrize("package", [drsvm, *subpackages()], ids=lambda package: package.__name__)
+def test_type_checkers_see_the_lazy_names_and_no_others(package):
+    names, functions = what_type_checkers_see(package)
+    table = {name: module for module, names in package._NAMES.items() for name in names.split()}
+    assert names == {name: importlib.util.resolve_name(module, package.__name__) for name, module in table.items()}
+    assert "__getattr__" not in functions  # it would accept every misspelt name
 
 
 TYPED = """
 import math
 import drsvm
-from drsvm import InteriorPoint, Problem, WassersteinSVC, WassersteinSVCCV, proximal_step, solve
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve
+from drsvm.model import proximal_step
+from drsvm.solvers import InteriorPoint
 WassersteinSVC(radius="auto", norm="inf", class_weight={0: 2.0}, solver=InteriorPoint(), max_time=1)
 WassersteinSVCCV(radii=[0.1, 0.2], flip_costs=5, norms=[1, "inf"], class_weight="balanced", selection="best", cv=3)
 proximal_step([1.0], 1, [0.0], 0.0, step=1.0, radius=0.1, flip_cost=1.0, norm="inf")

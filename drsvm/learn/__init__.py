@@ -1,1 +1,21 @@
 """The scikit-learn interface: estimators, cross-validation, one-vs-rest, and the rule for the radius."""
+
+from typing import TYPE_CHECKING
+
+from drsvm.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.learn.label_issues import find_label_issues as find_label_issues
+    from drsvm.learn.label_quality import LabelIssues as LabelIssues
+    from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV
+    from drsvm.learn.radius_rule import auto_radius as auto_radius
+else:
+    _NAMES = {
+        ".estimators": "WassersteinSVC",
+        ".label_issues": "find_label_issues",
+        ".label_quality": "LabelIssues",
+        ".model_selection": "WassersteinSVCCV",
+        ".radius_rule": "auto_radius",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

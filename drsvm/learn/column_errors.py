@@ -19,7 +19,7 @@ class Cells(NamedTuple):
 
 TEXT = Cells("text", "US", (str,), "encode it first, for instance with OneHotEncoder in a ColumnTransformer")
 DATES = Cells(
-    "dates", "mM", (date, timedelta), "turn them into numbers first, for instance days since the first one, in a step"
+    "dates", "mM", (date, timedelta), "convert them to numbers first, for instance days since the first one, in a step"
 )
 
 SYMPTOMS = {
@@ -34,7 +34,7 @@ SYMPTOMS = {
 @contextmanager
 def naming_columns(X: Any, place: str = "in front of the classifier"):
     """Name the column with text or dates, and the remedy, if X cannot be converted to numbers in the block."""
-    _, first = next(_columns(X), ("", None))
+    first = next((column for _, column in _columns(X)), None)
     if getattr(getattr(first, "dtype", None), "kind", "") in tuple(DATES.kinds):
         _explain(X, DATES, place)  # numpy would convert a table that has nothing but dates
     try:
@@ -46,23 +46,15 @@ def naming_columns(X: Any, place: str = "in front of the classifier"):
         raise
 
 
+def _columns(X: Any) -> Iterator[tuple[str, Any]]:
+    """Return the columns of a data frame with their names; anything else counts as one."""
+    return ((f"column {name!r}", X[name]) for name in X.columns) if hasattr(X, "columns") else iter([("X", X)])
+
+
 def _explain(X: Any, cells: Cells, place: str) -> None:
     """Raise an error that names the first such cell, if there is one."""
     for name, column in _columns(X):
-        for cell in _cells_in(np.asarray(column), cells):
-            raise ValueError(f"{name} has {cells.name} ({str(cell)!r}): {cells.remedy} {place}.")
-
-
-def _columns(X: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the columns of a data frame with their names; anything else counts as one."""
-    if not hasattr(X, "columns"):
-        yield "X", X
-    for name in getattr(X, "columns", ()):
-        yield f"column {name!r}", X[name]
-
-
-def _cells_in(column: np.ndarray, cells: Cells) -> Iterator[Any]:
-    if column.dtype.kind in cells.kinds:
-        yield from column.flat
-    if column.dtype.kind == "O":
-        yield from (cell for cell in column.flat if isinstance(cell, cells.types))
+        column = np.asarray(column)
+        for cell in column.flat if column.dtype.kind in cells.kinds + "O" else ():
+            if column.dtype.kind != "O" or isinstance(cell, cells.types):
+                raise ValueError(f"{name} has {cells.name} ({str(cell)!r}): {cells.remedy} {place}.")

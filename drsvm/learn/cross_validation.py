@@ -1,7 +1,6 @@
 """The parts of `WassersteinSVCCV`: settings and radii, the scores of one path in one fold, the table of scores."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -12,10 +11,9 @@ from sklearn import config_context
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.radius_rule import auto_radius
 from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.path.radius_path import RadiusPath, radius_path
+from drsvm.solvers.path.radius_path import RadiusPath
 
 CV_TOL = 1e-4
 """Proven gap of the solutions in the folds: far below the resolution of a score."""
@@ -58,10 +56,6 @@ class Fold(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
-    def rows(self, X) -> tuple[Any, Any]:
-        """Return the training rows and the test rows."""
-        return X[self.train], X[self.test]
-
 
 class PathScores(NamedTuple):
     """The outcome of one path, one entry per radius: scores, seconds and proven gaps; and the score of a constant."""
@@ -89,11 +83,6 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
     return radii
 
 
-def scale_of_radii(problems: list[Problem], counts, n_threads, time: TimeLimit) -> float:
-    """Return the automatic radius that a fit with these problems would use; they are at their centres."""
-    return min(one_vs_rest.for_each(problems, auto_radius, time, counts=counts, n_threads=n_threads))
-
-
 # --- one path in one fold -----------------------------------------------------------------------------------------
 
 
@@ -106,9 +95,8 @@ def score_path(
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
-    rows, test_rows = fold.rows(X)
-    ball = prices.with_intercept_cost(setting.ball_of(fold.train), rows, weights)
-    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
+    ball = setting.ball_of(fold.train)
+    problems = one_vs_rest.binary_problems(X[fold.train], y[fold.train], classes, weights, **ball)
     paths = list(_paths(problems, setting.radii, limits, time))
     coefs = np.stack([path.weights for path in paths], axis=1)
     intercepts = np.stack([path.intercepts for path in paths], axis=1)
@@ -116,7 +104,7 @@ def score_path(
     coefs, intercepts = np.concatenate([coefs, nothing[0]]), np.concatenate([intercepts, nothing[1]])
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
+    scores = _scores(scorer, classes, coefs, intercepts, X[fold.test], y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
     gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
     idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)
@@ -125,11 +113,10 @@ def score_path(
 
 def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[RadiusPath]:
     for index, problem in enumerate(problems):
-        centred = prices.at_centre(problem)
-        path = radius_path(centred.problem, radii, max_time=time.share(len(problems) - index), **limits)
+        path = prices.path_at_centre(problem, radii, max_time=time.share(len(problems) - index), **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        yield replace(path, results=[centred.back(result) for result in path.results])
+        yield path
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
@@ -137,8 +124,12 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
     if scorer is None:
         return _accuracies(classes, coefs, intercepts, rows, labels, weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
-    models = [_classifier(classes, coef, intercept) for coef, intercept in zip(coefs, intercepts, strict=True)]
-    return np.array([scorer(model, rows, labels, **extra) for model in models], dtype=np.float64)
+    scores, model = [], _Candidate()
+    model.classes_, model.n_features_in_ = classes, coefs.shape[-1]
+    for coef, intercept in zip(coefs, intercepts, strict=True):
+        model.coef_, model.intercept_ = coef, intercept
+        scores.append(scorer(model, rows, labels, **extra))
+    return np.array(scores, dtype=np.float64)
 
 
 def _accuracies(classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
@@ -159,14 +150,6 @@ class _Candidate(WassersteinSVC):
     def decision_function(self, X):
         with config_context(assume_finite=True):
             return super().decision_function(X)
-
-
-def _classifier(classes, coef, intercept) -> WassersteinSVC:
-    """Return a fitted estimator with given weights."""
-    model = _Candidate()
-    model.classes_, model.coef_, model.intercept_ = classes, coef, intercept
-    model.n_features_in_ = coef.shape[1]
-    return model
 
 
 # --- the table ----------------------------------------------------------------------------------------------------

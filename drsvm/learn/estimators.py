@@ -7,10 +7,10 @@ With more than two classes, each class is trained against the rest, with its own
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,9 @@ from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.fit_data import fit_data, remote_decisions
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
+from drsvm.learn.warning import positions_deprecated
 from drsvm.model.backends import backend_of, is_remote
+from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.rows import RowsLost
@@ -44,12 +46,8 @@ FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status
 """Statuses that need no warning."""
 
 
-def _one_after_another(waiting: list[Future[Result]]) -> Iterator[Result]:
-    for done, future in enumerate(waiting, start=1):
-        yield future.result()
-        tell(done / len(waiting))
-
-
+@positions_deprecated
+@dataclass(eq=False, repr=False)
 class WassersteinSVC(
     PartialFitMixin, DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
 ):
@@ -143,7 +141,7 @@ class WassersteinSVC(
     Notes
     -----
     With K > 2 classes there is one problem for each class against the rest. Since a class is compared with K − 1
-    others, each of its rows is given K − 1 times the weight of a row of the others. With classes of equal size both
+    others, each of its rows has K − 1 times the weight of a row of the others. With classes of equal size both
     sides then have half of the weight, and `radius` and `flip_cost` mean the same for any K. Classes of unequal size
     stay unequal, unless ``class_weight="balanced"``.
 
@@ -159,45 +157,25 @@ class WassersteinSVC(
     True
     """
 
-    def __init__(
-        self,
-        radius: float | Literal["auto"] = "auto",
-        flip_cost: float | Mapping[Any, float] = math.inf,
-        norm: Any = 2,
-        l2: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_cost: float | Literal["auto"] = "auto",
-        feature_cost: Any = None,
-        monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        solver: str | Solver = "auto",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        warm_start: bool = False,
-        random_state: int | np.random.Generator | None = None,
-        verbose: int = 0,
-        n_jobs: int | None = None,
-        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
-    ):
-        self.radius = radius
-        self.flip_cost = flip_cost
-        self.norm = norm
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_cost = intercept_cost
-        self.feature_cost = feature_cost
-        self.monotonic_cst = monotonic_cst
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.engine = engine
+    radius: float | Literal["auto"] = "auto"
+    _: KW_ONLY
+    flip_cost: float | Mapping[Any, float] = math.inf
+    norm: Any = 2
+    l2: float = 0.0
+    fit_intercept: bool = True
+    intercept_cost: float | Literal["auto"] = "auto"
+    feature_cost: Any = None
+    monotonic_cst: Any = None
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    solver: str | Solver = "auto"
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    warm_start: bool = False
+    random_state: int | np.random.Generator | None = None
+    verbose: int = 0
+    n_jobs: int | None = None
+    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
 
     def __sklearn_tags__(self):
         """Return the estimator's tags: sparse data are accepted."""
@@ -211,7 +189,7 @@ class WassersteinSVC(
         return {
             "radius": self.radius_,
             "flip_cost": flip_cost,
-            "norm": self.norm,
+            "norm": norm_for(self.norm).p,
             "feature_cost": prices.feature_costs(self),
         }
 
@@ -241,7 +219,7 @@ class WassersteinSVC(
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features. For a Dask collection the labels are a Dask array, which is computed when it is asked for; for
+            Features. For a Dask collection the labels are a Dask array, which is computed on demand; for
             an array on a graphics card, numeric labels are on the card too.
 
         Returns
@@ -303,7 +281,7 @@ class WassersteinSVC(
         return self
 
     def _ball(self, costs_by_class: Callable[[np.ndarray], Any], flip_cost) -> dict[str, Any]:
-        """Return the parameters of the problems except the radius; the function turns costs of classes into rows'."""
+        """Return the parameters of the problems except the radius; `costs_by_class` maps costs of classes to rows."""
         self._flip_cost_by_row = flip_cost is not None
         costs = self.flip_cost if flip_cost is None else flip_cost
         if isinstance(costs, Mapping):
@@ -371,7 +349,11 @@ class WassersteinSVC(
         with ThreadPoolExecutor(jobs) as pool:
             waiting = [pool.submit(solve_one, index) for index in range(len(problems))]
             try:
-                return list(_one_after_another(waiting))
+                results = []
+                for future in waiting:
+                    results.append(future.result())
+                    tell(len(results) / len(waiting))
+                return results
             except KeyboardInterrupt:
                 time.stop()
                 return [replace(future.result(), status=Status.INTERRUPTED) for future in waiting]
@@ -425,10 +407,14 @@ class WassersteinSVC(
         intercepts = np.array([result.intercept for result in results])
         self.intercept_ = one_vs_rest.towards_majority(problems, self.coef_, intercepts)
         self.n_iter_ = max(result.n_iter for result in results)
-        for name in ("objective", "lower_bound", "gap", "radius_price"):
-            values = np.array([getattr(result, name) for result in results])
-            setattr(self, f"{name}_", float(values[0]) if len(results) == 1 else values)
+        self._store_figures(results)
         self.result_ = results[0] if len(results) == 1 else Results(results, self.classes_.tolist())
+
+    def _store_figures(self, runs: list[Any]) -> None:
+        """Store the certificate: a number for two classes, otherwise an array."""
+        for name in ("objective", "lower_bound", "gap", "radius_price"):
+            values = np.array([getattr(run, name, math.nan) for run in runs])
+            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else values)
 
     def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         for index, result in enumerate(results):

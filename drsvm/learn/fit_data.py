@@ -72,7 +72,6 @@ class MemoryFit(FitData):
             raise
 
     def problems(self, ball):
-        ball = prices.with_intercept_cost(ball, self.X, self.weights)
         return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
 
 
@@ -106,12 +105,10 @@ class RemoteFit(FitData):
         return self.backend.by_class(self.y, self.classes, costs)
 
     def problems(self, ball):
-        automatic = ball["fit_intercept"] and ball["intercept_cost"] == "auto"
-        ball = {**ball, "intercept_cost": math.inf if automatic else ball["intercept_cost"]}
         labels = one_vs_rest.positive_labels(self.classes)
-        neutral: Any = Problem(self.X, self._is(labels[0]), sample_weight=self._weights(self.class_factors), **ball)
-        cost = prices.typical_size(neutral, ball) if automatic else ball["intercept_cost"]
-        self.first = neutral = neutral.replace(intercept_cost=cost)
+        free = {**ball, "intercept_cost": math.inf}
+        neutral: Any = Problem(self.X, self._is(labels[0]), sample_weight=self._weights(self.class_factors), **free)
+        self.first = neutral = prices.with_intercept_cost(neutral, ball["intercept_cost"])
         if len(self.classes) == 2:
             return [neutral]
         return [neutral.relabelled(self._is(label), self._weights(self._factors(label))) for label in labels]

@@ -1,6 +1,7 @@
 """Which labels to check: a ranking of the rows by margins of classifiers that were trained without them."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def find_label_issues(
 ) -> LabelIssues:
     """Rank the rows by how much a classifier that was trained without them contradicts their labels.
 
-    The result says which labels to look at first. It proves nothing about a single label.
+    The ranking shows the labels to look at first. It proves nothing about a single label.
 
     Parameters
     ----------
@@ -121,25 +122,19 @@ def find_label_issues(
         sample_weight = _check_sample_weight(sample_weight, y[:, None], dtype=np.float64, ensure_non_negative=True)
     judges = _judges(X, estimator, second_opinion, standardise)
     folds = folds_of(X, y, cv, random_state)
-    report = _Progress(len(judges) * len(folds), verbose, callback)
+    numbers, total = count(1), len(judges) * len(folds)
+
+    def fold_done(n_rows: int, seconds: float) -> None:
+        number = next(numbers)
+        if verbose:
+            print(f"[{number}/{total}] {n_rows} rows judged, {seconds:.2f} s", flush=True)
+        if callback is not None:
+            callback(number, total)
+
     rows = Rows(X, y, sample_weight, classes)
-    decisions = [decision_values(judge, rows, folds, n_jobs, report.fold_done) for judge in judges]
+    decisions = [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges]
     warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
-
-
-class _Progress:
-    """Counts the folds of all judges."""
-
-    def __init__(self, total: int, verbose: int, callback: Callable[[int, int], Any] | None):
-        self.done, self.total, self.verbose, self.callback = 0, total, verbose, callback
-
-    def fold_done(self, n_rows: int, seconds: float) -> None:
-        self.done += 1
-        if self.verbose:
-            print(f"[{self.done}/{self.total}] {n_rows} rows judged, {seconds:.2f} s", flush=True)
-        if self.callback is not None:
-            self.callback(self.done, self.total)
 
 
 # --- classifiers --------------------------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ WIDENING = 1.5
 """Half-widths of intervals are larger by this factor than those of binomial shares: overlap adds to the shares."""
 
 CLIPPED = 8.0
-"""Larger log-odds say no more."""
+"""Larger log-odds are no stronger evidence."""
 
 
 class WrongLabels(NamedTuple):

@@ -43,7 +43,7 @@ class LabelIssues:
         Estimated number of wrong labels (`estimated`) with its 95 % interval (`low`, `high`). None without a second
         opinion, and wherever overlap of the classes or a poor fit may be behind the contradicted labels.
     index : pandas Index or None
-        The index of the data frame or series that was given.
+        The index of the data frame or series.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class LabelIssues:
         return columns if self.second_label is None else {**columns, "second_label": self.second_label}
 
     def to_frame(self) -> Any:
-        """Return the columns as a pandas DataFrame, in the order and with the index of the rows that were given."""
+        """Return the columns as a pandas DataFrame, in the order and with the index of the data."""
         pandas = optional("pandas", "to_frame needs", remark=" to_dict works without it.")
         return pandas.DataFrame(self.to_dict(), index=self.index)
 
@@ -137,7 +137,7 @@ _HEAD = ("row", "given", "predicted", "score", "flagged")
 
 
 class Judgement(NamedTuple):
-    """What the decision values say about every row, in codes of the classes."""
+    """The judgement of every row, in codes of the classes."""
 
     given: np.ndarray
     predicted: np.ndarray
@@ -158,21 +158,13 @@ def judge(decisions: np.ndarray, given: np.ndarray) -> Judgement:
     return Judgement(given, predicted, given_margin, top - second, decisions.shape[1])
 
 
-def confident(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
-    """Return the rows that belong to the predicted class at least as clearly as its own rows do on average.
-
-    A class with a negative mean margin has a threshold of 0.
-    """
+def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
+    """Return a mask of the rows that belong to another class more clearly than its own rows do on average."""
     given, n_classes = judgement.given, judgement.n_classes
     totals = np.bincount(given, weights, n_classes)
     sums = np.bincount(given, weights * judgement.given_margin, n_classes)
     typical = np.maximum(np.divide(sums, totals, out=np.zeros(n_classes), where=totals > 0), 0.0)
-    return judgement.predicted_margin > typical[judgement.predicted]
-
-
-def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
-    """Return the rows that clearly belong to another class."""
-    return (judgement.predicted != judgement.given) & confident(judgement, weights)
+    return (judgement.predicted != given) & (judgement.predicted_margin > typical[judgement.predicted])
 
 
 def issues_from(decisions: list[np.ndarray], classes, given: np.ndarray, weights, index) -> LabelIssues:

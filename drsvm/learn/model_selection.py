@@ -10,6 +10,7 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any, Literal
 
@@ -33,13 +34,13 @@ from drsvm.learn.cross_validation import (
     Setting,
     default_radii,
     results_table,
-    scale_of_radii,
     score_path,
 )
 from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
-from drsvm.learn.warning import warn_user
+from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.progress import following
@@ -53,6 +54,8 @@ SETTING_PARTS, PATH_PARTS = 4, 1.25
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
 
+@positions_deprecated
+@dataclass(eq=False, repr=False)
 class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
@@ -117,7 +120,7 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
     radius_, flip_cost_, norm_, intercept_cost_, class_weight_
-        The chosen parameters. `flip_cost_` is None if `fit` was given one per row; after the refit, `intercept_cost_`
+        The chosen parameters. `flip_cost_` is None if `fit` took one per row; after the refit, `intercept_cost_`
         is a number.
     n_splits_ : int
         Number of folds.
@@ -143,49 +146,27 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
     True
     """
 
-    def __init__(
-        self,
-        radii: int | Sequence[float] | np.ndarray | None = N_RADII,
-        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
-        norms: Any = 2,
-        l2: float = 0.0,
-        fit_intercept: bool = True,
-        intercept_costs: Any = ("auto", math.inf),
-        feature_cost: Any = None,
-        monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
-        cv: Any = None,
-        scoring: str | Callable[..., Any] | None = None,
-        selection: str | Callable[[dict[str, Any]], int] = "auto",
-        refit: bool = True,
-        solver: str | Solver = "auto",
-        tol: float | None = None,
-        max_iter: int | None = None,
-        max_time: float | TimeLimit | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.Generator | None = None,
-    ):
-        self.radii = radii
-        self.flip_costs = flip_costs
-        self.norms = norms
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.intercept_costs = intercept_costs
-        self.feature_cost = feature_cost
-        self.monotonic_cst = monotonic_cst
-        self.class_weight = class_weight
-        self.cv = cv
-        self.scoring = scoring
-        self.selection = selection
-        self.refit = refit
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    radii: int | Sequence[float] | np.ndarray | None = N_RADII
+    _: KW_ONLY
+    flip_costs: float | Sequence[float] | np.ndarray = math.inf
+    norms: Any = 2
+    l2: float = 0.0
+    fit_intercept: bool = True
+    intercept_costs: Any = ("auto", math.inf)
+    feature_cost: Any = None
+    monotonic_cst: Any = None
+    class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv"
+    cv: Any = None
+    scoring: str | Callable[..., Any] | None = None
+    selection: str | Callable[[dict[str, Any]], int] = "auto"
+    refit: bool = True
+    solver: str | Solver = "auto"
+    tol: float | None = None
+    max_iter: int | None = None
+    max_time: float | TimeLimit | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+    random_state: int | np.random.Generator | None = None
 
     def __sklearn_tags__(self):
         """Return the estimator's tags: sparse data are accepted."""
@@ -279,19 +260,15 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
         splitter = check_cv(n_folds if self.cv is None else self.cv, y, classifier=True)
         folds = [Fold(number, *parts) for number, parts in enumerate(splitter.split(X, y, groups))]
         self.n_splits_ = len(folds)
-        counts = np.ones(len(y)) if sample_weight is None else sample_weight
         for fold in folds:
-            for label in self.classes_.tolist():
-                if not counts[fold.train][y[fold.train] == label].any():
-                    raise ValueError(
-                        f"Fold {fold.number} has no sample of class {label!r} to train on: use fewer folds, a "
-                        "stratified splitter, or leave the class out."
-                    )
+            rows = fold.train if sample_weight is None else fold.train[sample_weight[fold.train] > 0]
+            one_vs_rest.check_training_rows(fold.number, y[rows], self.classes_)
         return folds
 
     def _settings(self, X, y, sample_weight, flip_cost, time: TimeLimit) -> list[Setting]:
         """Return the grid of settings, each with its radii; the first one is what the selection starts from."""
-        norms = [_short(norm_for(norm).p) for norm in _listed(self.norms, "norms")]
+        norms = [norm_for(norm).p for norm in _listed(self.norms, "norms")]
+        norms = [norm if np.isinf(norm) else int(norm) for norm in norms]
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
@@ -303,7 +280,8 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
         for done, (class_weight, norm) in enumerate(groups):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-            common = {"norm": norm, **self._common_parameters()}
+            common = {"norm": norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+            common |= prices.feature_prices(self)
             auto, radii = self._radii(X, y, weights, common, sample_weight, time.share(len(groups) - done))
             for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
@@ -315,23 +293,20 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
             return (self.class_weight,)
         return ("balanced", None) if weighs_classes_equally(self.scoring) else (None, "balanced")
 
-    def _common_parameters(self) -> dict[str, Any]:
-        common = {"l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
-        return common | prices.feature_prices(self)
-
     def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, np.ndarray]:
         """Return the automatic radius and all radii, for trusted labels and an automatic price of the intercept."""
-        ball = prices.with_intercept_cost({**common, "flip_cost": math.inf, "intercept_cost": "auto"}, X, weights)
+        ball = {**common, "flip_cost": math.inf, "intercept_cost": "auto"}
         problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
         problems = [prices.at_centre(problem).problem for problem in problems]
-        auto = scale_of_radii(problems, counts, self._n_threads(), time.share(2))
+        limits = {"counts": counts, "n_threads": self._n_threads()}
+        auto = min(one_vs_rest.for_each(problems, auto_radius, time.share(2), **limits))
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
                 raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
             return auto, default_radii(problems, int(radii), auto, time)
-        given = sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True)
-        return auto, np.array(given)
+        radii = sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True)
+        return auto, np.array(radii)
 
     def _n_threads(self) -> int | None:
         return 1 if effective_n_jobs(self.n_jobs) > 1 else None
@@ -403,8 +378,8 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
             self.best_index_ = index
             self._store_choice()
         names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
-        given = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
-        model = WassersteinSVC(**given | self.best_params_, max_time=time)
+        settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
+        model = WassersteinSVC(**settings | self.best_params_, max_time=time)
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
                 # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
@@ -414,11 +389,7 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
         decisions = X @ self.coef_.T  # X lacks the feature names that decision_function expects
-        return float(np.ptp(decisions, axis=0).max()) <= one_vs_rest.CONSTANT
-
-
-def _short(norm: float) -> float:
-    return norm if np.isinf(norm) else int(norm)
+        return one_vs_rest.is_constant(decisions)
 
 
 def _listed(values, name: str) -> list[Any]:

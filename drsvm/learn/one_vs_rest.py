@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.column_errors import naming_columns
-from drsvm.learn.prices import at_centre
+from drsvm.learn.prices import at_centre, with_intercept_cost
 from drsvm.learn.warning import warn_user
 from drsvm.model.backends import fetched, is_remote
 from drsvm.model.memory_rows import MemoryRows, must_stay
@@ -27,6 +27,9 @@ ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32
 
 CONSTANT = 1e-5
 """A classifier counts as constant if its decision values differ by no more than this; margins are of order 1."""
+
+MOST_NAMED = 5
+"""The number of classes that a warning names."""
 
 TINY = 1e-12
 """Size of an intercept that only decides between the classes."""
@@ -64,6 +67,21 @@ def decisions_by_blocks(estimator, X) -> np.ndarray:
     return values.ravel() if len(coef) == 1 else values
 
 
+def is_constant(decisions: np.ndarray) -> bool:
+    """Return whether decision values hardly differ between the rows."""
+    return float(np.ptp(decisions, axis=0).max()) <= CONSTANT
+
+
+def check_training_rows(fold: int, labels, classes) -> None:
+    """Raise an error if a class is not among the labels of a fold's training rows."""
+    missing = np.setdiff1d(classes, labels)
+    if len(missing):
+        raise ValueError(
+            f"Fold {fold} has no row of class {missing.tolist()[0]!r} to train on: use fewer folds, a stratified "
+            "splitter, or leave the class out."
+        )
+
+
 def classes_of(labels, estimator) -> np.ndarray:
     """Return the classes, at least two of them."""
     classes = np.unique(labels)
@@ -84,7 +102,7 @@ def name_of(index: int, classes) -> str:
 
 
 def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | None:
-    """Return sample weights times class weights, or None if neither is given."""
+    """Return sample weights times class weights, or None if there are neither."""
     if sample_weight is None and class_weight is None:
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -109,7 +127,7 @@ def check_that_every_class_counts(y, classes, weights) -> None:
 def side_weights(y, label, classes, weights) -> np.ndarray | None:
     """Return the weights of the rows in the problem of one class.
 
-    Since a class is compared with K − 1 others, each of its rows is given K − 1 times the weight of a row of the
+    Since a class is compared with K − 1 others, each of its rows has K − 1 times the weight of a row of the
     others: with classes of equal size both sides have the same weight, and a class that is rarer than the others stays
     rarer. Without this, ten classes would give ten problems with 10 % positives, in which predicting the positive class
     rarely pays. For two classes nothing changes, and the mean over classes of equal size is 1.
@@ -121,15 +139,17 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
     return factors if weights is None else factors * weights
 
 
-def binary_problems(X, y, classes, weights, **ball: Any) -> list[Problem]:
-    """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`."""
-    rows = CheckedRows(X)
+def binary_problems(X, y, classes, weights, *, intercept_cost, **ball: Any) -> list[Problem]:
+    """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`.
+
+    The price of the intercept may be "auto", and is then the same for all classes.
+    """
     labels = positive_labels(classes)
+    first = Problem(CheckedRows(X), y == labels[0], sample_weight=weights, **ball)
+    first = with_intercept_cost(first, intercept_cost)
     if len(classes) == 2:
-        return [Problem(rows, y, sample_weight=weights, **ball)]
-    sides = [(y == label, side_weights(y, label, classes, weights)) for label in labels]
-    first = Problem(rows, sides[0][0], sample_weight=sides[0][1], **ball)
-    return [first, *(first.relabelled(*side) for side in sides[1:])]
+        return [first]
+    return [first.relabelled(y == label, side_weights(y, label, classes, weights)) for label in labels]
 
 
 def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLimit, **extra: Any) -> list[Any]:
@@ -145,32 +165,28 @@ def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLim
 
 
 def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
-    """Return the intercepts; where all weights are 0 and the intercept too, a tiny one for the larger class by weight.
-
-    It is far below the accuracy of any certificate, and larger for classes with more weight.
-    """
+    """Return the intercepts; where they and all weights are 0, a tiny one for the larger class by weight."""
     shares = [problem.masses_of_classes()[0] for problem in problems]
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 
 def warn_of_constant_ones(problems: list[Problem], results: list[Result], classes) -> None:
-    """Warn of classifiers that decide alike for all training rows, except those that ran out of time.
-
-    One class against the rest may well be predicted nowhere; it is constant if its decision values do not differ.
-    """
+    """Warn of classifiers that decide alike for all training rows, except those that ran out of time."""
     constant: list[str] = []
     advice = ""
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         if result.status is Status.TIME_LIMIT:
             continue
         decided = problem.decisions(result.weights, result.intercept)
+        # One class against the rest may never be predicted; it is constant if its decision values do not differ.
         useless = decided.highest - decided.lowest <= CONSTANT
         if useless or (len(problems) == 1 and (decided.lowest > 0 or decided.highest <= 0)):
             constant.append(name_of(index, classes))
             advice = advice or _advice(problem)
     if constant:
-        of = f" ({listed(constant)})" if len(problems) > 1 else ""
+        more = f" and {len(constant) - MOST_NAMED} more" if len(constant) > MOST_NAMED else ""
+        of = f" ({', '.join(constant[:MOST_NAMED])}{more})" if len(problems) > 1 else ""
         warn_user(f"The fitted classifier is constant on the training rows{of}: {advice}")
 
 
@@ -193,12 +209,6 @@ def _advice(problem: Problem) -> str:
     return f"the rows of the smaller class do not outweigh the others at radius={problem.radius:.3g}. Use {rare}"
 
 
-def listed(names: list[str], most: int = 5) -> str:
-    """Return the first names and the number of the others, as text."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def warn_of_large_budgets(problems: list[Problem], classes) -> None:
     """Warn if the adversary can afford to flip all labels of a class."""
     for index, problem in enumerate(problems):
@@ -209,17 +219,14 @@ def warn_of_large_budgets(problems: list[Problem], classes) -> None:
             share = problem.masses_of_classes()[int(np.argmin(costs))]
             side = "the rarer class" if share <= 0.5 else "the larger class"
             side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
+            words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
+            if isinstance(problem.flip_cost, np.ndarray):
+                words = f"radius={problem.radius:g}, at a flip_cost of {min(costs):.3g} in all,"
             warn_user(
-                f"{_flips_in_words(problem, min(costs))} lets the adversary flip every label of {side}, which has a "
+                f"{words} lets the adversary flip every label of {side}, which has a "
                 f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost."
             )
             return
-
-
-def _flips_in_words(problem: Problem, cost: float) -> str:
-    if np.ndim(problem.flip_cost) > 0:
-        return f"radius={problem.radius:g}, at a flip_cost of {cost:.3g} in all,"
-    return f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
 
 
 def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
-from drsvm.learn.one_vs_rest import CONSTANT
+from drsvm.learn.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.warning import warn_user
 
 FEW_ROWS = 20_000
@@ -33,25 +33,20 @@ class Rows(NamedTuple):
     classes: np.ndarray
 
 
-class _Outcome(NamedTuple):
-    decisions: np.ndarray
-    seconds: float
-
-
 def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
     """Return one out-of-fold value per row and class, averaged over the folds that test a row.
 
-    `done` is called after every fold with its number of rows and the time it took. Constant classifiers say nothing:
-    their values are 0.
+    `done` is called after every fold with its number of rows and the time it took. The values of
+    constant classifiers are 0.
     """
     outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judge_fold)(model, rows, *fold) for fold in folds
     )
     decisions, times_judged = np.zeros((len(rows.y), len(rows.classes))), np.zeros(len(rows.y))
-    for (_, test), outcome in zip(folds, outcomes, strict=True):
-        decisions[test] += outcome.decisions
+    for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
+        decisions[test] += values
         times_judged[test] += 1
-        done(len(test), outcome.seconds)
+        done(len(test), seconds)
     return decisions / times_judged[:, None]
 
 
@@ -60,38 +55,31 @@ def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int
 
 def folds_of(X, y, cv, random_state) -> Folds:
     """Return training and test rows; every row must be tested, and every class must be in every training set."""
-    splitter = _stratified(y, cv, random_state) if isinstance(cv, numbers.Integral) else check_cv(cv, y)
+    if isinstance(cv, numbers.Integral):
+        if cv < 2:
+            raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
+        largest = int(np.unique(y, return_counts=True)[1].max())  # more folds would have none of its rows
+        splitter = StratifiedKFold(min(int(cv), largest), shuffle=True, random_state=random_state)
+    else:
+        splitter = check_cv(cv, y)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = list(splitter.split(X, y))
     tested = np.zeros(len(y), dtype=bool)
     for number, (train, test) in enumerate(folds, start=1):
         tested[test] = True
-        missing = np.setdiff1d(y, y[train])
-        if len(missing):
-            raise ValueError(
-                f"Fold {number} of cv has no row of class {missing.tolist()[0]!r} to train on: use a stratified "
-                "splitter, or leave the class out."
-            )
+        check_training_rows(number, y[train], y)
     if not tested.all():
         row = int(np.argmin(tested))
         raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
     return folds
 
 
-def _stratified(y, n_folds, random_state) -> StratifiedKFold:
-    """Return shuffled folds, no more of them than rows in the largest class."""
-    if n_folds < 2:
-        raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={n_folds}.")
-    largest = int(np.unique(y, return_counts=True)[1].max())
-    return StratifiedKFold(min(int(n_folds), largest), shuffle=True, random_state=random_state)
-
-
 # --- one fold -----------------------------------------------------------------------------------------------------
 
 
-def _judge_fold(model, rows: Rows, train, test) -> _Outcome:
-    """Fit on the training rows and return the decision values of the test rows, one per class."""
+def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:
+    """Fit on the training rows and return the decision values of the test rows, one per class, and the seconds."""
     start = time.perf_counter()
     weights = None if rows.weights is None else rows.weights[train]
     X_train = _safe_indexing(rows.X, train)
@@ -100,10 +88,9 @@ def _judge_fold(model, rows: Rows, train, test) -> _Outcome:
         warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
         model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
     decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
-    constant = _is_constant(decisions) and _is_constant(_values(model, X_train, rows.classes))
+    constant = is_constant(decisions) and is_constant(_values(model, X_train, rows.classes))
     # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
-    decisions = np.zeros_like(decisions) if constant else decisions
-    return _Outcome(decisions, time.perf_counter() - start)
+    return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
 
 
 def _weights_for(model, weights) -> dict[str, Any]:
@@ -130,15 +117,11 @@ def _values(model, X, classes) -> np.ndarray:
     return values
 
 
-def _is_constant(decisions: np.ndarray) -> bool:
-    return float(np.ptp(decisions, axis=0).max()) <= CONSTANT
-
-
 def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
     """Warn if rows were judged by a constant classifier."""
     constant = sum(not decisions[test].any() for _, test in folds)
     if constant:
         warn_user(
-            f"The classifier is constant in {constant} of {len(folds)} folds and says nothing about their labels: they "
+            f"The classifier is constant in {constant} of {len(folds)} folds and cannot judge their labels: they "
             "have the score 0.5. Choose an estimator with a smaller radius, or other features."
         )

@@ -8,7 +8,9 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.radius_rule import auto_radius
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
+from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.model.validation import CheckedRows, check_number, check_weights
 
@@ -69,39 +71,54 @@ class PartialFitMixin:
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows at once: with partial_fit, use a dict of weights."
             )
-        refusal = prices.refusal_of_blocks(self)
-        if refusal is not None:
-            raise ValueError(refusal)
+        if prices.feature_costs(self) is not None:
+            raise ValueError(
+                "partial_fit does not support feature_cost: multiply the columns by their prices instead, which is the "
+                "same for l2=0, or use fit."
+            )
+        if prices.monotonic_signs(self) is not None:
+            raise ValueError("partial_fit does not support monotonic_cst: use fit.")
         self.classes_ = one_vs_rest.classes_of(self.classes_ if classes is None else classes, self)
         return earlier
 
     def _start_blocks(self: Any, X, y, weights, counts, ball: dict[str, Any], earlier) -> None:
         from drsvm.solvers.incremental.block_fit import BlockFit  # only here: its kernels take a while to import
 
+        ball = dict(ball)
         if earlier is not None and ball["intercept_cost"] == "auto":
-            ball = {**ball, "intercept_cost": self.intercept_cost_}
-        ball = prices.with_intercept_cost(ball, X, weights)
-        self.intercept_cost_ = ball["intercept_cost"]
+            ball["intercept_cost"] = self.intercept_cost_
+        block = prices.with_intercept_cost(self._block_problem(X, weights), ball["intercept_cost"])
+        self.intercept_cost_ = ball["intercept_cost"] = block.intercept_cost
         if not self._radius_is_automatic():
             self.radius_ = check_number(self.radius, "radius")
         elif earlier is None:
             self.radius_ = self._radius_of_block(X, y, weights, counts, ball)
         parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
         labels = one_vs_rest.positive_labels(self.classes_)
-        sides = [one_vs_rest.side_weights(y, label, self.classes_, weights) for label in labels]
-        centres = [None if ball["intercept_cost"] == math.inf else prices.centre_of(X, side) for side in sides]
-        starts = self._starts(earlier, [None] * len(labels))
-        self._block_fits = [
-            BlockFit(
-                self.n_features_in_,
-                self.radius_,
-                **parameters,
-                random_state=self.random_state,
-                start=self._classifier_of(start),
-                centre=centre,
-            )
-            for start, centre in zip(starts, centres, strict=True)
-        ]
+        self._block_fits = []
+        for label, start in zip(labels, self._starts(earlier, [None] * len(labels)), strict=True):
+            side = self._block_problem(X, one_vs_rest.side_weights(y, label, self.classes_, weights))
+            centre = prices.centre_of(side.replace(intercept_cost=self.intercept_cost_))
+            settings = {"random_state": self.random_state, "start": self._classifier_of(start), "centre": centre}
+            self._block_fits.append(BlockFit(self.n_features_in_, self.radius_, **parameters, **settings))
+
+    def _block_problem(self: Any, X, weights) -> Problem:
+        """Return a problem with the rows of a block, which may be of one class, for their sizes and means."""
+        weights = np.ones(X.shape[0]) if weights is None else weights
+        return Problem.of_checked(
+            rows=MemoryRows(X),
+            signs=np.ones(X.shape[0]),
+            sample_weight=weights / weights.sum(),
+            classes=self.classes_[:2].copy(),
+            radius=0.0,
+            flip_cost=math.inf,
+            norm=norm_for(self.norm),
+            l2=0.0,
+            fit_intercept=bool(self.fit_intercept),
+            intercept_cost=math.inf,
+            feature_cost=None,
+            monotonic_cst=None,
+        )
 
     def _radius_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> float:
         """Return the radius that `fit` would compute for this block."""
@@ -130,11 +147,5 @@ class PartialFitMixin:
         self.coef_ = np.stack([fit.weights for fit in fits])
         self.intercept_ = np.array([fit.intercept for fit in fits])
         self.n_iter_ = fits[0].n_blocks
-        unknown = np.full(len(fits), np.nan)
-        prices = np.array([fit.radius_price for fit in fits])
-        for name, values in (
-            ("radius_price", prices),
-            *((name, unknown) for name in ("objective", "lower_bound", "gap")),
-        ):
-            setattr(self, f"{name}_", float(values[0]) if len(fits) == 1 else values.copy())
+        self._store_figures(fits)
         self.result_ = None

@@ -14,20 +14,12 @@ import numpy as np
 from scipy.special import expit
 
 CONSTANT = 1e-9
-"""Decisions that differ by less than this say nothing about single rows."""
+"""Decisions that differ by less than this carry no information about single rows."""
 
 
 @dataclass(frozen=True)
 class Sigmoids:
-    """One sigmoid for two classes, or one per class against the rest.
-
-    Attributes
-    ----------
-    slopes, offsets : list of float
-        The parameters of each sigmoid.
-    rows : int
-        Number of rows they were fitted to.
-    """
+    """One sigmoid for two classes, or one per class against the rest; `rows` is the number they were fitted to."""
 
     slopes: list[float]
     offsets: list[float]
@@ -35,38 +27,16 @@ class Sigmoids:
 
     @classmethod
     def fitted(cls, decisions: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> "Sigmoids":
-        """Fit the sigmoids.
+        """Return sigmoids for the decision values of rows that were not in training, given their labels.
 
-        Parameters
-        ----------
-        decisions : array of shape (n,) or (n, n_classes)
-            Values of the decision function for rows that were not in training.
-        labels : array of shape (n,)
-            Their labels.
-        classes : array of shape (n_classes,)
-            The classes of the classifier; with two of them, the sigmoid is that of the second one.
-
-        Returns
-        -------
-        Sigmoids
+        The values have the shape (n,) for two classes, for the second of them, and otherwise (n, n_classes).
         """
         columns = np.reshape(decisions, (len(labels), -1)).T
         pairs = [_fit(column, labels == label) for column, label in zip(columns, classes[-len(columns) :], strict=True)]
         return cls([slope for slope, _ in pairs], [offset for _, offset in pairs], len(labels))
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
-        """Return the probability of every class.
-
-        Parameters
-        ----------
-        decisions : array of shape (n,) or (n, n_classes)
-            Values of the decision function.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            Each row sums to 1.
-        """
+        """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
         columns = np.reshape(decisions, (len(decisions), -1))
         found = expit(columns * np.array(self.slopes) + np.array(self.offsets))
         if found.shape[1] == 1:
@@ -85,10 +55,7 @@ class Sigmoids:
 
 
 def _fit(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """Return slope and offset by maximum likelihood, with Platt's targets, which keep both finite.
-
-    A slope of 0 or less means that these decisions say nothing: every row then has the share of the class.
-    """
+    """Return slope and offset by maximum likelihood, with Platt's targets, which keep both finite."""
     from sklearn.linear_model import LogisticRegression
 
     n_positive = int(positive.sum())
@@ -103,5 +70,5 @@ def _fit(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
     sides = np.repeat([1, 0], len(decisions))
     model = LogisticRegression(C=np.inf, tol=1e-8, solver="newton-cholesky")
     model.fit(rows, sides, sample_weight=np.concatenate([targets, 1.0 - targets]))
-    slope = float(model.coef_[0, 0]) / scale
+    slope = float(model.coef_[0, 0]) / scale  # if it is not positive, every row has the share of the class
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else constant

@@ -1,13 +1,13 @@
 """A radius from the data alone, without cross-validation.
 
-The ball should be large enough to cover the chance effects in a sample of n rows. A row with an active hinge pulls the
-weights by π_i y_i x_i. If the labels of these rows were random, their pulls would not cancel exactly but add up to a
-vector of typical norm
+The ball should be large enough to cover the chance effects in a sample of n rows. A row with an active hinge
+contributes π_i y_i x_i to the gradient of the loss. If the labels of these rows were random, their contributions would
+not cancel exactly but add up to a vector of typical norm
 
     F = typical ‖ Σ_{i active} π_i σ_i (x_i − x̄) ‖_p,      σ_i = ±1 at random,
 
-which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a pull. Where
-the labels say little, this may be more than all pulls together: from `radius_max` on, the classifier is constant.
+which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a gradient.
+With uninformative labels, F may exceed the whole gradient: from `radius_max` on, the classifier is constant.
 """
 
 import math
@@ -55,7 +55,7 @@ _TYPICAL_NORM = {
     2: lambda deviations: math.sqrt(deviations @ deviations),
     math.inf: lambda deviations: ndtri(0.5 + 0.5 ** (1 + 1 / len(deviations))) * deviations.max(),
 }
-"""Typical p-norm of normal variables with given deviations: mean, root mean square, and median if all are equal."""
+"""Typical p-norm of normal variables with these deviations: mean, root mean square, and median if all are equal."""
 
 
 def auto_radius(
@@ -63,10 +63,10 @@ def auto_radius(
 ) -> float:
     """Return a radius that matches the size of chance effects in the data.
 
-    If the labels of the rows were random, their pulls on the weights would still add up to a vector of some typical
-    norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot solution; F is
-    then computed over the rows whose margin is below 1 there. With correct labels there are few such rows and F is
-    small; with wrong labels it is larger.
+    If the labels of the rows were random, their contributions to the gradient would still add up to a vector of some
+    typical norm F, about (scale of the rows) / √n. Half of F, computed over all rows, is the radius of a pilot
+    solution; F is then computed over the rows whose margin is below 1 there. With correct labels there are few such
+    rows and F is small; with wrong labels it is larger.
 
     The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
     up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it
@@ -78,7 +78,7 @@ def auto_radius(
     problem : Problem
         Its radius is ignored.
     counts : array of shape (n,), optional
-        Number of rows that each given row represents; by default one, regardless of its weight. The estimators use
+        Number of rows that each row represents; by default one, regardless of its weight. The estimators use
         `sample_weight` as counts, as is usual in scikit-learn.
     max_time : float, optional
         Time limit for all solutions together in seconds. If there is no time for the pilot solution, F is computed over
@@ -106,10 +106,7 @@ def auto_radius(
 
 
 class Automatic(NamedTuple):
-    """The automatic radius, and a solution to low accuracy there (None if there was no time), from which to start.
-
-    It may be that of a sample of the rows.
-    """
+    """The automatic radius, and a rough solution there, perhaps of a sample of the rows; None if there was no time."""
 
     radius: float
     solution: Any
@@ -130,16 +127,15 @@ def automatic(
         return Automatic(0.0, None)
     # Features that do not differ between rows would still change the steps of a rough solution.
     lively = problem.on_features(features)
-    sample = _sample(lively)
-    of_all = chance_pull(
-        lively, PullVariances(everything.sums[features], everything.squares[features], everything.mass)
-    )
+    of_all = PullVariances(everything.sums[features], everything.squares[features], everything.mass)
+    sample, limits = _sample(lively), {"max_time": time, "n_threads": n_threads}
     with part(0.15, 0.6):
-        chance = _chance_of_active(lively, of_all, counts, time.share(2), n_threads, sample)
+        pilot = {**limits, "max_time": time.share(2)}
+        chance = chance_of_active(lively, sample, chance_gradient(lively, of_all), counts, pilot)
     with part(0.6, 0.8):
-        radius = _far_from_largest(lively, sample, _share_of_chance(lively, counts) * chance, time, n_threads)
+        radius = _far_from_largest(lively, sample, _share_of_chance(lively, counts) * chance, limits)
     with part(0.8, 1.0):
-        found = _without_giving_up(lively, sample, radius, time, n_threads)
+        found = _without_giving_up(lively, sample, radius, limits)
     return found._replace(solution=_with_all_features(found.solution, features, problem.n_features))
 
 
@@ -155,32 +151,27 @@ def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> 
     return weights, intercept
 
 
-def _far_from_largest(
-    problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
-) -> float:
+def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: dict[str, Any]) -> float:
     """Return the radius, but at most a fraction of `radius_max`."""
-    limits = {"max_time": time, "n_threads": n_threads}
     # With a priced intercept and trusted labels `radius_max` costs nothing, otherwise several solutions.
-    costly = problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)
-    if not costly:
+    if not (problem.flips_possible or (problem.fit_intercept and not problem.prices_intercept)):
         return min(radius, SHARE_OF_LARGEST * radius_max(problem, **limits))
+    time = limits["max_time"]
     if time.over or is_useful(sample, radius / SHARE_OF_LARGEST, **limits):
         return radius
     largest = radius_max(sample, **limits)
     return radius if time.over else min(radius, SHARE_OF_LARGEST * largest)
 
 
-def _without_giving_up(
-    problem: Problem, sample: Problem, radius: float, time: TimeLimit, n_threads: int | None
-) -> Automatic:
+def _without_giving_up(problem: Problem, sample: Problem, radius: float, limits: dict[str, Any]) -> Automatic:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     positive, negative = problem.masses_of_classes()
-    share = min(positive, negative)
+    time, share = limits["max_time"], min(positive, negative)
     tried, results = radius, list[Any]([None])
     for _ in range(MOST_REDUCTIONS + 1):
         if time.spent or time.over:
             break
-        result = _rough_solution(sample.replace(radius=tried), time, n_threads, start=results[-1])
+        result = _rough_solution(sample.replace(radius=tried), limits, start=results[-1])
         weights, intercept = result.weights, result.intercept
         # Multipliers of rows that do not fit into memory would take much of it.
         results.append((weights, intercept) if not problem.rows.copyable else result)
@@ -201,8 +192,8 @@ def _sample(problem: Problem) -> Problem:
     return problem.drawn_by_class(size).nearby(MOST_FETCHED)
 
 
-def _rough_solution(problem: Problem, time: TimeLimit, n_threads: int | None, start=None) -> Result:
-    result = solve(problem, tol=PILOT_TOL, max_time=time, n_threads=n_threads, start=start)
+def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result:
+    result = solve(problem, tol=PILOT_TOL, start=start, **limits)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result
@@ -216,42 +207,29 @@ def _share_of_chance(problem: Problem, counts=None) -> float:
     return share * min(max(problem.n_features / n_rows, LEAST_IF_SPARSE), 1.0)
 
 
-def chance_radius(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
-) -> float:
-    """Return F, computed over the rows that are active in a pilot solution."""
-    of_all = chance_pull(problem, problem.pull_variances(counts=counts))
-    return _chance_of_active(problem, of_all, counts, TimeLimit.of(max_time), n_threads, problem)
-
-
-def _chance_of_active(
-    problem: Problem, of_all: float, counts, time: TimeLimit, n_threads: int | None, sample: Problem
-) -> float:
+def chance_of_active(problem: Problem, sample: Problem, of_all: float, counts, limits: dict[str, Any]) -> float:
     """Return F, computed over the rows that are active in a pilot solution of a sample; of_all is that of all rows."""
-    if time.spent:
+    if limits["max_time"].spent:
         return of_all
     with part(0.0, 0.4):
-        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all), time, n_threads)
+        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all), limits)
     with part(0.6, 1.0):
         active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
-    return chance_pull(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
+    return chance_gradient(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
 
 
-def chance_pull(problem: Problem, active: PullVariances) -> float:
-    """Return the typical norm of the active rows' total pull with random labels; an intercept absorbs their mean.
-
-    A feature with the price a_j counts a_j times; one that cannot shift, or is the same in all rows, does not count.
-    """
+def chance_gradient(problem: Problem, active: PullVariances) -> float:
+    """Return the typical norm of the active rows' gradient with random labels; an intercept absorbs its mean."""
     deviations = _deviations(problem, active)
-    if problem.feature_cost is not None:
-        finite = np.isfinite(problem.feature_cost)
-        deviations = deviations[finite] * problem.feature_cost[finite]
+    if problem.feature_cost is not None:  # a feature that cannot shift does not count
+        can_shift = ~problem.trusted_features
+        deviations = deviations[can_shift] * problem.feature_cost[can_shift]
     deviations = deviations[deviations > 0]
     return float(_TYPICAL_NORM[problem.norm.p](deviations)) if len(deviations) else 0.0
 
 
 def _deviations(problem: Problem, active: PullVariances) -> np.ndarray:
-    """Return the standard deviation of the active rows' total pull with random labels, by feature."""
+    """Return the standard deviation of the active rows' total gradient with random labels, by feature."""
     if active.mass == 0.0:
         return np.zeros(problem.n_features)
     variances = active.squares.copy()

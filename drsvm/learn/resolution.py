@@ -21,10 +21,9 @@ def resolution(gap: float, tol: float) -> float:
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
-    """Return which weights count, given the standard deviations of the columns.
+    """Return a mask of the weights that count, given the standard deviations of the columns.
 
-    A weight w_j moves the decision values of the rows by |w_j| times the standard deviation of its column. The smallest
-    ones, which together move them by no more than the resolution, do not count.
+    The others are the smallest ones, which together move the decision values by no more than the resolution.
     """
     moves = np.abs(result.weights) * deviations
     order = np.argsort(moves, kind="stable")
@@ -43,20 +42,9 @@ def column_deviations(X) -> np.ndarray:
 
 
 def are_noise(decisions, certificates) -> list[bool]:
-    """Return for each classifier whether its decision values for some rows differ by no more than it is known to.
+    """Return for each classifier whether it is constant within the accuracy of its (gap, tol).
 
-    Such a classifier is constant: ranks of the rows and probabilities come from the solver, not from the data.
-
-    Parameters
-    ----------
-    decisions : array of shape (n,) or (n, n_classes)
-        Decision values.
-    certificates : list of (gap, tol)
-        One per classifier.
-
-    Returns
-    -------
-    list of bool
+    Its decision values then differ by so little that ranks and probabilities come from the solver, not from the data.
     """
     spreads = np.reshape(decisions, (len(decisions), -1)).std(axis=0).tolist()
     return [spread <= resolution(*known) for spread, known in zip(spreads, certificates, strict=True)]

@@ -20,9 +20,9 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[st
     What does not exist is None: the recall of a class without rows, the precision of one that is never predicted. With
     more than two classes, the AUC is the mean over each class against the rest.
     """
-    given = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    known = classes[given] == y
-    pairs = len(classes) * given[known] + _decided(decisions)[known]
+    codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    known = classes[codes] == y
+    pairs = len(classes) * codes[known] + _decided(decisions)[known]
     counts = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
     right, actual, predicted = np.diag(counts).tolist(), counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
     recalls = [_ratio(*pair) for pair in zip(right, actual, strict=True)]

@@ -24,9 +24,9 @@ def automatic(results: dict[str, Any]) -> int:
 
 
 def in_setting_of(results: dict[str, Any], index: int) -> np.ndarray:
-    """Return a mask of the candidates that differ from a given one in the radius only."""
-    given = results["params"][index]
-    return np.array([all(one[k] == given[k] for k in one if k != "radius") for one in results["params"]])
+    """Return a mask of the candidates that differ from one of them in the radius only."""
+    chosen = results["params"][index]
+    return np.array([all(one[k] == chosen[k] for k in one if k != "radius") for one in results["params"]])
 
 
 def _nearest_to_auto(results: dict[str, Any], among: np.ndarray) -> int:

@@ -1,17 +1,23 @@
 """Warnings that point at the user's own line, and that the loops of scikit-learn do not repeat."""
 
+import inspect
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from functools import wraps
+from traceback import walk_stack
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+from drsvm.lazy import REMOVAL
 
 LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functools", "multiprocessing", "threading")
-"""Packages whose lines say nothing to a user."""
+"""Packages whose lines mean nothing to a user."""
 
 EVERY_TIME = ("always", "all", "error", "ignore")
-"""What a filter may ask for, instead of showing a warning once per line."""
+"""Actions of a filter other than showing a warning once per line."""
+
+T = TypeVar("T")
 
 _shown: set[tuple[str, int, str]] = set()
 
@@ -20,9 +26,9 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning at the line of the user's code that led here, outside this library, scikit-learn and joblib.
 
     In a loop of scikit-learn, such as that over the folds of GridSearchCV, every fit would issue it, each with its own
-    numbers. It then appears once per line, as Python's default filter shows equal texts, unless a filter asks for all.
+    numbers. It then appears once per line, as Python's default filter shows equal texts, unless a filter shows all.
     """
-    frames = list(_callers())
+    frames = [frame for frame, _ in walk_stack(sys._getframe(1))]
     level = next((k for k, frame in enumerate(frames) if _package(frame) not in LIBRARIES), len(frames) - 1)
     if any(_package(frame) == "joblib" for frame in frames[:level]):  # which runs all such loops
         alike = frames[level].f_code.co_filename, frames[level].f_lineno, re.sub(r"\d[\d.e+-]*", "#", message)
@@ -31,14 +37,6 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         _shown.add(alike)
         message = f"{message} (In one of several fits; similar warnings are not repeated.)"
     warnings.warn(message, category, stacklevel=level + 2)
-
-
-def _callers() -> Iterator[FrameType]:
-    """Yield the frames above that of `warn_user`."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _package(frame: FrameType) -> str:
@@ -56,3 +54,24 @@ def _action(message: str, category: type[Warning], frame: FrameType) -> str:
 
 def _fits(pattern: Any, text: str) -> bool:
     return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
+
+
+def positions_deprecated(estimator: type[T]) -> type[T]:
+    """Let the constructor of an estimator take its keyword-only parameters by position too, with a FutureWarning."""
+    init: Any = estimator.__init__
+    parameters = inspect.signature(init).parameters.values()
+    names = [parameter.name for parameter in parameters]
+    n_positional = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
+
+    @wraps(init)
+    def checked(*values: Any, **named: Any) -> None:
+        by_position = dict(zip(names[n_positional:], values[n_positional:], strict=False))
+        if by_position and len(values) <= len(names):
+            written = ", ".join(f"{name}={value!r}" for name, value in by_position.items())
+            warn_user(f"Write {written}: from version {REMOVAL} on, names are required here.", FutureWarning)
+            init(*values[:n_positional], **by_position, **named)
+        else:
+            init(*values, **named)
+
+    estimator.__init__ = checked
+    return estimator

@@ -1,1 +1,28 @@
 """The mathematics of one problem: data and parameters, norms, risk, certificate, proximal step and worst case."""
+
+from typing import TYPE_CHECKING
+
+from drsvm.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from drsvm.model.certificate import Certificate as Certificate
+    from drsvm.model.certificate import certify as certify
+    from drsvm.model.problem import Problem as Problem
+    from drsvm.model.proximal import ProximalStep as ProximalStep
+    from drsvm.model.proximal import proximal_step as proximal_step
+    from drsvm.model.result import History as History
+    from drsvm.model.result import Progress as Progress
+    from drsvm.model.result import Result as Result
+    from drsvm.model.result import Status as Status
+    from drsvm.model.worst_case import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_case import worst_case_distribution as worst_case_distribution
+    from drsvm.model.worst_case import worst_case_risk as worst_case_risk
+else:
+    _NAMES = {
+        ".certificate": "Certificate certify",
+        ".problem": "Problem",
+        ".proximal": "ProximalStep proximal_step",
+        ".result": "History Progress Result Status",
+        ".worst_case": "WorstCaseDistribution worst_case_distribution worst_case_risk",
+    }
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

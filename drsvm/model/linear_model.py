@@ -3,7 +3,7 @@
 A model with more than two classes has one row of weights per class; one class is then evaluated against the rest.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ class AuditData:
     """A linear classifier and the data to evaluate it on, as transformed for its last step.
 
     `classes` are the labels for the signs −1 and +1: two labels, or False and True for a class against the rest.
-    `own_ball` contains the radius, flip cost and norm that a classifier of this library was trained with. `names` are
-    those of the features, or None.
     """
 
     X: Any
@@ -30,8 +28,8 @@ class AuditData:
     coef: np.ndarray
     intercept: float
     classes: np.ndarray
-    own_ball: dict[str, Any] = field(default_factory=dict)
-    names: Any = None
+    own_ball: dict[str, Any]  # what a classifier of this library was trained with
+    names: Any  # of the features, or None
 
 
 class LinearClassifier(NamedTuple):
@@ -49,9 +47,17 @@ def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, An
     """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
     linear, X = behind_pipeline(model, X)
     _check_feature_names(linear, X)
-    coef, intercept, classes = linear_classifier(linear, positive)
+    classes = getattr(linear, "classes_", None)
+    if isinstance(linear, Result):
+        pair = linear.weights, linear.intercept
+    elif isinstance(linear, tuple | list) and len(linear) == 2:
+        pair = linear
+    elif classes is not None and len(classes) > 2:
+        pair = _row_of_class(linear, classes, positive)
+    else:
+        pair = _coef_and_intercept(linear)
     mask_label = positive if classes is None or len(classes) > 2 else None
-    return LinearClassifier(coef, intercept, classes, mask_label, own_ball(linear), _names(model, linear, X)), X
+    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), _names(model, linear, X)), X
 
 
 def _names(model, linear, X):
@@ -64,12 +70,6 @@ def _names(model, linear, X):
         return model[:-1].get_feature_names_out() if len(getattr(model, "steps", ())) > 1 else None
     except (AttributeError, ValueError):  # a step that gives no names
         return None
-
-
-def check_known(labels, classifier: LinearClassifier) -> None:
-    """Raise an error if the model does not know a label; labels are not compared if they are one against the rest."""
-    if classifier.classes is not None and classifier.mask_label is None:
-        _check_labels_known(labels, classifier.classes)
 
 
 def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
@@ -86,33 +86,19 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
 
 
 def own_ball(linear) -> dict[str, Any]:
-    """Return the radius, flip cost and norm of a fitted classifier of this library, and {} for any other."""
-    trained_ball = getattr(linear, "_trained_ball", None)
-    return {} if trained_ball is None else trained_ball()
+    """Return the radius and the prices that a fitted classifier of this library was trained with; {} for any other."""
+    return linear._trained_ball() if hasattr(linear, "_trained_ball") and hasattr(linear, "coef_") else {}
 
 
-def behind_pipeline(model, X):
-    """Return the last step of a pipeline, or the best estimator of a search, and X as transformed for it."""
+def behind_pipeline(model, X=None):
+    """Return the last step of a pipeline, or of the best estimator of a search, and X as transformed for it."""
     while hasattr(model, "steps") or hasattr(model, "best_estimator_"):
         if not hasattr(model, "steps"):
             model = model.best_estimator_
             continue
-        X = model[:-1].transform(X) if len(model.steps) > 1 else X
+        X = model[:-1].transform(X) if X is not None and len(model.steps) > 1 else X
         model = model[-1]
     return model, X
-
-
-def linear_classifier(model, positive=None) -> tuple[np.ndarray, float, np.ndarray | None]:
-    """Return coef, intercept and classes (None if the model has none) of one linear decision function."""
-    if isinstance(model, Result):
-        return model.weights, model.intercept, None
-    if isinstance(model, tuple | list) and len(model) == 2:
-        return *_one_row(*model), None
-    classes = getattr(model, "classes_", None)
-    if classes is not None and len(classes) > 2:
-        return *_row_of_class(model, classes, positive), classes
-    coef, intercept = _coef_and_intercept(model)
-    return *_one_row(coef, intercept), classes
 
 
 def _coef_and_intercept(model):
@@ -127,7 +113,7 @@ def _coef_and_intercept(model):
     return coef, fetched(getattr(model, "intercept_", 0.0))
 
 
-def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
+def _row_of_class(model, classes, positive) -> tuple[Any, Any]:
     """Return coef and intercept for one class against the rest, for a model with more than two classes."""
     name = type(model).__name__
     if positive is None:
@@ -142,7 +128,7 @@ def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
             "use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
     if len(getattr(model, "estimators_", ())) == len(classes):  # OneVsRestClassifier
-        return _one_row(*_coef_and_intercept(model.estimators_[index]))
+        return _coef_and_intercept(model.estimators_[index])
     coef, intercept = _coef_and_intercept(model)
     coef = _as_array(coef)
     if coef.ndim != 2 or len(coef) != len(classes):
@@ -150,7 +136,7 @@ def _row_of_class(model, classes, positive) -> tuple[np.ndarray, float]:
             f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row per class, no class "
             "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
         )
-    return _one_row(coef[index], np.broadcast_to(np.ravel(intercept), len(classes))[index])
+    return coef[index], np.broadcast_to(np.ravel(intercept), len(classes))[index]
 
 
 def _index_of(positive, classes) -> int:
@@ -180,10 +166,10 @@ def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
 
 def _check_feature_names(model, X) -> None:
     """Reject a data frame with other columns than in the fit: the weights would apply to the wrong features."""
-    expected, given = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
-    if expected is None or given is None or list(expected) == list(given):
+    expected, found = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
+    if expected is None or found is None or list(expected) == list(found):
         return
-    strange = [name for name in given if name not in set(expected)] or ["(only their order differs)"]
+    strange = [name for name in found if name not in set(expected)] or ["(only their order differs)"]
     raise ValueError(
         f"X has different columns from those the model was fitted with: {strange[0]!r} … Pass the columns "
         f"{list(expected[:3])} … in this order, for instance X[model.feature_names_in_]."
@@ -199,7 +185,7 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
     if classes is None:
         return _signs_of_unknown_classes(labels, n, positive)
-    _check_labels_known(labels, classes)
+    check_known(labels, classes)
     if len(classes) > 2:
         return np.array([False, True]), np.where(labels == positive, 1.0, -1.0)
     if positive is not None:
@@ -207,7 +193,8 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
 
 
-def _check_labels_known(labels, classes) -> None:
+def check_known(labels, classes) -> None:
+    """Raise an error if a label is not among the classes of a model."""
     unknown = ~np.isin(labels, classes)
     if unknown.any():
         raise ValueError(

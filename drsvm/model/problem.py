@@ -67,6 +67,9 @@ class Problem(RowOperations):
 
     Notes
     -----
+    The defaults are those of the paper: a flip costs 1, and there is no intercept. Those of `WassersteinSVC` differ:
+    labels are trusted, and there is an intercept with a price.
+
     Not every solver takes every price (see `solve`); ``solver="auto"`` picks one that does.
 
     Examples
@@ -337,8 +340,10 @@ class Problem(RowOperations):
 def check_problem(problem: Any, caller: str) -> None:
     """Raise an error if something else is given in place of a problem, such as X."""
     if not isinstance(problem, Problem):
-        given = type(problem).__name__
-        raise TypeError(f"{caller} takes a drsvm.Problem, got {given}: build one with Problem(X, y, ...).")
+        raise TypeError(
+            f"{caller} takes a drsvm.Problem, got {type(problem).__name__}: write "
+            f"{caller}(Problem(X, y, radius=...)) instead of {caller}(X, y)."
+        )
 
 
 PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")

@@ -41,7 +41,7 @@ class ProximalStep:
 
     Examples
     --------
-    >>> from drsvm import proximal_step
+    >>> from drsvm.model import proximal_step
     >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
     >>> step.pieces
     <Pieces.HINGE: 1>
@@ -106,7 +106,7 @@ def proximal_step(
 
     Examples
     --------
-    >>> from drsvm import proximal_step
+    >>> from drsvm.model import proximal_step
     >>> step = proximal_step([1.0, 2.0], 1, [0.0, 0.0], 0.5, step=0.01, radius=0.1, flip_cost=5.0)
     >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
     ([0.01, 0.02], 0.499)

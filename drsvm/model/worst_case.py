@@ -1,4 +1,4 @@
-"""The worst case within the ball for any linear classifier, including those trained elsewhere.
+"""The worst case within the ball for any linear classifier, including those of other libraries.
 
 With the budget ε, the adversary flips the labels of mass β_i at a cost of κ_i each and spends the rest,
 e = ε − Σ κ_i β_i, on moving mass with an active loss along the direction t (w·t = ‖w/a‖_q, ‖a ⊙ t‖_p = 1), away from
@@ -17,7 +17,8 @@ from scipy import sparse
 
 from drsvm.model.backends import is_remote
 from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
-from drsvm.model.norms import Norm, norm_for
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
 from drsvm.model.validation import (
@@ -33,6 +34,9 @@ ROUNDING = 1e-13
 """If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
 
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
+
+DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
+"""The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`."""
 
 
 def worst_case_risk(
@@ -65,8 +69,9 @@ def worst_case_risk(
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
     flip_cost, norm, feature_cost : optional
         As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in `WassersteinSVC`. By default those that the
-        model was trained with, except that flip costs per row must be given; 1, 2 and 1 for any other model. To compare
-        models, give all of them the same adversary.
+        model was trained with, if it is a WassersteinSVC or WassersteinSVCCV, except that flip costs per row or class
+        must be given; for any other model ``inf``, 2 and 1, the defaults of `WassersteinSVC`. To compare models, give
+        all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
         that a model was trained with, the hinge risk is the objective of the training without its ridge term.
@@ -100,85 +105,51 @@ def worst_case_risk(
     """
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
-    given = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    parameters["intercept_cost"] = intercept_cost
     audited = _remote if is_remote(X) else _here
-    classifier, ball, risks = audited(model, X, y, sample_weight, positive, loss, given)
-    size = ball.size_of(classifier.coef, classifier.intercept, check_intercept_cost(intercept_cost))
-    radii = np.array([check_number(value, "radius") for value in np.ravel(ball.radius).tolist()])
-    values = risks(size, radii)
-    return float(values[0]) if np.ndim(ball.radius) == 0 else values.reshape(np.shape(ball.radius))
+    radius, risks = audited(model, X, y, sample_weight, positive, loss, parameters)
+    values = risks(np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()]))
+    return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
-@dataclass(frozen=True, eq=False)
-class _Ball:
-    """The radius (or radii) and what the adversary pays; flip costs may be one per row, features None for 1."""
-
-    radius: Any
-    flip_cost: Any
-    norm: Norm
-    feature_cost: np.ndarray | None
-
-    def size_of(self, coef, intercept: float = 0.0, intercept_cost: float = math.inf) -> float:
-        """Return ‖(w/a, b/a_0)‖_q: what a unit of shift can change."""
-        scaled = self._scaled(coef)
-        return self.norm.value(scaled if math.isinf(intercept_cost) else np.append(scaled, intercept / intercept_cost))
-
-    def worst_direction(self, coef) -> np.ndarray:
-        """Return t with w·t = ‖w/a‖_q and ‖a ⊙ t‖_p = 1; features that cannot shift have t_j = 0."""
-        return self._scaled(self.norm.worst_direction(self._scaled(coef)))
-
-    def cost_of_shift(self, direction) -> float:
-        """Return ‖a ⊙ t‖_p."""
-        moved = direction != 0
-        priced = direction[moved] if self.feature_cost is None else direction[moved] * self.feature_cost[moved]
-        return self.norm.dual.value(priced)
-
-    def cost_of_flips(self, rows, mass) -> float:
-        """Return the cost of flipping the labels of the given masses of some rows."""
-        if len(rows) == 0:
-            return 0.0
-        if np.ndim(self.flip_cost) > 0:
-            return float(self.flip_cost[rows] @ mass)
-        return self.flip_cost * float(mass.sum())
-
-    def _scaled(self, vector) -> np.ndarray:
-        return vector if self.feature_cost is None else vector / self.feature_cost
+_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]
+"""The radius, or several radii, and the risks by radius."""
 
 
-_Audited = tuple[AuditData | LinearClassifier, "_Ball", Callable[[float, np.ndarray], np.ndarray]]
-"""A classifier, a ball, and the risks by the size of the classifier and by radius."""
-
-
-def _here(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+def _here(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
     data = audit_data(model, X, y, sample_weight, positive)
-    ball = _ball(model, data, **given)
-    return data, ball, lambda size, radii: _RISKS[loss](data.margins, data.weights, size, radii, ball.flip_cost)
+    ball = _ball(model, data, parameters)
+    problem = _problem(data, {**ball, "radius": 0.0})
+    size = problem.norm_of(data.coef, data.intercept)
+    return ball["radius"], lambda radii: _RISKS[loss](data.margins, data.weights, size, radii, problem.flip_cost)
 
 
-def _remote(model, X, y, sample_weight, positive, loss: str, given: dict[str, Any]) -> _Audited:
+def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
     classifier, X = linear_classifier_for(model, X, positive)
-    parameters = _parameters(model, classifier, **given)
-    costs = {name: parameters[name] for name in ("flip_cost", "norm", "feature_cost")}
+    ball = _ball(model, classifier, parameters)
     labels = y if classifier.mask_label is None else y == classifier.mask_label
-    problem: Any = Problem(X, labels, radius=0.0, sample_weight=sample_weight, **costs)
-    check_known(problem.classes, classifier)
+    costs = {**ball, "radius": 0.0, "fit_intercept": True}
+    problem: Any = Problem(X, labels, sample_weight=sample_weight, **costs)
+    if classifier.classes is not None and classifier.mask_label is None:
+        check_known(problem.classes, classifier.classes)
     coef = check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
-    ball = _Ball(parameters["radius"], problem.flip_cost, problem.norm, problem.feature_cost)
-    of_rows = problem.rows.worst_case
-    return classifier, ball, lambda size, radii: of_rows(problem, loss, coef, classifier.intercept, size, radii)
+    size = problem.norm_of(coef, classifier.intercept)
+    risk = problem.rows.worst_case
+    return ball["radius"], lambda radii: risk(problem, loss, coef, classifier.intercept, size, radii)
 
 
-def _parameters(model, classifier: AuditData | LinearClassifier, **given) -> dict[str, Any]:
-    """Return the given parameters of the ball, the model's own, or the defaults for other models."""
-    ball = {"flip_cost": 1.0, "norm": 2, "feature_cost": None, **classifier.own_ball}
-    ball |= {name: value for name, value in given.items() if value is not None}
+def _ball(model, classifier: AuditData | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters of the ball: those that are not None, the model's own, or the defaults."""
+    ball = DEFAULT_PRICES | classifier.own_ball
+    ball |= {name: value for name, value in parameters.items() if value is not None}
     ball["feature_cost"] = in_order_of_features(ball["feature_cost"], classifier.names, "feature_cost", otherwise=1.0)
     if "radius" not in ball:
         raise ValueError(
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
             "WassersteinSVC or WassersteinSVCCV has a radius of its own."
         )
-    if given["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
+    if parameters["flip_cost"] is None and not isinstance(ball["flip_cost"], numbers.Real):
         raise ValueError(
             f"flip_cost is required for this {type(model).__name__}: it was trained with several flip costs, and which "
             "of them apply to these rows is not known. Pass a number or one per row of X."
@@ -186,11 +157,23 @@ def _parameters(model, classifier: AuditData | LinearClassifier, **given) -> dic
     return ball
 
 
-def _ball(model, data: AuditData, **given) -> _Ball:
-    ball = _parameters(model, data, **given)
+def _problem(data: AuditData, ball: dict[str, Any]) -> Problem:
+    """Return the problem with these rows and this ball; they may be of one class, and have weight 0."""
     n, d = data.X.shape
-    costs = check_flip_costs(ball["flip_cost"], n), norm_for(ball["norm"]), check_feature_costs(ball["feature_cost"], d)
-    return _Ball(ball["radius"], *costs)
+    return Problem.of_checked(
+        rows=MemoryRows(data.X),
+        signs=data.signs,
+        sample_weight=data.weights,
+        classes=np.array([False, True]),
+        radius=check_number(ball["radius"], "radius"),
+        flip_cost=check_flip_costs(ball["flip_cost"], n),
+        norm=norm_for(ball["norm"]),
+        l2=0.0,
+        fit_intercept=True,
+        intercept_cost=check_intercept_cost(ball.get("intercept_cost", math.inf)),
+        feature_cost=check_feature_costs(ball["feature_cost"], d),
+        monotonic_cst=None,
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -214,7 +197,7 @@ class WorstCaseDistribution:
     transport_cost, expected_loss : float
         Cost and expected hinge loss of these atoms.
     attained : bool
-        False if no distribution attains the risk; this one then comes within the given slack of it.
+        False if no distribution attains the risk; this one then comes within `slack` of it.
 
     Examples
     --------
@@ -235,7 +218,7 @@ class WorstCaseDistribution:
     attained: bool
     _signs: np.ndarray
     _data: AuditData
-    _ball: _Ball
+    _problem: Problem
 
     @cached_property
     def features(self):
@@ -250,8 +233,12 @@ class WorstCaseDistribution:
     @cached_property
     def transport_cost(self) -> float:
         """Σ mass · (shift + κ · flipped)."""
-        cost = float(self.mass @ (self.shift * self._ball.cost_of_shift(self.direction)))
-        return cost + self._ball.cost_of_flips(self.rows[self.flipped], self.mass[self.flipped])
+        moved = self.direction != 0
+        costs = self._problem.feature_cost
+        priced = self.direction[moved] if costs is None else self.direction[moved] * costs[moved]
+        cost = float(self.mass @ self.shift) * self._problem.norm.dual.value(priced)
+        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.signs))
+        return cost + self._problem.cost_of_flips(flips)
 
     @cached_property
     def expected_loss(self) -> float:
@@ -309,16 +296,17 @@ def worst_case_distribution(
     """
     slack = check_number(slack, "slack")
     if slack == 0:
-        raise ValueError("slack must be positive, got slack=0: it bounds the loss given up if no maximum exists.")
+        raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
     data = audit_data(model, X, y, sample_weight, positive)
-    ball = _ball(model, data, radius=radius, flip_cost=flip_cost, norm=norm, feature_cost=feature_cost)
-    radius, size = check_number(ball.radius, "radius"), ball.size_of(data.coef)
-    share = _flipped_share(data, size, radius, ball.flip_cost)
+    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    problem = _problem(data, _ball(model, data, parameters))
+    size = problem.norm_of(data.coef)
+    share = _flipped_share(problem, data.margins, size)
     rows, mass, flipped = _split(data.weights, share)
     signs = np.where(flipped, -data.signs[rows], data.signs[rows])
     margins = np.where(flipped, -data.margins[rows], data.margins[rows])
-    left = radius - ball.cost_of_flips(rows[flipped], mass[flipped])
-    left = left if left > ROUNDING * radius else 0.0
+    left = problem.radius - problem.cost_of_flips(data.weights * share)
+    left = left if left > ROUNDING * problem.radius else 0.0
     attained, shift = True, np.zeros(len(rows))
     if left > 0 and size > 0:
         active = margins <= 1.0
@@ -327,39 +315,39 @@ def worst_case_distribution(
         else:
             attained = False
             rows, mass, flipped, signs, shift = _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack)
-    risk = float(worst_case_hinge(data.margins, data.weights, size, np.array(radius), ball.flip_cost))
+    costs = 1.0 if problem.feature_cost is None else problem.feature_cost
     return WorstCaseDistribution(
         rows=rows,
         mass=mass,
         flipped=flipped,
         labels=data.classes[(signs > 0).astype(int)],
         shift=shift,
-        direction=ball.worst_direction(data.coef),
-        risk=risk,
+        direction=problem.norm.worst_direction(data.coef / costs) / costs,
+        risk=float(worst_case_hinge(data.margins, data.weights, size, np.array(problem.radius), problem.flip_cost)),
         attained=attained,
         _signs=signs,
         _data=data,
-        _ball=ball,
+        _problem=problem,
     )
 
 
-def _flipped_share(data: AuditData, size: float, radius: float, flip_cost) -> np.ndarray:
-    """Return the share of each sample whose label the adversary flips."""
-    price = float(smallest_best_price(data.margins, data.weights, size, radius, flip_cost))
-    gains, costs = flip_gains(data.margins), np.broadcast_to(flip_cost, data.margins.shape)
+def _flipped_share(problem: Problem, margins, size: float) -> np.ndarray:
+    """Return the share of each sample whose label the adversary flips; `size` is ‖w/a‖_q."""
+    weights, costs, gains = problem.sample_weight, problem.flip_costs, flip_gains(margins)
+    price = float(smallest_best_price(margins, weights, size, problem.radius, problem.flip_cost))
     share = ((costs == 0) & (gains > 0)).astype(np.float64)
-    priced = (costs > 0) & np.isfinite(costs)
+    priced = problem.can_flip & (costs > 0)
     if not priced.any():
         return share
     breakpoints = np.full(len(gains), -np.inf)
     breakpoints[priced] = gains[priced] / costs[priced]
     share[breakpoints > price] = 1.0
-    tied = (breakpoints == price) & (data.weights > 0)
+    tied = (breakpoints == price) & (weights > 0)
     # At λ = ‖w/a‖_q a tied flip gains as much as a move; it is needed only if there is no active loss to move.
-    if tied.any() and (price > size or (data.margins > 1).all()):
+    if tied.any() and (price > size or (margins > 1).all()):
         unit = float(costs[priced].max())
-        slopes = data.weights * (np.where(priced, costs, 0.0) / unit)
-        left = radius / unit - float(slopes @ share)
+        slopes = weights * (np.where(priced, costs, 0.0) / unit)
+        left = problem.radius / unit - float(slopes @ share)
         share[tied] = min(max(left / slopes[tied].sum(), 0.0), 1.0)
     return share
 

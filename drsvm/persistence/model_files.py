@@ -72,7 +72,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
-        Plain values (strings, numbers, lists, dicts) to store with it, for `load_metadata`.
+        Plain values (strings, numbers, lists, dicts) to store with it, for `drsvm.persistence.load_metadata`.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def load_model(path: str | Path) -> Any:
     Returns
     -------
     WassersteinSVC, WassersteinSVCCV or Pipeline
-        The fitted classifier. `load_metadata` returns the metadata saved with it.
+        The fitted classifier. `drsvm.persistence.load_metadata` returns the metadata saved with it.
 
     Raises
     ------
@@ -195,7 +195,8 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from drsvm import WassersteinSVC, load_metadata, save_model
+    >>> from drsvm import WassersteinSVC, save_model
+    >>> from drsvm.persistence import load_metadata
     >>> model = WassersteinSVC(radius=0.1).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> save_model(model, "height.drsvm", metadata={"unit": "m"})
     >>> load_metadata("height.drsvm")["unit"]

@@ -86,7 +86,7 @@ HOMES_IN_FORMAT_1 = {
 """The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
 
-MOVED = {"drsvm.History": "drsvm.model.result"}
+MOVED = {"drsvm.History": "drsvm.model"}
 """Where classes are now that files name by a module which no longer is their public one."""
 
 

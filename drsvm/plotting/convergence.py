@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.model.result import History, Result
-from drsvm.plotting.style import axes_for, legend_below, marked_styles, plain, quiet, time_axis
+from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet, time_axis
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12
@@ -64,7 +64,11 @@ class ConvergenceDisplay:
         -------
         ConvergenceDisplay
         """
-        named = dict(results) if isinstance(results, Mapping) else _named(results)
+        results = [results] if isinstance(results, Result) else results
+        if isinstance(results, Mapping):
+            named = dict(results)
+        else:
+            named = numbered((getattr(result, "solver", type(result).__name__), result) for result in results)
         for name, result in named.items():
             if not isinstance(result, Result):
                 raise TypeError(f"results must be returned by solve, got {type(result).__name__} for {name!r}.")
@@ -147,16 +151,3 @@ class ConvergenceDisplay:
         self.ax_.set_ylabel("objective (solid), lower bound (dotted)")
         self.ax_.set_ylim(-0.02, 1.25)  # the optimum lies in [0, 1]; the first iterations may lie far outside
         return above + below
-
-
-def _named(results) -> dict[str, Result]:
-    """Name runs by their solvers; repeated names are numbered."""
-    results = [results] if isinstance(results, Result) else list(results)
-    named: dict[str, Result] = {}
-    for result in results:
-        solver, number = getattr(result, "solver", type(result).__name__), 2
-        name = solver
-        while name in named:
-            name, number = f"{solver} ({number})", number + 1
-        named[name] = result
-    return named

@@ -3,12 +3,12 @@
 import numpy as np
 
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, axes_for, quiet
+from drsvm.plotting.style import FAINT, GREY, INK, VERMILLION, Display, quiet
 
 BINS = 40
 
 
-class LabelIssuesDisplay:
+class LabelIssuesDisplay(Display):
     """Histogram of the label scores, with the flagged labels on top.
 
     Create it with `from_result`.
@@ -60,19 +60,7 @@ class LabelIssuesDisplay:
         title = f"{result.n_contradicted:,} of {len(result.ranking):,} labels contradicted"
         return cls(label_score=result.label_score, is_label_issue=result.is_label_issue, title=title).plot(ax)
 
-    def plot(self, ax=None) -> "LabelIssuesDisplay":
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        self
-        """
-        self.figure_, (self.ax_,) = axes_for("LabelIssuesDisplay", ax)
+    def _draw(self) -> None:
         parts = [self.label_score[~self.is_label_issue], self.label_score[self.is_label_issue]]
         edges = np.linspace(0.0, 1.0, BINS + 1)
         self.counts_ = np.array([np.histogram(part, edges)[0] for part in parts])
@@ -93,4 +81,3 @@ class LabelIssuesDisplay:
         self.ax_.set(xlabel="label score (below 0.5: another label is predicted)", ylabel="labels", xlim=(0.0, 1.0))
         self.ax_.set_title(self.title, loc="left", fontsize="medium", color=INK)
         self.ax_.legend(frameon=False)
-        return self

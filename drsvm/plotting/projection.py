@@ -12,20 +12,9 @@ from drsvm.model.norms import euclidean
 
 @dataclass(frozen=True)
 class Plane:
-    """An affine map from features to two coordinates, and the decision value as a function of these.
+    """Two coordinates z = axes · x + origin, and the decision value normal · z + offset for rows in their plane.
 
-    Attributes
-    ----------
-    axes : array of shape (2, d)
-        A row's coordinates are axes @ x + origin.
-    origin : array of shape (2,)
-        Coordinates of the zero row.
-    normal, offset : array of shape (2,), float
-        The decision value at the coordinates z is normal · z + offset, up to components outside the plane.
-    labels : tuple of two strings
-        Labels of the coordinates.
-    in_data_units : bool
-        Whether the coordinates are the two features themselves.
+    `labels` are those of the coordinates; `in_data_units`: they are the two features themselves.
     """
 
     axes: np.ndarray

@@ -1,10 +1,13 @@
 """The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
+from drsvm.learn.prices import intercept_cost_or_auto, path_at_centre, with_intercept_cost
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_labels, check_rows
 from drsvm.plotting.style import (
@@ -20,7 +23,7 @@ from drsvm.plotting.style import (
     quiet,
     radius_axis,
 )
-from drsvm.solvers.path.radius_path import RadiusPath, best_index, radius_path
+from drsvm.solvers.path.radius_path import RadiusPath, best_index
 
 HELD_OUT = "held-out data"
 
@@ -103,7 +106,7 @@ class RadiusPathDisplay:
         path : RadiusPath
             The path.
         X, y, X_test, y_test : arrays, optional
-            Training and held-out data; scores are plotted for those given. The larger of the two labels in y is the
+            Training and held-out data; scores are plotted for either. The larger of the two labels in y is the
             positive class, as in the problem.
         metric : callable, default=sklearn.metrics.accuracy_score
             A function of true and predicted labels, such as sklearn.metrics.balanced_accuracy_score.
@@ -121,8 +124,8 @@ class RadiusPathDisplay:
         if not isinstance(path, RadiusPath):
             raise TypeError(f"path must be returned by radius_path, got {type(path).__name__}.")
         if X_test is not None and y is None:
-            raise ValueError("y must be given with X_test: it determines the positive label.")
-        metric = metric or _accuracy()
+            raise ValueError("y is required with X_test: it determines the positive label.")
+        metric = metric or accuracy_score
         scores = {}
         if X is not None and y is not None:
             scores["training data"] = _scores(path, X, y, y, metric)
@@ -151,18 +154,15 @@ class RadiusPathDisplay:
         y_test=None,
         radii=None,
         n_radii: int = 30,
-        flip_cost: float = 1.0,
+        flip_cost: Any = math.inf,
         norm: Any = 2,
         l2: float = 0.0,
         sample_weight=None,
         fit_intercept: bool = True,
-        metric: Callable[[np.ndarray, np.ndarray], float] | None = None,
-        feature_names: Sequence[str] | None = None,
-        radius: float | None = None,
-        ax=None,
+        intercept_cost: Any = "auto",
         **options,
     ) -> "RadiusPathDisplay":
-        """Solve for a grid of radii and plot the path.
+        """Solve for a grid of radii and plot the path: the weights of `WassersteinSVC` at each radius.
 
         Parameters
         ----------
@@ -172,21 +172,22 @@ class RadiusPathDisplay:
             Held-out data.
         radii, n_radii : sequence of floats, int
             As in `drsvm.radius_path`.
-        flip_cost, norm, l2, sample_weight, fit_intercept
-            As in `drsvm.Problem`.
-        metric, feature_names, radius
-            As in `from_path`.
-        ax, **options
-            As in `plot`.
+        flip_cost, norm, l2, fit_intercept, intercept_cost
+            As in `drsvm.WassersteinSVC`, with the same defaults; one flip cost, or one per row.
+        sample_weight : array of shape (n,), optional
+            Weights of the rows.
+        **options
+            metric, feature_names, radius, ax, and the options of `plot`, as in `from_path`.
 
         Returns
         -------
         RadiusPathDisplay
         """
-        problem = Problem(X, y, 0.0, flip_cost, norm, l2, sample_weight, fit_intercept)
-        path = radius_path(problem, radii, n_radii=n_radii)
-        data = {"X": X, "y": y, "X_test": X_test, "y_test": y_test}
-        return cls.from_path(path, **data, metric=metric, feature_names=feature_names, radius=radius, ax=ax, **options)
+        ball = {"flip_cost": flip_cost, "norm": norm, "l2": l2, "fit_intercept": bool(fit_intercept)}
+        problem = Problem(X, y, sample_weight=sample_weight, **ball)
+        problem = with_intercept_cost(problem, intercept_cost_or_auto(intercept_cost))
+        path = path_at_centre(problem, radii, n_radii=n_radii)
+        return cls.from_path(path, X=X, y=y, X_test=X_test, y_test=y_test, **options)
 
     @property
     def best_radius(self) -> float | None:
@@ -238,7 +239,8 @@ class RadiusPathDisplay:
             lines = ax.plot(self.radii, self.weights[:, others], color=FAINT, linewidth=0.8, alpha=0.7, zorder=1.5)
             lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")
         for feature, style in zip(named, line_styles(len(named)), strict=True):
-            ax.plot(self.radii, self.weights[:, feature], label=self._name_of(feature), **style)
+            name = f"feature {feature}" if self.feature_names is None else self.feature_names[feature]
+            ax.plot(self.radii, self.weights[:, feature], label=plain(name), **style)
         ax.set_ylabel("weight")
 
     def _mark_best(self, ax) -> None:
@@ -247,10 +249,6 @@ class RadiusPathDisplay:
             name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
             ax.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
 
-    def _name_of(self, feature: int) -> str:
-        name = f"feature {feature}" if self.feature_names is None else str(self.feature_names[feature])
-        return plain(name)
-
     def _draw_scores(self, ax, n_named: int) -> None:
         styles = _SCORE_STYLES if len(self.scores) <= 2 else line_styles(len(self.scores))
         for (name, values), style in zip(self.scores.items(), styles, strict=False):
@@ -258,14 +256,8 @@ class RadiusPathDisplay:
         ax.set_ylabel(self.score_name)
 
 
-def _accuracy() -> Callable[..., Any]:
-    from sklearn.metrics import accuracy_score
-
-    return accuracy_score
-
-
 def _scores(path: RadiusPath, X, y, y_train, metric) -> np.ndarray:
-    """Return the score of every classifier of the path on the given data."""
+    """Return the score of every classifier of the path on rows with labels."""
     rows, labels = check_rows(X), np.ravel(np.asarray(y))
     classes, _ = check_labels(y_train, len(np.ravel(np.asarray(y_train))))
     if len(labels) != rows.shape[0]:

@@ -1,19 +1,20 @@
 """Robustness of classifiers: worst-case risk over the radius."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from drsvm.model.linear_model import behind_pipeline, own_ball
 from drsvm.model.worst_case import worst_case_risk
-from drsvm.plotting.style import axes_for, line_styles, mark_radius, plain, quiet
+from drsvm.plotting.style import Display, line_styles, mark_radius, numbered, plain, quiet
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
 _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}
 """The risk of zero decision values, or of a coin toss: larger radii are not of interest."""
 
 
-class RiskCurveDisplay:
+class RiskCurveDisplay(Display):
     """Worst-case risk of one or several linear classifiers over the radius.
 
     Create it with `from_estimators`.
@@ -63,8 +64,8 @@ class RiskCurveDisplay:
         y,
         *,
         radii=None,
-        flip_cost: float = 1.0,
-        norm: Any = 2,
+        flip_cost: Any = None,
+        norm: Any = None,
         feature_cost=None,
         sample_weight=None,
         loss: str = "hinge",
@@ -82,9 +83,11 @@ class RiskCurveDisplay:
             The sample at the centre of the ball.
         radii : array of floats, optional
             The radii; by default from 0 to where the best classifier is no better than a coin toss.
-        flip_cost, norm : float, {1, 2, inf}
-            Flip cost and norm, the same for all classifiers.
-        feature_cost, sample_weight, positive
+        flip_cost, norm, feature_cost : optional
+            As in `drsvm.worst_case_risk`, the same for all classifiers: by default those of the training if there is a
+            WassersteinSVC or WassersteinSVCCV among them (required if several were trained with different ones),
+            otherwise ``inf``, 2 and 1.
+        sample_weight, positive
             As in `drsvm.worst_case_risk`.
         loss : {"hinge", "zero-one"}
             The error rate compares any classifiers; the hinge loss depends on the scale of the weights, and
@@ -101,31 +104,16 @@ class RiskCurveDisplay:
         if loss not in _LABELS:
             raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
         named = _named(estimators)
-        ball = {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-        ball |= {"sample_weight": sample_weight, "loss": loss}
+        ball = _shared_prices(named, {"flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost})
+        ball |= {"sample_weight": sample_weight, "loss": loss, "positive": positive}
 
         def evaluate(radii) -> dict[str, Any]:
-            return {
-                name: worst_case_risk(model, X, y, radius=radii, positive=positive, **ball)
-                for name, model in named.items()
-            }
+            return {name: worst_case_risk(model, X, y, radius=radii, **ball) for name, model in named.items()}
 
         radii = _enough_radii(evaluate, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
         return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius).plot(ax)
 
-    def plot(self, ax=None) -> "RiskCurveDisplay":
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        self
-        """
-        self.figure_, (self.ax_,) = axes_for("RiskCurveDisplay", ax)
+    def _draw(self) -> None:
         self.lines_ = {}
         for (name, risks), style in zip(self.risks.items(), line_styles(len(self.risks)), strict=True):
             (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
@@ -135,7 +123,6 @@ class RiskCurveDisplay:
         self.ax_.margins(x=0.01)
         mark_radius(self.ax_, self.radius)
         self.ax_.legend(frameon=False)
-        return self
 
     def _top(self) -> float:
         """Return the upper limit of the axis: the best curve should fill it, even if others rise far above."""
@@ -144,24 +131,32 @@ class RiskCurveDisplay:
 
 
 def _named(estimators) -> dict[str, Any]:
-    """Name classifiers by their types; repeated names are numbered."""
+    """Return the classifiers by name, by default that of their type."""
     if isinstance(estimators, Mapping):
         named = {str(name): model for name, model in estimators.items()}
-    elif isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit")):
-        named = {}
-        for number, model in enumerate(estimators, start=1):
-            name = _type_name(model)
-            named[name if name not in named else f"{name} ({number})"] = model
     else:
-        named = {_type_name(estimators): estimators}
+        several = isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit"))
+        named = numbered((_type_name(model), model) for model in (estimators if several else [estimators]))
     if not named:
         raise ValueError("estimators is empty: give at least one fitted linear classifier.")
     return named
 
 
 def _type_name(model) -> str:
-    last: Sequence[Any] = getattr(model, "steps", ())
-    return _type_name(last[-1][1]) if last else "classifier" if isinstance(model, tuple) else type(model).__name__
+    return "classifier" if isinstance(model, tuple) else type(behind_pipeline(model)[0]).__name__
+
+
+def _shared_prices(named: Mapping[str, Any], prices: dict[str, Any]) -> dict[str, Any]:
+    """Return the prices of the adversary that all classifiers face; None is for the defaults of `worst_case_risk`."""
+    balls = {name: ball for name, model in named.items() if (ball := own_ball(behind_pipeline(model)[0]))}
+    for price in [price for price, value in prices.items() if value is None]:
+        own = {name: ball[price] for name, ball in balls.items()}
+        first: Any = next(iter(own.values()), None)
+        if not all(np.array_equal(first, value) for value in own.values()):
+            trained = ", ".join(f"{name}: {value}" for name, value in own.items())
+            raise ValueError(f"{price} is required: the classifiers were trained with different ones ({trained}).")
+        prices[price] = None if isinstance(first, Mapping) else first  # one cost per class: `worst_case_risk` objects
+    return prices
 
 
 def _enough_radii(evaluate, loss: str, radius: float | None) -> np.ndarray:

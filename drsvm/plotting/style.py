@@ -1,7 +1,8 @@
 """Shared by all plots: colours, line styles, and axes."""
 
+from collections.abc import Iterable
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,7 +20,6 @@ STROKES: tuple[Any, ...] = (
     (0, (8, 2)),
 )
 
-
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
@@ -29,7 +29,7 @@ def need_matplotlib(what: str) -> None:
 
 
 def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
-    """Return the figure and an array of axes: the given ones, or new ones side by side."""
+    """Return the figure and an array of axes: those that are passed, or new ones side by side."""
     need_matplotlib(what)
     if ax is None:
         from matplotlib import pyplot as plt
@@ -41,6 +41,40 @@ def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
     if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
         raise ValueError(f"{what} needs {n_panels} matplotlib axes as ax, got {ax!r}.")
     return axes[0].figure, axes
+
+
+class Display:
+    """A plot on one pair of axes."""
+
+    def plot(self, ax=None) -> Self:
+        """Draw the plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default a new figure.
+
+        Returns
+        -------
+        self
+        """
+        self.figure_, (self.ax_,) = axes_for(type(self).__name__, ax)
+        self._draw()
+        return self
+
+    def _draw(self) -> None:
+        raise NotImplementedError
+
+
+def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a dict from pairs of names and values; repeated names are numbered."""
+    found: dict[str, Any] = {}
+    for name, value in named:
+        unique, number = name, 2
+        while unique in found:
+            unique, number = f"{name} ({number})", number + 1
+        found[unique] = value
+    return found
 
 
 def line_styles(count: int) -> list[dict[str, Any]]:

@@ -1,13 +1,14 @@
 """What the adversary does: which samples it moves and which labels it flips."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.projection import plane_for
-from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, axes_for, axis_name, legend_below, plain
+from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, axis_name, legend_below, plain
 
 JITTER = 0.35
 """Vertical spread if there is only one feature."""
@@ -19,7 +20,8 @@ ARROWS = 40
 """Maximum number of arrows; all moves have the same length."""
 
 
-class WorstCaseDisplay:
+@dataclass(kw_only=True, eq=False, repr=False)
+class WorstCaseDisplay(Display):
     """The worst distribution within the ball, in two dimensions.
 
     Create it with `from_estimator`. Data with two features are plotted directly; others by the decision value and the
@@ -66,30 +68,25 @@ class WorstCaseDisplay:
     True
     """
 
-    distribution_: WorstCaseDistribution
+    points: Any
+    positive: Any
+    flipped: Any
+    moved_from: Any
+    moved_to: Any
+    normal: Any
+    offset: float
+    axis_labels: tuple[str, str]
+    n_moved: Any = None
+    class_names: tuple[str, str] = ("negative", "positive")
+    title: str = ""
+    equal_aspect: bool = False
 
-    def __init__(
-        self,
-        *,
-        points,
-        positive,
-        flipped,
-        moved_from,
-        moved_to,
-        normal,
-        offset: float,
-        axis_labels: tuple[str, str],
-        n_moved: int | None = None,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        title: str = "",
-        equal_aspect: bool = False,
-    ):
-        self.points, self.positive, self.flipped = np.asarray(points), np.asarray(positive), np.asarray(flipped)
-        self.moved_from, self.moved_to = np.asarray(moved_from), np.asarray(moved_to)
-        self.n_moved = len(self.moved_from) if n_moved is None else n_moved
-        self.normal, self.offset = np.asarray(normal), offset
-        self.axis_labels, self.class_names = axis_labels, class_names
-        self.title, self.equal_aspect = title, equal_aspect
+    distribution_: WorstCaseDistribution = field(init=False)
+
+    def __post_init__(self):
+        for name in ("points", "positive", "flipped", "moved_from", "moved_to", "normal"):
+            setattr(self, name, np.asarray(getattr(self, name)))
+        self.n_moved = len(self.moved_from) if self.n_moved is None else self.n_moved
 
     @classmethod
     def from_estimator(
@@ -145,24 +142,11 @@ class WorstCaseDisplay:
         display.distribution_ = distribution
         return display.plot(ax)
 
-    def plot(self, ax=None) -> "WorstCaseDisplay":
-        """Draw the plot.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
-
-        Returns
-        -------
-        self
-        """
-        self.figure_, (self.ax_,) = axes_for("WorstCaseDisplay", ax)
+    def _draw(self) -> None:
         self._draw_samples()
         self._draw_moves()
         self._draw_lines()
         self._frame()
-        return self
 
     def _draw_samples(self) -> None:
         for sign, colour, marker, name in (
@@ -260,6 +244,10 @@ def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_
     moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
     moved_from = points[place[distribution.rows[moved]]]
     steps = -(distribution.shift * distribution._signs)[moved, None] * plane.steps(distribution.direction)
+    wide, high = np.ptp(points, axis=0)
+    class_names = str(data.classes.tolist()[0]), str(data.classes.tolist()[1])
+    if data.classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
+        class_names = "the rest", str(positive)
     flips = np.zeros(n, dtype=bool)
     flips[distribution.rows[distribution.flipped]] = True
     return {
@@ -272,21 +260,10 @@ def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_
         "normal": plane.normal,
         "offset": plane.offset,
         "axis_labels": axis_labels,
-        "class_names": _class_names(data.classes, positive),
+        "class_names": class_names,
         "title": describe(distribution),
-        "equal_aspect": plane.in_data_units and _similar_extent(points),
+        "equal_aspect": bool(plane.in_data_units and wide < 4 * high and high < 4 * wide),
     }
-
-
-def _class_names(classes: np.ndarray, positive) -> tuple[str, str]:
-    if classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
-        return "the rest", str(positive)
-    return str(classes.tolist()[0]), str(classes.tolist()[1])
-
-
-def _similar_extent(points: np.ndarray) -> bool:
-    wide, high = np.ptp(points, axis=0)
-    return bool(wide < 4 * high and high < 4 * wide)
 
 
 def describe(distribution: WorstCaseDistribution) -> str:

@@ -1,16 +1,39 @@
 """`solve`, and the solvers by name."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from drsvm.clock import TimeLimit
+from drsvm.lazy import lazy_names
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Solver
 from drsvm.solvers.loop import run
-from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_names
+from drsvm.solvers.registry import alternatives, default_tol, is_auto, make_solver, solver_classes, solver_names
 from drsvm.solvers.transforms.centring import Centred
 
 __all__ = ["make_solver", "solve", "solver_names"]
+
+if TYPE_CHECKING:
+    from drsvm.solvers.admm.solver import Admm as Admm
+    from drsvm.solvers.conic.solver import Conic as Conic
+    from drsvm.solvers.dual_coordinate.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
+    from drsvm.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from drsvm.solvers.incremental.hybrid import Hybrid as Hybrid
+    from drsvm.solvers.incremental.ippa import Ippa as Ippa
+    from drsvm.solvers.incremental.isg import Isg as Isg
+    from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from drsvm.solvers.path.radius_max import radius_max as radius_max
+    from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
+    from drsvm.solvers.path.radius_path import radius_path as radius_path
+else:
+    _NAMES = {
+        **solver_classes(),
+        ".path.radius_max": "radius_max",
+        ".path.radius_path": "RadiusPath radius_path",
+    }
+    __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
+    __all__ += _LAZY
 
 FAILED = {Status.STALLED, Status.ITERATION_LIMIT}
 """How a run ends that another solver may improve on."""
@@ -53,8 +76,8 @@ def solve(
     start : Result or (weights, intercept), optional
         Starting point.
     callback : callable, optional
-        Called with a `Progress` after every certificate; a true return value stops the run. With a callback,
-        the interior-point solver proves its gap in every iteration, otherwise only towards the end.
+        Called with a `drsvm.model.Progress` after every certificate; a true return value stops the run. With a
+        callback, the interior-point solver proves its gap in every iteration, otherwise only towards the end.
     random_state : int or Generator, optional
         Seed for randomised solvers.
     n_threads : int, optional

@@ -31,6 +31,11 @@ def solver_names() -> list[str]:
     return ["auto", *_REGISTRY]
 
 
+def solver_classes() -> dict[str, str]:
+    """Return the names of the solver classes, by the modules that define them."""
+    return dict(_REGISTRY.values())
+
+
 def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
     """Return the solver for a name and its settings, or a given object as is; raise if it rejects the problem."""
     if not isinstance(solver, Solver):

@@ -5,9 +5,10 @@ import gc
 import numpy as np
 import pytest
 
-from drsvm import InteriorPoint, Problem, solve
+from drsvm import Problem, solve
 from drsvm.engines.scratch import room_for
 from drsvm.model.memory_rows import is_mapped
+from drsvm.solvers import InteriorPoint
 
 
 def test_arrays_are_in_memory_by_default():

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import get_scorer
 
-from drsvm import Problem, radius_max
+from drsvm import Problem, auto_radius, radius_max
 from drsvm.clock import TimeLimit
 from drsvm.learn.cross_validation import (
     Fold,
@@ -13,7 +13,6 @@ from drsvm.learn.cross_validation import (
     Setting,
     default_radii,
     results_table,
-    scale_of_radii,
     score_path,
 )
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic
@@ -55,7 +54,7 @@ def test_default_radii_surround_the_automatic_one(n_radii, distance):
     y = np.arange(80) % 2
     X = rng.normal(size=(80, 4)) + distance * (y[:, None] - 0.5)
     problems = [Problem(X, y, flip_cost=np.inf, fit_intercept=True, intercept_cost=1.0)]
-    auto = scale_of_radii(problems, None, None, TimeLimit())
+    auto = auto_radius(problems[0])
     radii = default_radii(problems, n_radii, auto, TimeLimit())
     assert len(radii) == n_radii and auto in radii and (np.diff(radii) < 0).all()
     largest = min(4.0 * auto, 0.9 * radius_max(problems[0]))

@@ -113,7 +113,7 @@ def test_two_classes_are_one_problem(two_classes):
 
 def test_the_objective_is_the_worst_case_risk_of_the_model(two_classes):
     X, y = two_classes
-    free = WassersteinSVC(0.05, 5.0, intercept_cost=np.inf).fit(X, y)
+    free = WassersteinSVC(0.05, flip_cost=5.0, intercept_cost=np.inf).fit(X, y)
     assert worst_case_risk(free, X, y) == pytest.approx(free.objective_, abs=1e-12)
     # The columns of X are centred, so that the intercept is priced where it is.
     model = WassersteinSVC().fit(X, y)

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import LabelIssues, WassersteinSVC, find_label_issues
+from drsvm import WassersteinSVC, find_label_issues
+from drsvm.learn import LabelIssues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, flagged, judge
 
@@ -356,7 +357,7 @@ def test_bad_arguments(tumours):
 def test_every_fold_needs_every_class(wines):
     X, y, _ = wines
     order = np.argsort(y)
-    with pytest.raises(ValueError, match="Fold 1 of cv has no row of class 'barbera' to train on"):
+    with pytest.raises(ValueError, match="Fold 1 has no row of class 'barbera' to train on"):
         find_label_issues(X[order], y[order], cv=KFold(2))
 
 

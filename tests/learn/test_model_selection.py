@@ -59,7 +59,9 @@ def test_scores_are_those_of_a_plain_search(data, request):
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     radii, costs, norms, prices = [0.2, 0.02], [1.0, np.inf], [2, np.inf], ["auto", np.inf]
     grid = {"radius": radii, "flip_cost": costs, "norm": norms, "intercept_cost": prices}
-    ours = WassersteinSVCCV(radii, costs, norms, class_weight="balanced", cv=folds, selection="best").fit(X, y)
+    ours = WassersteinSVCCV(
+        radii, flip_costs=costs, norms=norms, class_weight="balanced", cv=folds, selection="best"
+    ).fit(X, y)
     # "balanced" weights are computed from all rows, in every fold
     counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
     model = WassersteinSVC(class_weight={label: 1.0 / count for label, count in counts.items()}, tol=1e-6)
@@ -164,7 +166,7 @@ def _no_weights(model, X, y):
 
 def test_the_refit_is_the_chosen_model(three_classes):
     X, y = three_classes
-    model = WassersteinSVCCV([0.5, 0.02], 5.0, cv=2, selection=lambda results: 1, tol=1e-9).fit(X, y)
+    model = WassersteinSVCCV([0.5, 0.02], flip_costs=5.0, cv=2, selection=lambda results: 1, tol=1e-9).fit(X, y)
     assert model.best_index_ == 1 and model.best_params_ == model.cv_results_["params"][1]
     assert (model.radius_, model.flip_cost_, model.norm_, model.class_weight_) == (0.02, 5.0, 2, None)
     assert model.best_params_["intercept_cost"] == "auto" and model.intercept_cost_ == pytest.approx(1.0)
@@ -284,7 +286,7 @@ def test_small_classes_get_fewer_folds(three_classes):
 
 
 def test_a_class_that_is_missing_in_a_fold_is_named(three_classes):
-    with pytest.raises(ValueError, match="Fold 0 has no sample of class 'setosa' to train on"):
+    with pytest.raises(ValueError, match="Fold 0 has no row of class 'setosa' to train on"):
         WassersteinSVCCV(cv=KFold(3)).fit(*three_classes)
 
 

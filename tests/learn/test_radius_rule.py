@@ -13,7 +13,7 @@ from thorough import examples
 from drsvm import Problem, WassersteinSVC, auto_radius, radius_max, solve
 from drsvm.clock import TimeLimit
 from drsvm.learn import radius_rule
-from drsvm.learn.radius_rule import chance_pull, chance_radius
+from drsvm.learn.radius_rule import chance_gradient, chance_of_active
 
 TRUSTED = {"flip_cost": np.inf, "fit_intercept": True}
 
@@ -32,11 +32,15 @@ def activate(monkeypatch):
 
 
 def of_active(problem):
-    return chance_pull(problem, problem.pull_variances((np.zeros(problem.n_features), 0.0)))
+    return chance_gradient(problem, problem.pull_variances((np.zeros(problem.n_features), 0.0)))
 
 
 def of_all(problem):
-    return chance_pull(problem, problem.pull_variances())
+    return chance_gradient(problem, problem.pull_variances())
+
+
+def chance_radius(problem):
+    return chance_of_active(problem, problem, of_all(problem), None, {"max_time": TimeLimit(), "n_threads": None})
 
 
 # The size of chance effects

@@ -1,5 +1,7 @@
 """Reading one linear decision function from any classifier."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,6 +18,7 @@ from sklearn.utils import compute_sample_weight
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_distribution, worst_case_risk
 from drsvm.model.linear_model import audit_data
+from drsvm.model.worst_case import DEFAULT_PRICES
 
 CLASSES = ["ant", "bee", "cat"]
 MULTICLASS = [
@@ -133,6 +136,11 @@ def test_the_ball_is_by_default_that_of_the_model(kind, three):
     assert distribution.transport_cost == pytest.approx(last.radius_, rel=1e-9)
 
 
+def test_the_default_prices_are_those_of_the_estimator():
+    parameters = inspect.signature(WassersteinSVC).parameters
+    assert {name: parameters[name].default for name in DEFAULT_PRICES} == DEFAULT_PRICES
+
+
 def test_other_models_need_a_radius_and_use_the_default_costs(three):
     rows, y = three[0][:60], three[1][:60] == "ant"
     linear = LinearSVC().fit(rows, y)
@@ -141,7 +149,7 @@ def test_other_models_need_a_radius_and_use_the_default_costs(three):
         for judge in (worst_case_risk, worst_case_distribution):
             with pytest.raises(ValueError, match=f"radius is required for a {name}: pass one, for instance radius=0.1"):
                 judge(model, rows, y)
-        risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=1.0, norm=2)
+        risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=np.inf, norm=2)
         assert worst_case_risk(model, rows, y, radius=0.1) == risk
         assert worst_case_distribution(model, rows, y, radius=0.1).risk == risk
 

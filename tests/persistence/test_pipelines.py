@@ -38,7 +38,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 from sklearn.svm import LinearSVC
 
-from drsvm import ModelFileError, WassersteinSVC, WassersteinSVCCV, load_model, save_model
+from drsvm import WassersteinSVC, WassersteinSVCCV, load_model, save_model
+from drsvm.persistence import ModelFileError
 
 RNG = np.random.default_rng(0)
 Y = np.arange(80) % 2

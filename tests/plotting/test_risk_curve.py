@@ -29,11 +29,31 @@ def test_risk_curves_are_those_of_worst_case_risk(data, ax, loss):
     assert 0.9 <= least / {"hinge": 1.0, "zero-one": 0.5}[loss] <= 1.3  # where the best is no better than chance
 
 
+def test_the_adversary_is_by_default_that_of_the_training(data, ax):
+    rows, y = data
+    robust, plain = WassersteinSVC(radius=0.1, norm=1).fit(rows, y), LinearSVC().fit(rows, y)
+    flips = WassersteinSVC(radius=0.1, flip_cost=1.0, norm=1).fit(rows, y)
+    for model in (robust, flips, make_pipeline(flips)):
+        display = RiskCurveDisplay.from_estimators({"own": model, "plain": plain}, rows, y, radii=[0.1, 0.2], ax=ax)
+        np.testing.assert_array_equal(display.risks["own"], worst_case_risk(model, rows, y, radius=[0.1, 0.2]))
+        ball = {"flip_cost": np.inf if model is robust else 1.0, "norm": 1}
+        np.testing.assert_array_equal(
+            display.risks["plain"], worst_case_risk(plain, rows, y, radius=[0.1, 0.2], **ball)
+        )
+    others = RiskCurveDisplay.from_estimators(plain, rows, y, radii=[0.1], ax=ax).risks["LinearSVC"]
+    assert others == worst_case_risk(plain, rows, y, radius=0.1, flip_cost=np.inf, norm=2)
+    with pytest.raises(ValueError, match=r"flip_cost is required: .* \(a: inf, b: 1.0\)"):
+        RiskCurveDisplay.from_estimators({"a": robust, "b": flips}, rows, y, ax=ax)
+    by_class = WassersteinSVC(radius=0.1, flip_cost={-1: 1.0, 1: np.inf}).fit(rows, y)
+    with pytest.raises(ValueError, match="flip_cost is required for this WassersteinSVC"):
+        RiskCurveDisplay.from_estimators(by_class, rows, y, ax=ax)
+
+
 def test_risk_curves_name_a_list_of_classifiers_by_type(data, ax):
     rows, y = data
     models = [LinearSVC().fit(rows, y), LogisticRegression().fit(rows, y), LinearSVC(C=0.1).fit(rows, y)]
     display = RiskCurveDisplay.from_estimators(models, rows, y, radii=[0, 0.1], ax=ax)
-    assert list(display.risks) == ["LinearSVC", "LogisticRegression", "LinearSVC (3)"]
+    assert list(display.risks) == ["LinearSVC", "LogisticRegression", "LinearSVC (2)"]
     alone = RiskCurveDisplay.from_estimators(make_pipeline(models[0]), rows, y, radii=[0, 0.1], ax=ax)
     assert list(alone.risks) == ["LinearSVC"]
     arrays = RiskCurveDisplay.from_estimators((models[0].coef_, 0.0), rows, y, radii=[0, 0.1], ax=ax)

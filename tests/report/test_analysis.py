@@ -82,7 +82,7 @@ def test_labels_are_not_judged_if_a_class_has_one_row(noisy):
 @pytest.mark.usefixtures("no_plots")
 def test_several_classes_show_the_largest_or_the_chosen_one():
     X, y = load_wine(return_X_y=True, as_frame=True)
-    free = WassersteinSVC(0.05, 5.0, intercept_cost=np.inf)
+    free = WassersteinSVC(0.05, flip_cost=5.0, intercept_cost=np.inf)
     chosen = make_report(free, X, y, positive=2).summary
     assert chosen["positive"] == 2
     made = make_report(free, X, y, test_size=0)

@@ -171,7 +171,9 @@ def test_prices_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)
     y = np.where(rng.random(120) < 0.5, "yes", "no")
     X = rng.normal(size=(120, 3)) + (y == "yes")[:, None]
-    model = WassersteinSVC(0.1, {"yes": np.inf, "no": 0.5}, feature_cost=[1, np.inf, 2], monotonic_cst=[1, 0, 0])
+    model = WassersteinSVC(
+        0.1, flip_cost={"yes": np.inf, "no": 0.5}, feature_cost=[1, np.inf, 2], monotonic_cst=[1, 0, 0]
+    )
     summary = make_report(model, X, y).summary
     assert summary["flip_cost"] == {"no": 0.5, "yes": "inf"}
     path = summary["radius_path"]

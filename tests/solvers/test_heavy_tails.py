@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from thorough import LONG, unless_long
 
-from drsvm import InteriorPoint, Problem, Status, solve
+from drsvm import Problem, Status, solve
+from drsvm.solvers import InteriorPoint
 
 KINDS = {
     "normal": lambda r, n, d: r.normal(size=(n, d)),

@@ -36,7 +36,7 @@ def test_unknown_solvers_and_settings_are_rejected(problem):
 @pytest.mark.parametrize("wrong", [X, (X, Y), None, Problem])
 def test_only_a_problem_can_be_solved(function, wrong):
     name, weights = function.__name__, [[0.0]] if function is certify else []
-    with pytest.raises(TypeError, match=rf"{name} takes a drsvm.Problem, got .*build one with Problem\(X, y"):
+    with pytest.raises(TypeError, match=rf"{name} takes a drsvm.Problem, got .*: write {name}\(Problem\(X, y, radius="):
         function(wrong, *weights)
 
 

@@ -67,7 +67,8 @@ class Admm(Solver):
 
     Examples
     --------
-    >>> from drsvm import Admm, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Admm
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, Admm(trim=True))
     >>> result.solver, str(result.status)

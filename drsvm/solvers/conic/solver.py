@@ -44,7 +44,8 @@ class Conic(Solver):
 
     Examples
     --------
-    >>> from drsvm import Conic, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Conic
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
     >>> result = solve(problem, Conic(backend="highs"))
     >>> result.solver, str(result.status)

@@ -50,7 +50,8 @@ class FeatureWorkingSet(Solver):
 
     Examples
     --------
-    >>> from drsvm import FeatureWorkingSet, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import FeatureWorkingSet
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm="inf")
     >>> result = solve(problem, FeatureWorkingSet(most_features=100))
     >>> result.solver, str(result.status)

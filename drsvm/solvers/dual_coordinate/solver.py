@@ -40,7 +40,8 @@ class DualCoordinate(Solver):
 
     Examples
     --------
-    >>> from drsvm import DualCoordinate, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import DualCoordinate
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, DualCoordinate(hand_over=False))
     >>> result.solver, str(result.status)

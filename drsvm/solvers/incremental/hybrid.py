@@ -22,7 +22,8 @@ class Hybrid(Ippa):
 
     Examples
     --------
-    >>> from drsvm import Hybrid, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Hybrid
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, Hybrid(batch_size=2))
     >>> result.solver, str(result.status)

@@ -22,7 +22,8 @@ class Ippa(Incremental):
 
     Examples
     --------
-    >>> from drsvm import Ippa, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Ippa
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, Ippa(order="cyclic"))
     >>> result.solver, str(result.status)

@@ -21,7 +21,8 @@ class Isg(Incremental):
 
     Examples
     --------
-    >>> from drsvm import Isg, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Isg
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, Isg(batch_size=1))
     >>> result.solver, str(result.status)

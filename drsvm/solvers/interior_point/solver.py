@@ -37,7 +37,8 @@ class InteriorPoint(Solver):
 
     Examples
     --------
-    >>> from drsvm import InteriorPoint, Problem, solve
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import InteriorPoint
     >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
     >>> result = solve(problem, InteriorPoint(screening=False))
     >>> result.solver, str(result.status)
