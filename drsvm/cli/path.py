@@ -73,7 +73,7 @@ def path(
     X, X_test = prepared.X, prepared.X_test
     centred = at_centre(Problem(X, y, radius=0.0, **with_intercept_cost(settings, X, None)))
     found = _solve(centred.problem, grid, limits, screen)
-    found = replace(found, results=[centred.back(result) for result in found.results])
+    found = replace(found, results=[centred.from_centred(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     deviations = column_deviations(X)
     columns["nonzero"] = np.array([weights_that_count(result, deviations).sum() for result in found.results])

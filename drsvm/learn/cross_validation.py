@@ -129,7 +129,7 @@ def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[
         path = radius_path(centred.problem, radii, max_time=time.share(len(problems) - index), **limits)
         if path.interrupted:
             raise KeyboardInterrupt
-        yield replace(path, results=[centred.back(result) for result in path.results])
+        yield replace(path, results=[centred.from_centred(result) for result in path.results])
 
 
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:

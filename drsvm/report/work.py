@@ -197,4 +197,4 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
-    return replace(path, results=[original.back(result) for result in path.results]), largest
+    return replace(path, results=[original.from_centred(result) for result in path.results]), largest

@@ -88,9 +88,9 @@ class State(ABC):
         """Process the gap that a certificate has proven."""
 
     def share_done(self) -> float | None:
-        """Return which share of the way to the tolerance is done, or None if only certificates tell.
+        """Return the share of the way to the tolerance that is done, or None if only certificates can tell.
 
-        Someone who waits is told after every iteration, so this must cost nothing.
+        Progress is reported after every iteration, so this must cost nothing.
         """
         return None
 
@@ -169,12 +169,12 @@ EVERY_PRICE = ~Price(0)
 
 def prices_of(problem: Problem) -> dict[Price, str]:
     """Return the prices of a problem, in words."""
-    given, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
+    priced, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
     ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
         Price.FLIPS: ("a flip_cost for each row", isinstance(problem.flip_cost, np.ndarray)),
-        Price.COLUMNS: ("feature_cost", given and not trusted and not ridge),
-        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", given and (trusted or bool(ridge))),
+        Price.COLUMNS: ("feature_cost", priced and not trusted and not ridge),
+        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", priced and (trusted or bool(ridge))),
         Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
         Price.SIGNS: ("monotonic_cst", problem.monotonic_cst is not None),
     }

@@ -16,7 +16,6 @@ from drsvm.engines.threads import available_cores
 from drsvm.model.large_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.interior_point.cones import uniform_scaling
 
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
@@ -126,8 +125,9 @@ def interior_point_seconds(problem: Problem) -> float:
 def _gram_seconds(problem: Problem) -> float:
     n, d = problem.X.shape
     wide = is_wide(problem)
-    if wide and uniform_scaling(problem.norm) and problem.feature_cost is None and problem.monotonic_cst is None:
-        return 0.0  # formed once
+    uniform = isinstance(problem.norm, L2) and problem.feature_cost is None and problem.monotonic_cst is None
+    if wide and uniform:
+        return 0.0  # the cone of q = 2 scales all features equally, so the matrix is formed once
     if sparse.issparse(problem.X):
         return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
     return MULTIPLICATION * n * d * system_size(problem)

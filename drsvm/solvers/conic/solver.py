@@ -76,7 +76,6 @@ class Conic(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> "ConicState":
-        """Build the model."""
         return ConicState(problem, build_model(problem), self, limits)
 
 
@@ -89,7 +88,6 @@ class ConicState(State):
         self._info: dict[str, Any] = {}
 
     def step(self) -> None:
-        """Solve the model."""
         answer = self._solve()
         if answer is None:
             self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
@@ -108,11 +106,9 @@ class ConicState(State):
             return BACKENDS[backend](task, interrupted.is_set)
 
     def candidate(self) -> Candidate:
-        """Return the backend's answer."""
         return self._answer
 
     def info(self) -> dict[str, Any]:
-        """Return what the backend reported."""
         return self._info
 
 

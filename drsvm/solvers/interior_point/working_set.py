@@ -20,7 +20,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point.starts import Start, with_room_for_signs
-from drsvm.solvers.interior_point.state import InteriorPointState, Settings
+from drsvm.solvers.interior_point.state import InteriorPointState
 
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
@@ -45,12 +45,12 @@ AHEAD = 2.0
 """Ratio of the assumed to the measured speed at which margins change with μ."""
 
 SETTLED = 0.1
-"""The sample is looked at from this share of the first μ."""
+"""Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
 
 MOST_WIDENINGS = 2
 """After this many, a working set is given up."""
 
-LOST = 3.0
+LEVEL_GROWTH = 3.0
 """If λ grows by this factor, the rows of the working set do not bound the problem."""
 
 
@@ -162,7 +162,7 @@ class WorkingSetState(InteriorPointState):
     def __init__(
         self,
         problem: Problem,
-        settings: Settings,
+        settings: Any,
         limits: Limits,
         sample: Sample,
         estimate: Estimate,
@@ -174,18 +174,16 @@ class WorkingSetState(InteriorPointState):
         start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_level, self.settled = LOST * start.level, SETTLED * start.mu
+        self.most_level, self.next_check = LEVEL_GROWTH * start.level, SETTLED * start.mu
         self.doubtful = False  # some rows have left their pieces, or may have
-
-    def set_problem(self, problem: Problem, limits: Limits) -> None:
-        super().set_problem(problem, limits)
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
-        """Do one step, and look at the sample: rows that have left their pieces are best noticed before the end."""
+        """Do one step, and check the sample: rows that have left their pieces are best noticed before the end."""
         super().step()
         self.finished |= not self.level <= self.most_level
-        if self.mu <= self.settled and not self.near_the_end and not self.finished:
+        if self.mu <= self.next_check and not self.near_the_end and not self.finished:
+            self.next_check = SETTLED * self.mu
             self.doubtful = self.sample.left(self.sample_pieces, self.point, self.level)
 
     def judged(self, gap: float) -> None:
@@ -232,17 +230,17 @@ class WorkingSetRun(Relay):
         self.row_iterations = 0.0
 
     @property
-    def reduced(self) -> WorkingSetState | None:
+    def on_working_set(self) -> WorkingSetState | None:
         """The current run, if it is on a working set."""
         return self.current if isinstance(self.current, WorkingSetState) else None
 
     def step(self) -> None:
-        following = self._wider(self.reduced) if self.reduced else self._screened(self.current)
+        following = self._wider(self.on_working_set) if self.on_working_set else self._screened(self.current)
         if following is not None:
             self._continue_with(*following)
         self.last = Start(self.current.point, self.current.level, self.current.mu)
         self.current.step()
-        self.row_iterations += self.reduced.share if self.reduced else 1.0
+        self.row_iterations += self.on_working_set.share if self.on_working_set else 1.0
 
     def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
         """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
@@ -289,7 +287,7 @@ class WorkingSetRun(Relay):
 
     @property
     def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.finished and not self.reduced
+        return self.current.finished and not self.on_working_set
 
     def info(self) -> dict[str, Any]:
         return {"row_iterations": self.row_iterations}

@@ -43,9 +43,6 @@ class Forecasting(Solver):
         self.run = WorkingSetRun(first, forecast.sample)
         return self.run
 
-    def close(self) -> None:
-        """Do nothing: every run releases what it has used."""
-
     def _updated_forecast(self, problem: Problem) -> "Forecast":
         """Return the forecast, after telling it where the last run has ended."""
         self.forecast = self.forecast or Forecast(Sample(problem))
