@@ -81,7 +81,7 @@ class State(ABC):
         """Return the current classifier and multipliers."""
 
     def certificate_due(self) -> bool:
-        """Return whether the current iteration is worth a certificate."""
+        """Return True if the current iteration is worth a certificate."""
         return True
 
     def judged(self, gap: float) -> None:
@@ -198,7 +198,7 @@ class Solver(ABC):
     """Whether the method can work on rows that are on a cluster or on a graphics card (see `engines/remote.py`)."""
 
     def refusal(self, problem: Problem) -> str | None:
-        """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
+        """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
 
         It is called before anything starts, so it checks parameters only.
         """

@@ -84,14 +84,14 @@ def preferences(problem: Problem) -> list[str]:
 
 
 def _is_to_stream(problem: Problem) -> bool:
-    """Return whether a method that reads the rows in their order is better, as others would copy them or wait."""
+    """Return True if a method that reads the rows in their order is better, as others would copy them or wait."""
     bytes_of_rows = stored_entries(problem) * problem.X.dtype.itemsize
     too_large = bytes_of_rows > MOST_IN_MEMORY * memory_size()
     return isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
 
 
 def interior_point_fits(problem: Problem) -> bool:
-    """Return whether the matrices of the interior-point solver fit into memory.
+    """Return True if the matrices of the interior-point solver fit into memory.
 
     It needs three copies of a matrix with one row per feature or, with more than a thousand features and fewer rows
     than features, one row per sample.
@@ -100,7 +100,7 @@ def interior_point_fits(problem: Problem) -> bool:
 
 
 def interior_point_pays(problem: Problem) -> bool:
-    """Return whether the interior-point solver takes seconds rather than hours."""
+    """Return True if the interior-point solver takes seconds rather than hours."""
     return interior_point_fits(problem) and system_size(problem) <= MODEST_SIZE
 
 
@@ -134,7 +134,7 @@ def _gram_seconds(problem: Problem) -> float:
 
 
 def interior_point_epochs(problem: Problem) -> float:
-    """Return how many epochs take about as long as the interior-point solver."""
+    """Return the number of epochs that take about as long as the interior-point solver."""
     rival = RIVALS[type(problem.norm)]
     epoch = OVERHEAD_OF_EPOCH + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
     return interior_point_seconds(problem) / epoch

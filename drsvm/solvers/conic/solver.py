@@ -169,7 +169,7 @@ def build_model(problem: Problem) -> Model:
 
 
 def _with_norm(problem: Problem) -> bool:
-    """Return whether λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
+    """Return True if λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
     return problem.radius > 0 or problem.flips_possible
 
 

@@ -84,7 +84,7 @@ class Proofs:
         return self.ratio * estimate
 
     def promising(self, estimate: float) -> bool:
-        """Return whether the gap is expected to be within the tolerance."""
+        """Return True if the gap is expected to be within the tolerance."""
         return self.expected_gap(estimate) <= self.tol
 
     def due(self, epoch: int, estimate: float) -> bool:

@@ -133,7 +133,7 @@ class IncrementalState(State):
         return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), hinge, flip))
 
     def certificate_due(self) -> bool:
-        """Return whether a certificate is due: after every epoch at first, then less and less often."""
+        """Return True if a certificate is due: after every epoch at first, then less and less often."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
     def judged(self, gap: float) -> None:

@@ -125,7 +125,7 @@ def cone_at(problem: Problem, point, level: float, mu: float) -> Cone:
 
 
 def prices_weights(problem: Problem) -> bool:
-    """Return whether weights or the intercept have prices or signs."""
+    """Return True if weights or the intercept have prices or signs."""
     return problem.feature_cost is not None or problem.monotonic_cst is not None or problem.prices_intercept
 
 

@@ -256,7 +256,7 @@ class InteriorPointState(State):
         self.near_the_end = self._gap_may_be_small()
 
     def _end_is_near(self, step: float, target: float) -> bool:
-        """Return whether the multipliers are more likely to be wanted after a step than another matrix."""
+        """Return True if the multipliers are more likely to be wanted after a step than another matrix."""
         if self.engine.small:
             return False
         expected = (1.0 - step) * self.mu + step * target
@@ -265,7 +265,7 @@ class InteriorPointState(State):
     # --- certificates -----------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
-        """Return whether a certificate is worth its cost, about that of an iteration."""
+        """Return True if a certificate is worth its cost, about that of an iteration."""
         return self.limits.watched or self.near_the_end
 
     @property
@@ -277,7 +277,7 @@ class InteriorPointState(State):
         return share_of_way(self.first_gap, self.central_gap, max(self.limits.tol, FINEST_TOL)) ** SLOWER
 
     def _gap_may_be_small(self) -> bool:
-        """Return whether to try a certificate: the looser the tolerance, the sooner. Nothing else depends on it."""
+        """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.engine.small:
             return self.central_gap <= CHEAP * tol

@@ -55,7 +55,7 @@ LEVEL_GROWTH = 3.0
 
 
 def screening_pays(problem: Problem) -> bool:
-    """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
+    """Return True if there are enough rows for most of them to need no iterations, and working ones may be copied."""
     if isinstance(problem, RemoteProblem) or must_stay(problem.X):
         return False
     return problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
@@ -88,7 +88,7 @@ class Pieces(NamedTuple):
         return len(self.uncertain) / len(self.hinge_dual)
 
     def useful_for(self, problem: Problem, most: float = MOST_WORKING) -> bool:
-        """Return whether few rows, but not none, are uncertain, and the flips of the others are affordable.
+        """Return True if few rows, but not none, are uncertain, and the flips of the others are affordable.
 
         If they cost more than the radius, λ is too small, and nothing bounds it from above.
         """
@@ -110,7 +110,7 @@ class Pieces(NamedTuple):
 
 
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
-    """Return which piece of its loss every row is on, unless the errors of the estimate leave this open."""
+    """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
     d = problem.n_features
     margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
@@ -145,7 +145,7 @@ class Sample:
         return self.problem.replace(radius=radius)
 
     def left(self, pieces: Pieces, point, level: float) -> bool:
-        """Return whether a row is on another piece than at first."""
+        """Return True if a row is on another piece than at first."""
         return len(pieces.left(pieces_at(self.problem, Estimate(point, level, 0.0, 0.0)))) > 0
 
     def error(self, change) -> float:
@@ -192,7 +192,7 @@ class WorkingSetState(InteriorPointState):
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
-        """Return what to go on with if rows have left their pieces: the current point, with larger errors."""
+        """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
         now = Estimate(self.point, self.level, 0.0, 0.0)
         left = self.pieces.left(pieces_at(self.problem, now))
         if len(left) == 0:
