@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.kernels import interior_point as samples
 from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
-from drsvm.kernels.rows import TILE, add_gram, dot, transposed_dot
+from drsvm.kernels.rows import TILE, add_gram, add_sums, products
 
 BLOCK = 32 * TILE
 """Number of rows whose sums are added up before they are added to the total."""
@@ -62,7 +62,7 @@ def _of_tile(share, first, last):
 @kernel(fastmath=FAST, inner=True)
 def _changes(share, direction, first, last, out):
     """Write the changes of the margins, without the signs of the labels."""
-    dot(share.data, share.indices, share.indptr, first, last, direction, out)
+    products(share.data, share.indices, share.indptr, first, last, direction, out)
     if direction.size > share.width:
         for i in range(last - first):
             out[i] += direction[share.width]
@@ -71,7 +71,7 @@ def _changes(share, direction, first, last, out):
 @kernel(fastmath=FAST, inner=True)
 def _collect(share, coefficients, first, last, out):
     """Add Σ c_i (x_i, 1) to the rows of out, for two rows of coefficients."""
-    transposed_dot(share.data, share.indices, share.indptr, first, last, coefficients, out)
+    add_sums(share.data, share.indices, share.indptr, first, last, coefficients, out)
     if out.shape[1] > share.width:
         one = other = 0.0
         for i in range(last - first):
@@ -234,7 +234,7 @@ def dual_sums(share, buffers, correction, step, totals):
         moved += _move_tile(tile, correction, step, first)
         t0, t1, t2, t3 = samples.sides(tile, buffers.coefficients)
         one, other, cost_one, cost_other = one + t0, other + t1, cost_one + t2, cost_other + t3
-        transposed_dot(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
+        add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return one, other, cost_one, cost_other, moved
 

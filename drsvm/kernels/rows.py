@@ -2,10 +2,12 @@
 
 Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have indices, which are unsigned as in
 `entries.py`. Dense loops take four rows at a time: that leaves enough independent sums for vector instructions even if
-a row has few entries.
+a row has few entries. The compiler cannot remove a branch for arrays, so functions are overloaded by type.
 """
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from drsvm.kernels import entries
 from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
@@ -39,13 +41,21 @@ def _sparse_products(data, indices, indptr, first, last, v, out):
         out[i - first] = entries.dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v)
 
 
-@kernel(**UNCOUNTED)
-def dot(data, indices, indptr, first, last, v, out):
+def products(data, indices, indptr, first, last, v, out):
     """Write x_i·v into out, for the rows first … last − 1."""
     if indices is None:
         _dense_products(data[first:last], v, out)
     else:
         _sparse_products(data, indices, indptr, first, last, v, out)
+
+
+@overload(products, jit_options=UNCOUNTED)
+def _products_of(data, indices, indptr, first, last, v, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, v, out: _dense_products(data[first:last], v, out)
+    return lambda data, indices, indptr, first, last, v, out: _sparse_products(
+        data, indices, indptr, first, last, v, out
+    )
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -75,13 +85,33 @@ def _add_sparse_sums(data, indices, indptr, first, last, c, out):
             out[1, j] += x * c1
 
 
-@kernel(**UNCOUNTED)
-def transposed_dot(data, indices, indptr, first, last, c, out):
+def add_sums(data, indices, indptr, first, last, c, out):
     """Add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c."""
     if indices is None:
         _add_dense_sums(data[first:last], c, out)
     else:
         _add_sparse_sums(data, indices, indptr, first, last, c, out)
+
+
+@overload(add_sums, jit_options=UNCOUNTED)
+def _add_sums_of(data, indices, indptr, first, last, c, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, c, out: _add_dense_sums(data[first:last], c, out)
+    return lambda data, indices, indptr, first, last, c, out: _add_sparse_sums(
+        data, indices, indptr, first, last, c, out
+    )
+
+
+@kernel()
+def dot(data, indices, indptr, first, last, v, out):
+    """Do `products`, for callers in Python."""
+    products(data, indices, indptr, first, last, v, out)
+
+
+@kernel()
+def transposed_dot(data, indices, indptr, first, last, c, out):
+    """Do `add_sums`, for callers in Python."""
+    add_sums(data, indices, indptr, first, last, c, out)
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -117,16 +147,26 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
 # --- Gram matrices ------------------------------------------------------------------------------------------------
 
 
-@kernel(inner=True)
 def add_gram(data, indices, indptr, first, last, h, buffers, out):
     """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
 
     Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers.
     """
     if indices is None:
-        _add_dense_gram(data[first:last], h, buffers[0], buffers[1], out)
+        _add_dense_gram(data[first:last], h, *buffers, out)
     else:
         _add_sparse_gram(data, indices, indptr, first, last, h, out)
+
+
+@overload(add_gram, jit_options=UNCOUNTED)
+def _add_gram_of(data, indices, indptr, first, last, h, buffers, out):
+    if isinstance(indices, types.NoneType):
+        return lambda data, indices, indptr, first, last, h, buffers, out: _add_dense_gram(
+            data[first:last], h, buffers[0], buffers[1], out
+        )
+    return lambda data, indices, indptr, first, last, h, buffers, out: _add_sparse_gram(
+        data, indices, indptr, first, last, h, out
+    )
 
 
 @kernel(fastmath=FAST, inner=True)
