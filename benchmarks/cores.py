@@ -5,8 +5,8 @@ labels follow a random direction, again with 5 % wrong. The largest cases run on
 that compile the kernels.
 
 A second table is about dual coordinate ascent on text-like data (`--text ROWS FEATURES`; `--cases` without a name
-leaves out the first table): rows visited by one thread, whose results must be equal bit for bit with any number of
-threads for the rest of the work, and by several threads at will.
+leaves out the first table): rows are visited by one thread, and results must be equal bit for bit with any number of
+threads for the rest of the work.
 """
 
 import argparse
@@ -35,9 +35,8 @@ INTERIOR_POINT = (
 
 DUAL_COORDINATE = (
     "`solve` with dual coordinate ascent on text-like data, flip cost 1, norm 2, to a proven gap of 1e-5, the radius "
-    "in units of the largest one without flips. Rows are visited by one thread, or by several at will. Median seconds "
-    "(epochs, and the number of threads at will if it fell); × as above. One thread gives the same result each time, "
-    "whatever the number of threads for products and certificates: the column says whether all runs did, bit for bit."
+    "in units of the largest one without flips. Median seconds (epochs); × as above. The number of threads for "
+    "products and certificates does not change the result: the column says whether all runs were equal, bit for bit."
 )
 
 TEXT_FRACTIONS = (0.01, 0.1)
@@ -102,49 +101,43 @@ def repeated(problem: Problem, n_threads: int, repeats: int) -> tuple[float, Any
 
 
 def text_table(options, threads: list[int]) -> str:
-    """Return the times of both ways to visit the rows, for each radius, with and without an intercept."""
+    """Return the times for each radius, with and without an intercept."""
     n, d = options.text
     X, y = text_like(n, d)
     largest = float(np.linalg.norm(X.T @ (y / n)))
     few = Problem(X[:20_000], y[:20_000], radius=0.1 * largest)
-    for asynchronous in (False, True):  # compiles
-        for intercept in (False, True):
-            problem = few.replace(fit_intercept=intercept)
-            for n_threads in threads[:2]:
-                ascent(problem, n_threads, asynchronous, max_iter=2)
+    for intercept in (False, True):  # compiles
+        for n_threads in threads[:2]:
+            ascent(few.replace(fit_intercept=intercept), n_threads, max_iter=2)
     rows = []
     for fraction in TEXT_FRACTIONS:
         for intercept in (False, True):
             problem = Problem(X, y, radius=fraction * largest, fit_intercept=intercept)
-            for asynchronous in (False, True):
-                figures = text_row(problem, asynchronous, threads, options.repeats)
-                kind = "at will" if asynchronous else "one thread"
-                rows.append([f"{fraction:g}", "yes" if intercept else "no", kind, *figures])
-                print(*rows[-1], flush=True)
-    header = ["radius", "intercept", "rows", *(f"{count} s" for count in threads), "×", "equal", "largest gap"]
+            figures = text_row(problem, threads, options.repeats)
+            rows.append([f"{fraction:g}", "yes" if intercept else "no", *figures])
+            print(*rows[-1], flush=True)
+    header = ["radius", "intercept", *(f"{count} s" for count in threads), "×", "equal", "largest gap"]
     return f"{n:,} × {d:,} rows, {X.nnz:,} entries.\n\n" + table(header, rows)
 
 
-def text_row(problem: Problem, asynchronous: bool, threads: list[int], repeats: int) -> list[str]:
+def text_row(problem: Problem, threads: list[int], repeats: int) -> list[str]:
     """Return seconds and epochs by number of threads, the speed-up, whether runs were equal, and the largest gap."""
     medians, cells, everything = [], [], []
     for n_threads in threads:
-        runs = [seconds(lambda n=n_threads: ascent(problem, n, asynchronous)) for _ in range(max(repeats, 2))]
+        runs = [seconds(lambda n=n_threads: ascent(problem, n)) for _ in range(max(repeats, 2))]
         results: list[Any] = [result for _, result in runs]
         medians.append(statistics.median(duration for duration, _ in runs))
         everything += results
-        used = results[-1].info["threads"]
-        fewer = f", {used} threads" if asynchronous and used < n_threads else ""
-        cells.append(f"{short(medians[-1])} ({results[-1].n_iter}{fewer})")
+        cells.append(f"{short(medians[-1])} ({results[-1].n_iter})")
     equal = all(same_bits(result, everything[0]) for result in everything[1:])
     gap = max(result.gap for result in everything)
     return [*cells, short(medians[0] / medians[-1]), "yes" if equal else "no", f"{gap:.1e}"]
 
 
-def ascent(problem: Problem, n_threads: int, asynchronous: bool, **limits):
+def ascent(problem: Problem, n_threads: int, **limits):
     """Return the result of dual coordinate ascent."""
-    settings = {"asynchronous": asynchronous, "hand_over": False}
-    return solve(problem, "dual-coordinate", tol=1e-5, random_state=0, n_threads=n_threads, **settings, **limits)
+    settings = {"tol": 1e-5, "random_state": 0, "hand_over": False}
+    return solve(problem, "dual-coordinate", n_threads=n_threads, **settings, **limits)
 
 
 def same_bits(one, other) -> bool:

@@ -74,7 +74,7 @@ def path(
     cost = settings.pop("intercept_cost")
     centred = at_centre(with_intercept_cost(Problem(X, y, radius=0.0, **settings), cost))
     found = _solve(centred.problem, grid, limits, screen)
-    found = replace(found, results=[centred.back(result) for result in found.results])
+    found = replace(found, results=[centred.from_centred(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
     deviations = column_deviations(X)
     columns["nonzero"] = np.array([weights_that_count(result, deviations).sum() for result in found.results])

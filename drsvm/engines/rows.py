@@ -100,7 +100,7 @@ class SparseRows(Rows):
     def dense(self) -> DenseRows:
         """Return the same rows in a dense array."""
         array = np.zeros(self.X.shape, dtype=self.X.dtype)
-        kernel.spread(*self.parts, array)
+        kernel.to_dense(*self.parts, array)
         return DenseRows(array)
 
     def block(self, first, last):

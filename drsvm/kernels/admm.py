@@ -60,23 +60,3 @@ def update_samples(
         split_size += pi * new**2
         slope_size += pi * slope**2
     return loss, mass, cost, apart, moved, margin_size, split_size, slope_size
-
-
-@kernel(fastmath=FAST)
-def masses(slopes, weights, kappa, flip_level):
-    """Return Σ (α + β) and Σ κβ of the multipliers for the slopes g."""
-    mass = cost = 0.0
-    for i in range(slopes.size):
-        alpha, beta = _shares(slopes[i], at(flip_level, i))
-        mass += weights[i] * (alpha + beta)
-        cost += at(kappa, i) * weights[i] * beta
-    return mass, cost
-
-
-@kernel()
-def multipliers(slopes, weights, flip_level, share, hinge_dual, flip_dual):
-    """Add share · (α, β), the multipliers for the slopes g at the given κλ."""
-    for i in range(slopes.size):
-        alpha, beta = _shares(slopes[i], at(flip_level, i))
-        hinge_dual[i] += share * weights[i] * alpha
-        flip_dual[i] += share * weights[i] * beta

@@ -16,9 +16,8 @@ import math
 from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
-from drsvm.kernels.crowd import first_square, share, time_to_share
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
-from drsvm.kernels.entries import add_row, at, bounds, dot
+from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
 
 MOST_STEPS, ENOUGH = 20, 1e-5
 """Limit on Newton steps, and the relative step that is the last one: its square is the error that it leaves."""
@@ -134,15 +133,15 @@ def _slope(start, edge, t, terms):
     scale, level, touching, bias, freedom = answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * level)
-    turn, cost = edge.hinge - edge.flip, place.kappa * edge.flip
-    curvature = freedom * turn * turn
+    net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
+    curvature = freedom * net * net
     if not touching:
-        curvature += scale * place.row_square * turn * turn + cost * cost / terms.stiffness
+        curvature += scale * place.row_square * net * net + cost * cost / terms.stiffness
     elif level > 0.0:
         towards = place.along / math.sqrt(place.square) if place.square > 0.0 else 0.0
         across = max(place.row_square - towards * towards, 0.0)
-        pull = towards * turn + cost
-        curvature += scale * across * turn * turn + pull * pull / (terms.stiffness + terms.ridge)
+        pull = towards * net + cost
+        curvature += scale * across * net * net + pull * pull / (terms.stiffness + terms.ridge)
     return slope, curvature
 
 
@@ -172,22 +171,21 @@ def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, pull
 
 
 @kernel()
-def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, crowd):
+def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     """Visit the first `active` rows of `order` and improve their multipliers.
 
     A row that sits at a corner of its triangle, with more than `firm` between its losses, is moved behind the active
     ones. `order` and the multipliers, with sums = [Σκβ, u₀], are updated in place. Returns the number of active rows;
     over the visited rows, each at its visit, the gap between losses and multipliers, Σ πκ² of those near the flipping
-    kink, and the largest violation; and for the final sums scale, λ and b of the answer. Threads of a crowd, each with
-    its own rows, also share ‖u‖²; a thread on its own passes None.
+    kink, and the largest violation; and for the final sums scale, λ and b of the answer.
     """
     data, indices, indptr, width, _, weights = rows
     u, sums = multipliers.u, multipliers.sums
-    square, cost, pull = first_square(crowd, u), sums[0], sums[1]
+    square, cost, pull = square_of(u), sums[0], sums[1]
     answer = _answer(square, cost, pull, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
-    for visited in range(active):  # every iteration passes or deactivates one row
+    for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         place, change, missing, firmness, is_near = _visit(
             i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer
@@ -203,10 +201,6 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms, c
         if change != 0.0:
             first, last = bounds(indptr, width, i)
             add_row(data, indices, first, last, change, u)
-        if time_to_share(crowd, visited):
-            square, cost, pull = share(crowd, 0, square), share(crowd, 1, cost), share(crowd, 2, pull)
-            answer = _answer(square, cost, pull, terms, answer.level)
         position += 1
-    share(crowd, 0, square)
-    sums[0], sums[1] = share(crowd, 1, cost), share(crowd, 2, pull)
+    sums[0], sums[1] = cost, pull
     return active, gap, near, violation, (answer.scale, answer.level, answer.bias)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.crowd import share, time_to_share
 from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
 from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
 
@@ -78,10 +77,10 @@ def _intercept_for(priced, pull, terms):
 
 @kernel(inner=True)
 def _moved(place, edge, t, terms):
-    turn = edge.hinge - edge.flip
-    pull = place.pull + terms.intercept.unit * turn * t
+    net = edge.hinge - edge.flip
+    pull = place.pull + terms.intercept.unit * net * t
     level = place.level + place.kappa * edge.flip * t / terms.stiffness
-    return SeparablePlace(place.row, place.entries, place.shift + turn * t, pull, level, place.kappa)
+    return SeparablePlace(place.row, place.entries, place.shift + net * t, pull, level, place.kappa)
 
 
 @kernel(inner=True)
@@ -91,8 +90,8 @@ def _slope(start, edge, t, terms):
     b, freedom = _intercept(place.pull, terms)
     margin = product / terms.ridge + b
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.level)
-    turn, cost = edge.hinge - edge.flip, place.kappa * edge.flip
-    return slope, (square / terms.ridge + freedom) * turn * turn + cost * cost / terms.stiffness
+    net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
+    return slope, (square / terms.ridge + freedom) * net * net + cost * cost / terms.stiffness
 
 
 PLACES[SeparablePlace] = _slope, _moved
@@ -119,30 +118,15 @@ def _visit(i, rows, firm, multipliers, flips, terms, level, pull, b, row):
     return change, kappa, kappa * (flip[i] - old_flip), missing, firmness, is_near
 
 
-@kernel(inner=True, forceinline=True)
-def _add_move(crowd, indices, first, last, change, row, u):
-    """Add change·z to u, which other threads may have changed since the row was read."""
-    for k in range(first, last):
-        j = column(indices, k, first)
-        u[j] = _current(crowd, u, j, row[0, k - first]) + change * row[1, k - first]
-
-
-@kernel(inner=True, forceinline=True)
-def _current(crowd, u, j, known):
-    if crowd is None:
-        return known
-    return u[j]
-
-
 @kernel(inner=True)
-def _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row):
+def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
     _, indices, indptr, width, signs, weights = rows
     u, sums = multipliers.u, multipliers.sums
     level, pull = sums[0], sums[1]
     b, _ = _intercept(pull, terms)
     gap = near = violation = 0.0
     position = 0
-    for visited in range(active):  # every iteration passes or deactivates one row
+    for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         change, kappa, cost, missing, firmness, is_near = _visit(
             i, rows, firm, multipliers, flips, terms, level, pull, b, row
@@ -156,19 +140,18 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row):
         violation = max(violation, missing / weights[i])
         if change != 0.0:
             first, last = bounds(indptr, width, i)
-            _add_move(crowd, indices, first, last, change, row, u)
+            for k in range(first, last):
+                u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
             pull += terms.intercept.unit * signs[i] * change
         level += cost / terms.stiffness
-        if time_to_share(crowd, visited):
-            level, pull = share(crowd, 0, level), share(crowd, 1, pull)
         b, _ = _intercept(pull, terms)
         position += 1
-    sums[0], sums[1] = share(crowd, 0, level), share(crowd, 1, pull)
+    sums[0], sums[1] = level, pull
     return active, gap, near, violation, None
 
 
 @kernel()
-def separable_epoch(rows, order, active, firm, multipliers, flips, terms, crowd):
+def separable_epoch(rows, order, active, firm, multipliers, flips, terms):
     """Do the same as `round_epoch`, with sums = [λ, u₀]; there is no answer to return."""
     row = np.empty((2, longest_row(rows.indptr, rows.width)))
-    return _epoch(rows, order, active, firm, multipliers, flips, terms, crowd, row)
+    return _epoch(rows, order, active, firm, multipliers, flips, terms, row)

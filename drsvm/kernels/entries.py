@@ -151,13 +151,3 @@ def row_squares(data, indptr, width, squares):
         for k in range(first, last):
             total += float(data[k]) * float(data[k])
         squares[i] = total
-
-
-@kernel(fastmath=FAST)
-def feature_squares(rows, squares):
-    """Add Σ_i g_i x_ij² for every column j, where g is the importance of the rows."""
-    data, indices, indptr, width, _, importance = rows
-    for i in range(importance.size):
-        first, last = bounds(indptr, width, i)
-        for k in range(first, last):
-            squares[column(indices, k, first)] += importance[i] * float(data[k]) * float(data[k])

@@ -29,6 +29,10 @@ class Iterate(NamedTuple):
     hinge: np.ndarray
     flip: np.ndarray
 
+    def copy(self) -> "Iterate":
+        """Return a copy that shares no memory with this one."""
+        return Iterate(*(part.copy() for part in self))
+
 
 @kernel(inner=True, forceinline=True)
 def stiffness(step_size, l2):

@@ -25,7 +25,7 @@ The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vecto
 vectorises sums but not maxima.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -34,13 +34,24 @@ from numba.extending import overload
 from drsvm.kernels.compiling import UNCOUNTED, kernel
 from drsvm.kernels.entries import at
 
-FAST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
+FASTEST = {"reassoc", "contract", "nsz", "nnan", "arcp"}
+"""Relaxed floating-point rules: also without NaN, and with reciprocals for divisions."""
 
 MOST_CORRECTION = 2.0
 """Largest second-order correction, relative to the product of multiplier and slack."""
 
 BINS = 512
 """Number of bins for step lengths between 0 and 1."""
+
+
+class Tile(NamedTuple):
+    """A few rows: their state, weights, labels, and whether and at what cost a label can be flipped."""
+
+    state: np.ndarray
+    weights: np.ndarray
+    signs: np.ndarray
+    flips: Any
+    kappa: Any
 
 
 def flips_of(flips, kappa, first, last) -> Any:
@@ -55,14 +66,14 @@ def _flips_of(flips, kappa, first, last):
     return lambda flips, kappa, first, last: (flips, kappa)
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _ratios(state, i):
     i1, i2, i3 = 1.0 / state[3, i], 1.0 / state[4, i], 1.0 / state[5, i]
     d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
     return i1, i2, i3, d1, d2, d3, 1.0 / (d1 + d2 + d3)
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     """Return the changes of α, β, γ, g₁, g₂, g₃ for given P, dm and κdλ."""
     ds = (p1 + p2 + p3 - pi - (d1 - d2) * dm - d2 * kdl) * inverse
@@ -70,13 +81,14 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
     return p1 - state[0, i] - d1 * g1, p2 - state[1, i] - d2 * g2, p3 - state[2, i] - d3 * ds, g1, g2, ds
 
 
-@kernel(fastmath=FAST, inner=True)
-def center(state, weights, margins, flips, kappa, level, mu):
+@kernel(fastmath=FASTEST, inner=True)
+def center(tile, margins, level, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
     The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
     between μ and 3μ above the largest piece, the error after six steps is at most (2/3)⁶⁴ of that.
     """
+    state, weights, _, flips, kappa = tile
     for i in range(weights.size):
         flip = at(flips, i)
         hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * level
@@ -94,12 +106,13 @@ def center(state, weights, margins, flips, kappa, level, mu):
         state[3, i], state[4, i], state[5, i] = g1, flip * g2 + (1.0 - flip), g3
 
 
-@kernel(fastmath=FAST, inner=True)
-def curvature(state, weights, signs, kappa, h, coefficients):
+@kernel(fastmath=FASTEST, inner=True)
+def curvature(tile, h, coefficients):
     """Write the curvature h and the signed coefficients of the λ column and of the predictor.
 
     Returns Σ of the λλ entry and Σ of the predictor's λ entry.
     """
+    state, weights, signs, _, kappa = tile
     square = linear = 0.0
     for i in range(weights.size):
         cost = at(kappa, i)
@@ -112,27 +125,28 @@ def curvature(state, weights, signs, kappa, h, coefficients):
     return square, linear
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _moderate(correction, product):
     most = MOST_CORRECTION * product
     return min(max(correction, -most), most)
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _right_hand_side(p1, p2, p3, d1, d2, inverse):
     """Return the contribution of P to the right-hand side: the coefficient of the row, and −1/κ times the λ entry."""
     share = (p1 + p2 + p3) * inverse
     return p2 - p1 + (d1 - d2) * share, p2 - d2 * share
 
 
-@kernel(fastmath=FAST, inner=True)
-def predict(state, weights, signs, flips, kappa, dm, dlevel, correction, coefficients, rates):
+@kernel(fastmath=FASTEST, inner=True)
+def predict(tile, dm, dlevel, correction, coefficients, rates):
     """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
     Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). `rates` receives
     the smallest dg/g and dmultiplier/multiplier of each sample. Returns Σ multiplier·dg, Σ g·dmultiplier,
     Σ dmultiplier·dg, and the λ entries of the two rows.
     """
+    state, weights, signs, flips, kappa = tile
     slack = multiplier = both = corrected = targeted = 0.0
     for i in range(weights.size):
         pi, flip, cost = weights[i], at(flips, i), at(kappa, i)
@@ -160,56 +174,53 @@ def predict(state, weights, signs, flips, kappa, dm, dlevel, correction, coeffic
     return slack, multiplier, both, corrected, targeted
 
 
-@kernel(fastmath=FAST, inner=True)
-def _corrected(state, i, pi, flip, target, correction, sign, kdl):
+@kernel(fastmath=FASTEST, inner=True)
+def _corrected(tile, step, correction, i):
     """Return 1/g and the changes of the state in the corrected direction."""
-    dm = sign * correction[3, i]
+    state, weights, signs, flips, kappa = tile
+    pi, flip, kdl = weights[i], at(flips, i), at(kappa, i) * step.level_change
+    dm = signs[i] * correction[3, i]
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
-    goal = target * pi
+    goal = step.target * pi
     p1, p3 = (goal - correction[0, i]) * i1, (goal - correction[2, i]) * i3
     p2 = flip * (goal - correction[1, i]) * i2
     da, db, dc, e1, e2, e3 = _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl)
     return i1, i2, i3, da, db, dc, e1, e2, e3
 
 
-@kernel(fastmath=FAST, inner=True)
-def longest_steps(state, weights, signs, flips, kappa, target, correction, dlevel, rates):
+@kernel(fastmath=FASTEST, inner=True)
+def longest_steps(tile, step, correction, rates):
     """Write the smallest dg/g and dmultiplier/multiplier of each sample in the corrected direction into `rates`."""
-    for i in range(weights.size):
-        flip = at(flips, i)
-        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flip, target, correction, signs[i], at(kappa, i) * dlevel
-        )
+    state = tile.state
+    for i in range(tile.weights.size):
+        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        flip_rate = db / (state[1, i] + (1.0 - flip))
+        flip_rate = db / (state[1, i] + (1.0 - at(tile.flips, i)))
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _outlier(product, goal):
     """Return how far a trial product lies outside [goal/10, 10·goal]; for large ones at most 10·goal."""
     low, high = 0.1 * goal, 10.0 * goal
     return min(0.0, product - low) + min(max(0.0, product - high), high)
 
 
-@kernel(fastmath=FAST, inner=True)
-def recorrect(
-    state, weights, signs, flips, kappa, target, correction, dlevel, primal, dual, new_correction, coefficients
-):
+@kernel(fastmath=FASTEST, inner=True)
+def recorrect(tile, step, correction, new_correction, coefficients):
     """Correct, towards the target, the products that a longer step would make too small or too large.
 
     Writes the new correction and, into row 0 of the coefficients, its right-hand side; returns its λ entry.
     """
+    state, weights, signs, flips, kappa = tile
+    primal, dual = step.primal, step.dual
     level = 0.0
     for i in range(weights.size):
-        flip = at(flips, i)
-        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flip, target, correction, signs[i], at(kappa, i) * dlevel
-        )
-        goal = target * weights[i]
+        i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
+        goal = step.target * weights[i]
         c1 = correction[0, i] + _outlier((state[0, i] + dual * da) * (state[3, i] + primal * e1), goal)
         c3 = correction[2, i] + _outlier((state[2, i] + dual * dc) * (state[5, i] + primal * e3), goal)
-        c2 = correction[1, i] + flip * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
+        c2 = correction[1, i] + at(flips, i) * _outlier((state[1, i] + dual * db) * (state[4, i] + primal * e2), goal)
         new_correction[0, i], new_correction[1, i], new_correction[2, i] = c1, c2, c3
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
         row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))
@@ -239,27 +250,26 @@ def record_rates(rates, weights, smallest, bins):
                 low = max(smallest[k], -1.0)
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _share_kept(alpha, beta, gamma, weight):
     """Return a factor for multipliers whose sum is so far above the weight that the largest could not absorb it."""
     total = alpha + beta + gamma
     return weight / total if total - weight > 0.5 * max(alpha, max(beta, gamma)) else 1.0
 
 
-@kernel(fastmath=FAST, inner=True)
-def move(state, weights, signs, flips, kappa, target, correction, dlevel, primal, dual, left):
+@kernel(fastmath=FASTEST, inner=True)
+def move(tile, step, correction):
     """Take the given steps along the corrected direction; return Σ multiplier · slack.
 
     A sample that would keep less than the share `left` of a slack or multiplier stops there: its slack s is raised, or
     its multipliers are clipped. α + β + γ = π stays exact: the largest of the three absorbs the difference or, if that
     is too much for it, all three shrink.
     """
+    state, weights, _, flips, _ = tile
+    primal, dual, left = step.primal, step.dual, step.left
     products = 0.0
     for i in range(weights.size):
-        flip = at(flips, i)
-        _, _, _, da, db, dc, e1, e2, e3 = _corrected(
-            state, i, weights[i], flip, target, correction, signs[i], at(kappa, i) * dlevel
-        )
+        _, _, _, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         alpha = max(state[0, i] + dual * da, left * state[0, i])
         beta = max(state[1, i] + dual * db, left * state[1, i])
         gamma = max(state[2, i] + dual * dc, left * state[2, i])
@@ -274,14 +284,14 @@ def move(state, weights, signs, flips, kappa, target, correction, dlevel, primal
         g1, g2, g3 = state[3, i] + primal * e1, state[4, i] + primal * e2, state[5, i] + primal * e3
         missing = max(left * state[3, i] - g1, max(left * state[4, i] - g2, left * state[5, i] - g3))
         lift = max(missing, 0.0)
-        g1, g2, g3 = g1 + lift, g2 + flip * lift, g3 + lift
+        g1, g2, g3 = g1 + lift, g2 + at(flips, i) * lift, g3 + lift
         state[0, i], state[1, i], state[2, i] = alpha, beta, gamma
         state[3, i], state[4, i], state[5, i] = g1, g2, g3
         products += alpha * g1 + beta * g2 + gamma * g3
     return products
 
 
-@kernel(fastmath=FAST, inner=True)
+@kernel(fastmath=FASTEST, inner=True)
 def _restoring(state, i, flip, dm, kdl):
     """Return relative changes of the slacks, and minus those of the multipliers, that keep the products to first order.
 
@@ -292,17 +302,19 @@ def _restoring(state, i, flip, dm, kdl):
     return (ds + dm) * i1, flip * (ds - dm + kdl) * i2, ds * i3
 
 
-@kernel(fastmath=FAST, inner=True)
-def restoring_rates(state, signs, flips, kappa, dm, dlevel, rates):
+@kernel(fastmath=FASTEST, inner=True)
+def restoring_rates(tile, dm, dlevel, rates):
     """Write the largest relative change of each sample into `rates`."""
+    state, _, signs, flips, kappa = tile
     for i in range(signs.size):
         r1, r2, r3 = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
         rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
-@kernel(fastmath=FAST, inner=True)
-def sides(state, signs, kappa, coefficients):
+@kernel(fastmath=FASTEST, inner=True)
+def sides(tile, coefficients):
     """Write α and β by the side that an intercept balances; return the sums of both sides, of multipliers and of κβ."""
+    state, _, signs, _, kappa = tile
     one = other = cost_one = cost_other = 0.0
     for i in range(signs.size):
         positive = 0.5 + 0.5 * signs[i]  # 1 or 0
@@ -317,9 +329,10 @@ def sides(state, signs, kappa, coefficients):
     return one, other, cost_one, cost_other
 
 
-@kernel(fastmath=FAST, inner=True)
-def restored(state, signs, flips, kappa, dm, dlevel, step, alpha, beta):
+@kernel(fastmath=FASTEST, inner=True)
+def restored(tile, dm, dlevel, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
+    state, _, signs, flips, kappa = tile
     for i in range(signs.size):
         r1, r2, _ = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
         alpha[i] = state[0, i] - step * (state[0, i] * r1)

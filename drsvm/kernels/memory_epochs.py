@@ -16,7 +16,7 @@ from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import duality_gap, make_step, multipliers, noise
 
 TOLERANCE = 2e-12
-"""Accuracy of a step (see `Step.tolerance`)."""
+"""Accuracy of a step (see `ProximalStep.tolerance`)."""
 
 
 @kernel(fastmath=FAST)

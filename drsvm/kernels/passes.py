@@ -55,7 +55,8 @@ class Step(NamedTuple):
 @kernel(inner=True)
 def _of_tile(share, first, last):
     flips, kappa = samples.flips_of(share.flips, share.kappa, first, last)
-    return share.state[first // TILE], share.weights[first:last], share.signs[first:last], flips, kappa
+    state, weights, signs = share.state[first // TILE], share.weights[first:last], share.signs[first:last]
+    return samples.Tile(state, weights, signs, flips, kappa)
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -96,11 +97,11 @@ def center(share, buffers, point, level, mu):
     n = share.weights.size
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, weights, signs, flips, kappa = _of_tile(share, first, last)
+        tile = _of_tile(share, first, last)
         _changes(share, point, first, last, buffers.changes)
         for i in range(last - first):
-            buffers.changes[i] *= signs[i]
-        samples.center(state, weights, buffers.changes, flips, kappa, level, mu)
+            buffers.changes[i] *= tile.signs[i]
+        samples.center(tile, buffers.changes, level, mu)
 
 
 # --- curvature ----------------------------------------------------------------------------------------------------
@@ -118,10 +119,10 @@ def curvature(share, buffers, correction, step, totals, gram, curvatures):
     square = linear = moved = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, weights, signs, _, kappa = _of_tile(share, first, last)
-        moved += _move_tile(share, correction, step, first, last)
+        tile = _of_tile(share, first, last)
+        moved += _move_tile(tile, correction, step, first)
         h = buffers.coefficients[2]
-        one, other = samples.curvature(state, weights, signs, kappa, h, buffers.coefficients)
+        one, other = samples.curvature(tile, h, buffers.coefficients)
         square += one
         linear += other
         _collect(share, buffers.coefficients[:2], first, last, buffers.block[:2])
@@ -148,28 +149,10 @@ def _keep(h, first, last, curvatures):
 
 
 @kernel(inner=True)
-def _move_tile(share, correction, step, first, last):
+def _move_tile(tile, correction, step, first):
     if step is None:
         return 0.0
-    return _moved(share, correction, step, first, last)
-
-
-@kernel(inner=True)
-def _moved(share, correction, step, first, last):
-    state, weights, signs, flips, kappa = _of_tile(share, first, last)
-    return samples.move(
-        state,
-        weights,
-        signs,
-        flips,
-        kappa,
-        step.target,
-        correction[first // TILE],
-        step.level_change,
-        step.primal,
-        step.dual,
-        step.left,
-    )
+    return samples.move(tile, step, correction[first // TILE])
 
 
 # --- directions ---------------------------------------------------------------------------------------------------
@@ -186,22 +169,13 @@ def predict(share, buffers, correction, direction, level_change, totals, smalles
     s0 = s1 = s2 = s3 = s4 = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, weights, signs, flips, kappa = _of_tile(share, first, last)
+        tile = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
         t0, t1, t2, t3, t4 = samples.predict(
-            state,
-            weights,
-            signs,
-            flips,
-            kappa,
-            buffers.changes,
-            level_change,
-            correction[first // TILE],
-            buffers.coefficients,
-            buffers.rates,
+            tile, buffers.changes, level_change, correction[first // TILE], buffers.coefficients, buffers.rates
         )
         s0, s1, s2, s3, s4 = s0 + t0, s1 + t1, s2 + t2, s3 + t3, s4 + t4
-        samples.record_rates(buffers.rates, weights, smallest, bins)
+        samples.record_rates(buffers.rates, tile.weights, smallest, bins)
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return s0, s1, s2, s3, s4
@@ -213,20 +187,10 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
     n = share.weights.size
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, weights, signs, flips, kappa = _of_tile(share, first, last)
+        tile = _of_tile(share, first, last)
         _changes(share, step.direction, first, last, correction[first // TILE, 3])
-        samples.longest_steps(
-            state,
-            weights,
-            signs,
-            flips,
-            kappa,
-            step.target,
-            correction[first // TILE],
-            step.level_change,
-            buffers.rates,
-        )
-        samples.record_rates(buffers.rates, weights, smallest, bins)
+        samples.longest_steps(tile, step, correction[first // TILE], buffers.rates)
+        samples.record_rates(buffers.rates, tile.weights, smallest, bins)
 
 
 @kernel(**UNCOUNTED)
@@ -236,21 +200,8 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
     level = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, weights, signs, flips, kappa = _of_tile(share, first, last)
-        level += samples.recorrect(
-            state,
-            weights,
-            signs,
-            flips,
-            kappa,
-            step.target,
-            correction[first // TILE],
-            step.level_change,
-            step.primal,
-            step.dual,
-            new_correction[first // TILE],
-            buffers.coefficients,
-        )
+        tile, number = _of_tile(share, first, last), first // TILE
+        level += samples.recorrect(tile, step, correction[number], new_correction[number], buffers.coefficients)
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
     return level
@@ -265,7 +216,7 @@ def move(share, buffers, correction, step):
     n = share.weights.size
     products = 0.0
     for first in range(0, n, TILE):
-        products += _moved(share, correction, step, first, min(first + TILE, n))
+        products += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
     return products
 
 
@@ -279,9 +230,9 @@ def dual_sums(share, buffers, correction, step, totals):
     one = other = cost_one = cost_other = moved = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, _, signs, _, kappa = _of_tile(share, first, last)
-        moved += _move_tile(share, correction, step, first, last)
-        t0, t1, t2, t3 = samples.sides(state, signs, kappa, buffers.coefficients)
+        tile = _of_tile(share, first, last)
+        moved += _move_tile(tile, correction, step, first)
+        t0, t1, t2, t3 = samples.sides(tile, buffers.coefficients)
         one, other, cost_one, cost_other = one + t0, other + t1, cost_one + t2, cost_other + t3
         add_sums(share.data, share.indices, share.indptr, first, last, buffers.coefficients, buffers.block)
         _close_block(buffers.block, last, n, totals)
@@ -295,9 +246,8 @@ def restoring_rate(share, buffers, direction, level_change):
     largest = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, _, signs, flips, kappa = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
-        samples.restoring_rates(state, signs, flips, kappa, buffers.changes, level_change, buffers.rates[0])
+        samples.restoring_rates(_of_tile(share, first, last), buffers.changes, level_change, buffers.rates[0])
         for i in range(last - first):
             largest = max(largest, buffers.rates[0, i])
     return largest
@@ -309,11 +259,9 @@ def restored(share, buffers, direction, level_change, step, alpha, beta):
     n = share.weights.size
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
-        state, _, signs, flips, kappa = _of_tile(share, first, last)
+        tile = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
-        samples.restored(
-            state, signs, flips, kappa, buffers.changes, level_change, step, alpha[first:last], beta[first:last]
-        )
+        samples.restored(tile, buffers.changes, level_change, step, alpha[first:last], beta[first:last])
 
 
 @kernel(**UNCOUNTED)

@@ -20,7 +20,7 @@ from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 from drsvm.kernels.triangle import EPS, FLIPPED, HINGE, LINES, NOWHERE, limited, make_step, multipliers, steepest
 
 ROUGH, EXACT = 2e-12, 2.0 * EPS
-"""Accuracy of a step (see `Step.tolerance`) for q = 2 and ∞, and for q = 1, where accuracy costs nothing."""
+"""Accuracy of a step (see `ProximalStep.tolerance`) for q = 2 and ∞, and for q = 1, where accuracy costs nothing."""
 
 MOST_OPENINGS = 64
 """How often buckets are opened for a threshold that turned out larger, before all are; once is usually enough."""

@@ -1,8 +1,8 @@
 """Products with consecutive rows of a matrix, dense or sparse, and Gram matrices. Threads call them in parallel.
 
 Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have indices, which are unsigned as in
-`entries.py`. Dense loops take four rows at a time:
-that leaves enough independent sums for vector instructions even if a row has few entries.
+`entries.py`. Dense loops take four rows at a time: that leaves enough independent sums for vector instructions even if
+a row has few entries. The compiler cannot remove a branch for arrays, so functions are overloaded by type.
 """
 
 import numpy as np
@@ -291,7 +291,7 @@ def scale_rows(rows, h, out):
 
 
 @kernel()
-def spread(data, indices, indptr, out):
+def to_dense(data, indices, indptr, out):
     """Write the entries of all rows into an array of zeros."""
     for i in range(out.shape[0]):
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):

@@ -43,7 +43,7 @@ def _product(data, indices, first, last, w, offset):
 def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, pulls):
     """Write the pull of each row of a batch on the weights; return the pulls on b and on λ."""
     data, indices, indptr, width, signs, importance = rows
-    turned = raised = 0.0
+    on_intercept = on_level = 0.0
     for k in range(batch.size):
         i = batch[k]
         before = hinge[i], flip[i]
@@ -52,10 +52,10 @@ def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, 
         kappa = at(terms.kappa, i)
         sigma1, sigma2 = _active_piece(margin, level, kappa, at(terms.flips, i))
         pulls[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
-        turned += pulls[k]
-        raised += kappa * importance[i] * sigma2 / batch.size
+        on_intercept += pulls[k]
+        on_level += kappa * importance[i] * sigma2 / batch.size
         note(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
-    return turned, raised
+    return on_intercept, on_level
 
 
 @kernel(fastmath=FAST)
@@ -69,7 +69,7 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, raised = _pull_of_batch(
+        on_intercept, on_level = _pull_of_batch(
             rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, pulls
         )
         # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
@@ -86,8 +86,8 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
                     square += change * (change + 2.0 * w[j])
                     w[j] += change
         norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
-        b += eta * turned * terms.free
-        level, factor = onto_cone(norm, level - eta * (terms.radius - raised), 1.0)
+        b += eta * on_intercept * terms.free
+        level, factor = onto_cone(norm, level - eta * (terms.radius - on_level), 1.0)
         scale, norm_square, cleared = settled(
             w, scale * factor, (factor * norm) ** 2, indices, indptr, order, cleared, end
         )
@@ -123,7 +123,7 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, raised = _pull_of_batch(
+        on_intercept, on_level = _pull_of_batch(
             rows, order[start:end], w, None, 1.0, b, level, hinge, flip, terms, share, pulls
         )
         if terms.l2 > 0.0:
@@ -136,8 +136,8 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
                 for k in range(first, last):
                     j = column(indices, k, first)
                     w[j] += factor * metric[0, j] * data[k]
-        b += eta * turned * terms.free
-        level = _onto_box(w, metric, level - eta * (terms.radius - raised), level)
+        b += eta * on_intercept * terms.free
+        level = _onto_box(w, metric, level - eta * (terms.radius - on_level), level)
     scalars[0], scalars[1] = level, b
 
 
@@ -153,7 +153,7 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     pulls = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        turned, raised = _pull_of_batch(
+        on_intercept, on_level = _pull_of_batch(
             rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, level, hinge, flip, terms, share, pulls
         )
         for position in range(start, end):
@@ -164,8 +164,8 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
         queues.stretch(queue, terms.ridged, rho)
         numbers[SCALE] /= rho
         numbers[TOTAL] /= rho
-        b += eta * turned * terms.free
-        base = level - eta * (terms.radius - raised)
+        b += eta * on_intercept * terms.free
+        base = level - eta * (terms.radius - on_level)
         queues.measure_pending(queue)
         tau, left = common_threshold(queue, base, 1.0, 1.1)
         queues.shrink_all(queue, tau, 1.0)

@@ -30,7 +30,7 @@ MOST_TRIALS = 2160
 one trial at either end. Rounding ends almost all searches after a few dozen trials."""
 
 
-class Step(NamedTuple):
+class ProximalStep(NamedTuple):
     """The data of a proximal step, except for the weights."""
 
     length: float  # η g
@@ -51,7 +51,9 @@ class Step(NamedTuple):
 @kernel(inner=True, forceinline=True)
 def make_step(length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance):
     """Return a step without limits."""
-    return Step(length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance, math.inf, math.inf)
+    return ProximalStep(
+        length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance, math.inf, math.inf
+    )
 
 
 @kernel(inner=True, forceinline=True)
@@ -64,7 +66,7 @@ def limited(step, guess, extent, largest, limit):
     if step.kappa > 0.0 and largest > 0.0:
         level = 2.0 / step.kappa
         reach = 2.0 * (extent + step.rho * level + max(level - step.level, 0.0)) / (step.length * largest)
-    return Step(
+    return ProximalStep(
         step.length, step.rho, step.kappa, step.flips, step.level, guess, step.bias, step.free, step.square, step.size,
         step.tolerance, reach, limit,
     )  # fmt: skip

@@ -301,7 +301,7 @@ class WassersteinSVC(
         def measure(index: int, **options) -> Automatic:
             centred = at_centre(problems[index])
             found = automatic(centred.problem, counts=counts(index), **options)
-            return found._replace(solution=centred.back(found.solution))
+            return found._replace(solution=centred.from_centred(found.solution))
 
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
@@ -370,13 +370,13 @@ class WassersteinSVC(
             tol=self.tol,
             max_iter=self.max_iter,
             max_time=time,
-            start=centred.there(start),
+            start=centred.to_centred(start),
             callback=self._reporter(index, task),
             random_state=self.random_state,
             n_threads=None if len(self.classes_) == 2 else 1,
         )
         task.call_on_fit_task_end(estimator=self)
-        return centred.back(result)
+        return centred.from_centred(result)
 
     def _reporter(self, index: int, task) -> Callable[[Progress], bool] | None:
         """Return the progress callback, or None if not needed: the solver then computes only a final certificate."""

@@ -138,4 +138,4 @@ def path_at_centre(problem: Problem, radii, **options: Any) -> RadiusPath:
     """Return the radius path of a problem whose intercept is priced at the centre of the data."""
     centred = at_centre(problem)
     path = radius_path(centred.problem, radii, **options)
-    return replace(path, results=[centred.back(result) for result in path.results])
+    return replace(path, results=[centred.from_centred(result) for result in path.results])

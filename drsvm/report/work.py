@@ -190,4 +190,4 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
         material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
-    return replace(path, results=[original.back(result) for result in path.results])
+    return replace(path, results=[original.from_centred(result) for result in path.results])

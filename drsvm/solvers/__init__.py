@@ -106,11 +106,11 @@ def solve(
     chosen, time = make_solver(solver, centred.problem, **settings), TimeLimit.of(max_time)
     options = {"callback": callback, "random_state": random_state, "n_threads": n_threads}
     options["tol"] = default_tol(solver, tol)
-    start = centred.there(start)
+    start = centred.to_centred(start)
     result = run(centred.problem, chosen, start=start, max_iter=max_iter, max_time=time, **options)
     if is_auto(solver) and max_iter is None:
         result = _with_other_solvers(centred.problem, result, time, options)
-    return centred.back(result)
+    return centred.from_centred(result)
 
 
 def _with_other_solvers(problem: Problem, result: Result, time: TimeLimit, options) -> Result:

@@ -81,16 +81,16 @@ class State(ABC):
         """Return the current classifier and multipliers."""
 
     def certificate_due(self) -> bool:
-        """Return whether the current iteration is worth a certificate."""
+        """Return True if the current iteration is worth a certificate."""
         return True
 
     def judged(self, gap: float) -> None:
         """Process the gap that a certificate has proven."""
 
     def share_done(self) -> float | None:
-        """Return which share of the way to the tolerance is done, or None if only certificates tell.
+        """Return the share of the way to the tolerance that is done, or None if only certificates can tell.
 
-        Someone who waits is told after every iteration, so this must cost nothing.
+        Progress is reported after every iteration, so this must cost nothing.
         """
         return None
 
@@ -169,12 +169,12 @@ EVERY_PRICE = ~Price(0)
 
 def prices_of(problem: Problem) -> dict[Price, str]:
     """Return the prices of a problem, in words."""
-    given, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
+    priced, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
     ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
         Price.FLIPS: ("a flip_cost for each row", np.ndim(problem.flip_cost) > 0),
-        Price.COLUMNS: ("feature_cost", given and not trusted and not ridge),
-        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", given and (trusted or bool(ridge))),
+        Price.COLUMNS: ("feature_cost", priced and not trusted and not ridge),
+        Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", priced and (trusted or bool(ridge))),
         Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
         Price.SIGNS: ("monotonic_cst", problem.monotonic_cst is not None),
     }
@@ -198,7 +198,7 @@ class Solver(ABC):
     """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
 
     def refusal(self, problem: Problem) -> str | None:
-        """Return why this solver cannot solve a problem, with the value and the remedy, or None if it can.
+        """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
 
         It is called before anything starts, so it checks parameters only.
         """

@@ -24,7 +24,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.transforms.tiny_weights import without_rounding
 
-OF_TOLERANCE = 0.01
+OF_TOLERANCE = 0.05
 """A bound may lose this share of the tolerance to what is only known in advance about rounding errors."""
 
 RECENT = 3
@@ -96,7 +96,7 @@ class _Best:
         if math.isfinite(self.dual.contribution_bound):
             self.dual = self._nothing()
 
-    def tidy(self, tol: float) -> None:
+    def remove_tiny_weights(self, tol: float) -> None:
         """Set weights of the size of rounding errors to 0."""
         self.primal = without_rounding(self.problem, self.primal, self.lower_bound, tol)
 
@@ -224,7 +224,7 @@ class _Run:
             self.best.drop_condition()
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                self.best.tidy(self.limits.tol)
+                self.best.remove_tiny_weights(self.limits.tol)
         primal, dual = self.best.primal, self.best.dual
         return Result(
             weights=primal.weights,

@@ -59,7 +59,7 @@ def _make(name: Any, settings: dict[str, Any]) -> Solver:
 
 
 def is_auto(solver: Any) -> bool:
-    """Return whether the choice of the solver is left to this library."""
+    """Return True if the choice of the solver is left to this library."""
     return isinstance(solver, str) and solver == "auto"
 
 

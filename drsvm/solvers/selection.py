@@ -13,7 +13,6 @@ from drsvm.engines.threads import available_cores
 from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
-from drsvm.solvers.interior_point.cones import uniform_scaling
 
 MODEST_SIZE = 5000
 """A matrix of this size is factorised in seconds."""
@@ -82,14 +81,14 @@ def preferences(problem: Problem) -> list[str]:
 
 
 def _is_to_stream(problem: Problem) -> bool:
-    """Return whether a method that reads the rows in their order is better, as others would copy them or wait."""
+    """Return True if a method that reads the rows in their order is better, as others would copy them or wait."""
     bytes_of_rows = stored_entries(problem) * problem.rows.dtype.itemsize
     too_large = bytes_of_rows > MOST_IN_MEMORY * memory_size()
     return isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
 
 
 def interior_point_fits(problem: Problem) -> bool:
-    """Return whether the matrices of the interior-point solver fit into memory.
+    """Return True if the matrices of the interior-point solver fit into memory.
 
     It needs three copies of a matrix with one row per feature or, with more than a thousand features and fewer rows
     than features, one row per sample.
@@ -98,7 +97,7 @@ def interior_point_fits(problem: Problem) -> bool:
 
 
 def interior_point_pays(problem: Problem) -> bool:
-    """Return whether the interior-point solver takes seconds rather than hours."""
+    """Return True if the interior-point solver takes seconds rather than hours."""
     return interior_point_fits(problem) and system_size(problem) <= MODEST_SIZE
 
 
@@ -123,15 +122,16 @@ def interior_point_seconds(problem: Problem) -> float:
 def _gram_seconds(problem: Problem) -> float:
     n, d = problem.rows.shape
     wide = is_wide(problem)
-    if wide and uniform_scaling(problem.norm) and problem.feature_cost is None and problem.monotonic_cst is None:
-        return 0.0  # formed once
+    uniform = isinstance(problem.norm, L2) and problem.feature_cost is None and problem.monotonic_cst is None
+    if wide and uniform:
+        return 0.0  # the cone of q = 2 scales all features equally, so the matrix is formed once
     if problem.is_sparse:
         return SPARSE_MULTIPLICATION * stored_entries(problem) ** 2 * (5.0 / d if wide else 0.5 / n)
     return MULTIPLICATION * n * d * system_size(problem)
 
 
 def interior_point_epochs(problem: Problem) -> float:
-    """Return how many epochs take about as long as the interior-point solver."""
+    """Return the number of epochs that take about as long as the interior-point solver."""
     rival = RIVALS[type(problem.norm)]
     epoch = OVERHEAD_OF_EPOCH + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
     return interior_point_seconds(problem) / epoch

@@ -11,14 +11,14 @@ from scipy import sparse
 from drsvm import Problem
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import proximal_step
-from drsvm.solvers.incremental.epochs import Cone, Epochs, Samples
+from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
 
 def epochs_of(problem, order="cyclic"):
     samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
-    return Epochs(samples, Cone.of(problem), order, np.random.default_rng(0))
+    return Epochs(samples, Parameters.of(problem), order, np.random.default_rng(0))
 
 
 def random_case(rng):
@@ -78,7 +78,7 @@ def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
     level = 1.1 * problem.norm.value(w)
     point.w[:], point.scalars[:2] = w, (level, b)
     for _ in range(3):
-        epochs.subgradient(point, eta, 1.0, batch_size)
+        epochs.subgradient(problem, point, eta, 1.0, batch_size)
         for first in range(0, 30, batch_size):
             X, y = problem.X[first : first + batch_size], problem.signs[first : first + batch_size]
             m = y * (X @ w + b)
@@ -134,7 +134,7 @@ def test_wide_sparse_rows_take_the_same_steps_as_narrow_ones(norm):
         epochs = epochs_of(problem)
         point = epochs.origin()
         for _ in range(3):
-            epochs.subgradient(point, 0.1 * epochs.natural_step, 1.0, 8)
+            epochs.subgradient(problem, point, 0.1 * epochs.natural_step, 1.0, 8)
             epochs.proximal(point, 0.1 * epochs.natural_step, 1.0)
             epochs.memory(problem, point, 0.3 * epochs.natural_step)
         ends.append(point)

@@ -8,7 +8,7 @@ bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and
 optimum, and a combination of their multipliers proves that bound.
 
 For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. If there is no
-ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-point solver takes over.
+ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-trial solver takes over.
 For κ = 0 the optimum is 1.
 """
 
@@ -20,7 +20,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.admm.ball_qp import exact_way
-from drsvm.solvers.admm.subproblem import Point, Subproblem
+from drsvm.solvers.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flips
 from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
@@ -36,7 +36,7 @@ SHARE = 0.5
 """An end of the bracket is improved first if it accounts for more than this share of the gap."""
 
 PRICED_AT = frozenset(10 * 2**k for k in range(30))
-"""Iterations at a point after which the best λ for its classifier is computed, at the cost of an iteration."""
+"""Iterations at a trial after which the best λ for its classifier is computed, at the cost of an iteration."""
 
 PROVE_EVERY, FIRST_LOOK = 20, 400
 """Iterations between certificates if there is no search that determines when one is due, and before a hand-over."""
@@ -105,7 +105,6 @@ class Admm(Solver):
         return super().refusal(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         if np.all(problem.flip_cost == 0):
             return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
@@ -123,16 +122,17 @@ class _AdmmState(State):
         self.problem = self.columns.problem
         self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time_left())
 
-    def first_point(self, level: float) -> Point:
-        start = None if self.limits.start is None else self.columns.there(self.limits.start)
-        return self.subproblem.first_point(level, self.settings.rho, start)
+    def first_trial(self, level: float) -> Trial:
+        start = None if self.limits.start is None else self.columns.to_columns(self.limits.start)
+        return self.subproblem.first_trial(level, self.settings.rho, start)
 
-    def offer(self, weights, intercept: float, proof: list[tuple[Point, float]]) -> Candidate:
-        """Return a classifier with the combined multipliers of the given points."""
+    def offer(self, weights, intercept: float, proof: list[tuple[Trial, float]]) -> Candidate:
+        """Return a classifier with the combined multipliers of the given trials."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
-        for point, share in proof:
-            self.subproblem.add_multipliers(point.line, share, alpha, beta)
-        return self.columns.back(Candidate(weights, intercept, alpha, beta))
+        for trial, share in proof:
+            hinge, flip = self.subproblem.multipliers_of(trial.line)
+            alpha, beta = alpha + share * hinge, beta + share * flip
+        return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
 
 
 class FreePrice(_AdmmState):
@@ -140,20 +140,20 @@ class FreePrice(_AdmmState):
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
-        self.point = self.first_point(math.inf)
+        self.trial = self.first_trial(math.inf)
         self.patience = Patience(FIRST_LOOK, limits)
 
     def step(self) -> None:
-        self.subproblem.iterate(self.point)
+        self.subproblem.iterate(self.trial)
 
     def certificate_due(self) -> bool:
-        return self.point.iteration % PROVE_EVERY == 0
+        return self.trial.iteration % PROVE_EVERY == 0
 
     def candidate(self) -> Candidate:
-        return self.offer(self.point.weights, self.point.intercept, [(self.point, 1.0)])
+        return self.offer(self.trial.weights, self.trial.intercept, [(self.trial, 1.0)])
 
     def judged(self, gap: float) -> None:
-        self.gives_up = self.patience.ends(self.point.iteration, gap)
+        self.gives_up = self.patience.ends(self.trial.iteration, gap)
 
 
 class Best(NamedTuple):
@@ -167,18 +167,18 @@ class Best(NamedTuple):
 class GoldenSection(_AdmmState):
     """ε > 0: the search for λ.
 
-    The bracket is [low, high]. Up to four points with ADMM iterates are kept: two inside the bracket, and the last one
+    The bracket is [low, high]. Up to four trials with ADMM iterates are kept: two inside the bracket, and the last one
     discarded on either side.
     """
 
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
         self.low, self.high = 0.0, 1.0 / problem.radius
-        self.left: Point | None = None
-        self.right: Point | None = None
-        self.inside = [self.first_point(GOLDEN * self.high)]
+        self.left: Trial | None = None
+        self.right: Trial | None = None
+        self.inside = [self.first_trial(GOLDEN * self.high)]
         self.best = Best(self.inside[0].weights, 0.0, 1.0)
-        self.proof: list[tuple[Point, float]] = []
+        self.proof: list[tuple[Trial, float]] = []
         self.bound, self.due_at, self.due = 0.0, limits.tol, False
         self.evaluations = 1
 
@@ -186,9 +186,9 @@ class GoldenSection(_AdmmState):
 
     def step(self) -> None:
         self.due = False
-        point = self._weak_end() or self._inner_to_improve()
-        self.subproblem.iterate(point)
-        self._update_best(point)
+        trial = self._weak_end() or self._inner_to_improve()
+        self.subproblem.iterate(trial)
+        self._update_best(trial)
         self._cut_off()
         if self.settings.trim:
             self._trim()
@@ -196,39 +196,39 @@ class GoldenSection(_AdmmState):
 
     @property
     def gap(self) -> float:
-        """The gap according to the points, before the certificate checks it."""
+        """The gap according to the trials, before the certificate checks it."""
         return self.best.objective - self.bound
 
-    def _points(self) -> list[Point]:
-        return [point for point in (self.left, *self.inside, self.right) if point is not None]
+    def _trials(self) -> list[Trial]:
+        return [trial for trial in (self.left, *self.inside, self.right) if trial is not None]
 
-    def _update_best(self, point: Point) -> None:
+    def _update_best(self, trial: Trial) -> None:
         """Update the best classifier; after some iterations, evaluate it at its best λ."""
-        value = point.upper
-        if point.iteration in PRICED_AT:
-            value = min(value, self.subproblem.best_objective(point))
+        value = trial.upper
+        if trial.iteration in PRICED_AT:
+            value = min(value, self.subproblem.best_objective(trial))
         if value < self.best.objective:
-            self.best = Best(point.weights, point.intercept, value)
+            self.best = Best(trial.weights, trial.intercept, value)
 
-    def _weak_end(self) -> Point | None:
+    def _weak_end(self) -> Trial | None:
         """Return an end of the bracket that accounts for most of the gap, if f is less accurate there than inside."""
-        inside = max((point.gap for point in self.inside), default=0.0)
-        for point, share in self.proof:
-            if share * point.gap > SHARE * self.gap and point.gap >= inside:
-                return point
+        inside = max((trial.gap for trial in self.inside), default=0.0)
+        for trial, share in self.proof:
+            if share * trial.gap > SHARE * self.gap and trial.gap >= inside:
+                return trial
         return None
 
-    def _inner_to_improve(self) -> Point:
-        """Return the inner point at which f is less accurate, or a new point."""
+    def _inner_to_improve(self) -> Trial:
+        """Return the inner trial at which f is less accurate, or a new trial."""
         if len(self.inside) == 2:
-            return max(self.inside, key=lambda point: point.gap)
+            return max(self.inside, key=lambda trial: trial.gap)
         width = self.high - self.low
         sections = self.low + GOLDEN * width, self.high - GOLDEN * width
         taken = self.inside[0].level if self.inside else self.high
         level = max(sections, key=lambda section: abs(section - taken))
-        nearest = min(self._points(), key=lambda point: abs(point.level - level))
+        nearest = min(self._trials(), key=lambda trial: abs(trial.level - level))
         new = self.subproblem.moved(nearest, level)
-        self.inside = sorted([*self.inside, new], key=lambda point: point.level)
+        self.inside = sorted([*self.inside, new], key=lambda trial: trial.level)
         self.evaluations += 1
         self.due = True
         return new
@@ -247,7 +247,7 @@ class GoldenSection(_AdmmState):
     def _trim(self) -> None:
         """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
         low, high = self.low, min(self.high, self.best.objective / self.problem.radius)
-        for line in (point.line for point in self._points()):
+        for line in (trial.line for trial in self._trials()):
             if line.tilt != 0.0:
                 crossing = line.level + (self.best.objective - line.height) / line.tilt
                 low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
@@ -255,31 +255,31 @@ class GoldenSection(_AdmmState):
             self.low, self.high = low, high
             self.left = self._highest(low, self.left, *(p for p in self.inside if p.level <= low))
             self.right = self._highest(high, self.right, *(p for p in self.inside if p.level >= high))
-            self.inside = [point for point in self.inside if low < point.level < high]
+            self.inside = [trial for trial in self.inside if low < trial.level < high]
 
-    def _highest(self, level: float, *points: Point | None) -> Point | None:
-        """Return the point whose line is highest at the given λ."""
-        given = [point for point in points if point is not None]
-        return max(given, key=lambda point: point.line.at(level), default=None)
+    def _highest(self, level: float, *trials: Trial | None) -> Trial | None:
+        """Return the trial whose line is highest at the given λ."""
+        present = [trial for trial in trials if trial is not None]
+        return max(present, key=lambda trial: trial.line.at(level), default=None)
 
     # --- bounds and certificates ------------------------------------------------------------------------------------
 
     def _combine(self) -> None:
-        """Find the combination of points with the best lower bound: its line is horizontal."""
-        lines = [(point, point.line.at(0.0), point.line.tilt) for point in self._points()]
+        """Find the combination of trials with the best lower bound: its line is horizontal."""
+        lines = [(trial, trial.line.at(0.0), trial.line.tilt) for trial in self._trials()]
         rising = [(None, 0.0, self.problem.radius), *(line for line in lines if line[2] >= 0.0)]
         falling = [line for line in lines if line[2] < 0.0]
         self.bound, self.proof = 0.0, []
-        for point, height, _ in rising:
-            if point is not None and height > self.bound:
-                self.bound, self.proof = height, [(point, 1.0)]
+        for trial, height, _ in rising:
+            if trial is not None and height > self.bound:
+                self.bound, self.proof = height, [(trial, 1.0)]
         for down, down_height, down_tilt in falling:
             for up, up_height, up_tilt in rising:
                 share = up_tilt / (up_tilt - down_tilt)
                 height = share * down_height + (1.0 - share) * up_height
                 if height > self.bound:
                     pair = [(down, share), (up, 1.0 - share)]
-                    self.bound, self.proof = height, [(point, part) for point, part in pair if point is not None]
+                    self.bound, self.proof = height, [(trial, part) for trial, part in pair if trial is not None]
 
     def certificate_due(self) -> bool:
         return self.due or self.gap <= self.due_at

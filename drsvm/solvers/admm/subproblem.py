@@ -73,7 +73,7 @@ class Average:
 
 
 @dataclass
-class Point:
+class Trial:
     """The state of ADMM at one λ: the iterates, and the interval that contains f(λ)."""
 
     level: float
@@ -123,8 +123,8 @@ class Subproblem:
             product = matrix.__matmul__
         return Accelerated(product, self.rows.largest_eigenvalue(product), l2, norm)
 
-    def first_point(self, level: float, rho: float, start: Candidate | None) -> Point:
-        """Return ADMM's starting point at λ: the origin, or a given classifier with its multipliers."""
+    def first_trial(self, level: float, rho: float, start: Candidate | None) -> Trial:
+        """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
         n, d = self.problem.X.shape
         weights, intercept = np.zeros(d), 0.0
         split, slopes = np.zeros(n), np.zeros(n)
@@ -134,20 +134,20 @@ class Subproblem:
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
                 slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
-        return self._new_point(level, rho, weights, intercept, split, slopes)
+        return self._new_trial(level, rho, weights, intercept, split, slopes)
 
-    def moved(self, point: Point, level: float) -> Point:
-        """Return a starting point at another λ from a given point; ρ grows for smaller λ, where margins are smaller."""
-        rho = point.rho * max(point.level / (3.0 * level), 1.0)
-        return self._new_point(level, rho, point.weights, point.intercept, point.split.copy(), point.slopes.copy())
+    def moved(self, trial: Trial, level: float) -> Trial:
+        """Return a starting trial at another λ from a given trial; ρ grows for smaller λ, where margins are smaller."""
+        rho = trial.rho * max(trial.level / (3.0 * level), 1.0)
+        return self._new_trial(level, rho, trial.weights, trial.intercept, trial.split.copy(), trial.slopes.copy())
 
-    def _new_point(self, level, rho, weights, intercept, split, slopes) -> Point:
+    def _new_trial(self, level, rho, weights, intercept, split, slopes) -> Trial:
         signed = self.sample_weights * self.signs
         self.coefficients[:] = signed * split, -signed * slopes
         split_sum, slope_sum = self._sums()
         average = Average(len(split), len(split_sum))
         line = Line(level, self._priced(level), self.problem.radius, None)
-        return Point(level, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
+        return Trial(level, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ c_i (x_i, 1) for both rows of coefficients."""
@@ -155,41 +155,41 @@ class Subproblem:
         split_sum, slope_sum = np.vstack([total, self.coefficients.sum(axis=1)]).T
         return split_sum, slope_sum
 
-    def iterate(self, point: Point) -> None:
+    def iterate(self, trial: Trial) -> None:
         """Do one ADMM iteration."""
-        right = point.rho * point.split_sum + point.slope_sum
+        right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
-        point.weights = self.quadratic.solve(
-            right[:-1] - balance * self.rows.mean, point.rho, point.level, point.weights, point.accuracy
+        trial.weights = self.quadratic.solve(
+            right[:-1] - balance * self.rows.mean, trial.rho, trial.level, trial.weights, trial.accuracy
         )
         if self.problem.fit_intercept:
-            point.intercept = float(balance / point.rho - self.rows.mean @ point.weights)
-        self.rows.dot(point.weights, self.decision)
+            trial.intercept = float(balance / trial.rho - self.rows.mean @ trial.weights)
+        self.rows.dot(trial.weights, self.decision)
         sums = kernel.update_samples(
             self.decision,
-            point.intercept,
+            trial.intercept,
             self.signs,
             self.sample_weights,
             self.kappa,
-            self._flip_level(point.level),
-            point.rho,
+            self._flip_level(trial.level),
+            trial.rho,
             self.relaxation,
-            point.split,
-            point.slopes,
+            trial.split,
+            trial.slopes,
             self.coefficients,
         )
-        point.split_sum, point.slope_sum = self._sums()
-        point.iteration += 1
-        self._bound(point, *sums[:3])
-        if point.average.add(point.slopes, point.slope_sum):
-            self._bound_by_average(point)
-        self._balance(point, *np.sqrt(sums[3:]))
+        trial.split_sum, trial.slope_sum = self._sums()
+        trial.iteration += 1
+        self._bound(trial, *sums[:3])
+        if trial.average.add(trial.slopes, trial.slope_sum):
+            self._bound_by_average(trial)
+        self._balance(trial, *np.sqrt(sums[3:]))
 
-    def best_objective(self, point: Point) -> float:
+    def best_objective(self, trial: Trial) -> float:
         """Return the objective at the best λ for the classifier of the last iteration."""
-        margins = self.signs * (self.decision + point.intercept)
-        price = self.problem.radius_price(point.weights, margins)
-        return self.problem.objective_at(point.weights, margins, price)
+        margins = self.signs * (self.decision + trial.intercept)
+        price = self.problem.radius_price(trial.weights, margins)
+        return self.problem.objective_at(trial.weights, margins, price)
 
     def _priced(self, level: float) -> float:
         return self.problem.radius * level if self.problem.radius > 0 else 0.0  # λ may be infinite
@@ -200,30 +200,31 @@ class Subproblem:
             levels = np.where(self.flips, np.multiply(self.kappa, min(level, UNLIMITED)), math.inf)
         return float(levels) if levels.ndim == 0 else levels
 
-    def _bound(self, point: Point, loss: float, mass: float, cost: float) -> None:
+    def _bound(self, trial: Trial, loss: float, mass: float, cost: float) -> None:
         """Update the interval of f(λ) and the line below f."""
-        problem, w = self.problem, point.weights
-        point.upper = min(point.upper, self._priced(point.level) + loss + 0.5 * problem.l2 * float(w @ w))
-        height, tilt = self._line(point, point.slope_sum, mass, cost)
-        if height > point.line.height:
-            point.line = Line(point.level, height, tilt, point.slopes.copy())
+        problem, w = self.problem, trial.weights
+        trial.upper = min(trial.upper, self._priced(trial.level) + loss + 0.5 * problem.l2 * float(w @ w))
+        height, tilt = self._line(trial, trial.slope_sum, mass, cost)
+        if height > trial.line.height:
+            trial.line = Line(trial.level, height, tilt, trial.slopes.copy())
 
-    def _bound_by_average(self, point: Point) -> None:
-        mean = point.average.slopes / point.average.count
-        masses = kernel.masses(mean, self.sample_weights, self.kappa, self._flip_level(point.level))
-        height, tilt = self._line(point, point.average.slope_sum / point.average.count, *masses)
-        if height > point.line.height:
-            point.line = Line(point.level, height, tilt, mean)
+    def _bound_by_average(self, trial: Trial) -> None:
+        mean = trial.average.slopes / trial.average.count
+        alpha, beta = self._multipliers(mean, trial.level)
+        mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
+        height, tilt = self._line(trial, trial.average.slope_sum / trial.average.count, mass, cost)
+        if height > trial.line.height:
+            trial.line = Line(trial.level, height, tilt, mean)
 
-    def _reach(self, point: Point) -> float:
+    def _reach(self, trial: Trial) -> float:
         """Return λ or, for radius = l2 = 0, the norm of the weights up to which a bound is sought."""
-        if math.isfinite(point.level) or self.problem.l2 > 0.0:
-            return point.level
-        return max(2.0 * self.problem.norm.value(point.weights), self.large_weights)
+        if math.isfinite(trial.level) or self.problem.l2 > 0.0:
+            return trial.level
+        return max(2.0 * self.problem.norm.value(trial.weights), self.large_weights)
 
-    def _line(self, point: Point, slope_sum, mass: float, cost: float) -> tuple[float, float]:
+    def _line(self, trial: Trial, slope_sum, mass: float, cost: float) -> tuple[float, float]:
         """Return the height at λ and the tilt of the line that the given slopes prove."""
-        problem, level = self.problem, self._reach(point)
+        problem, level = self.problem, self._reach(trial)
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - cost
         if problem.l2 > 0.0:
@@ -234,24 +235,31 @@ class Subproblem:
             pressure = problem.norm.dual.value(v)
             gained = level * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: assume intercepts of the current size.
-        gained += abs(imbalance) * (1.0 + abs(point.intercept) + abs(self.rows.mean @ point.weights))
+        gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.rows.mean @ trial.weights))
         return mass + (level * rate if rate != 0.0 else 0.0) - gained, rate - pressure
 
-    def _balance(self, point: Point, apart, moved, margin_size, split_size, slope_size) -> None:
+    def _balance(self, trial: Trial, apart, moved, margin_size, split_size, slope_size) -> None:
         """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
-        point.accuracy = max(min(apart, moved), 1e-12)
+        trial.accuracy = max(min(apart, moved), 1e-12)
         primal = apart / max(margin_size, split_size, 1e-300)
-        dual = point.rho * moved / max(slope_size, 1e-300)
-        if point.iteration < point.balance_at or primal == dual == 0.0:
+        dual = trial.rho * moved / max(slope_size, 1e-300)
+        if trial.iteration < trial.balance_at or primal == dual == 0.0:
             return
-        point.balance_at = point.iteration + max(FIRST_BALANCE, point.iteration // 2)
+        trial.balance_at = trial.iteration + max(FIRST_BALANCE, trial.iteration // 2)
         ratio = min(primal / max(dual, 1e-300), 1e300)
         if not 1.0 / UNBALANCED < ratio < UNBALANCED:
             change = min(max(math.sqrt(ratio), 1.0 / LARGEST_CHANGE), LARGEST_CHANGE)
-            point.rho = min(max(point.rho * change, 1e-9), 1e9)
+            trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
 
-    def add_multipliers(self, line: Line, share: float, hinge_dual, flip_dual) -> None:
-        """Add share · (α, β), the multipliers of the slopes of a line."""
-        if line.slopes is not None:
-            flip_level = self._flip_level(line.level)
-            kernel.multipliers(line.slopes, self.sample_weights, flip_level, share, hinge_dual, flip_dual)
+    def _multipliers(self, slopes, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers α and β for slopes g at the given λ."""
+        between = self._flip_level(level) < 2.0  # the two pieces cross above 0
+        alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
+        beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
+        return self.sample_weights * alpha, self.sample_weights * beta
+
+    def multipliers_of(self, line: Line) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers that prove a line."""
+        if line.slopes is None:
+            return np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
+        return self._multipliers(line.slopes, line.level)

@@ -77,7 +77,6 @@ class Conic(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> "ConicState":
-        """Build the model."""
         return ConicState(problem, build_model(problem), self, limits)
 
 
@@ -90,7 +89,6 @@ class ConicState(State):
         self._info: dict[str, Any] = {}
 
     def step(self) -> None:
-        """Solve the model."""
         answer = self._solve()
         if answer is None:
             self._info = {"backend": self._settings.backend, "backend_status": "terminated at the time limit"}
@@ -109,11 +107,9 @@ class ConicState(State):
             return BACKENDS[backend](task, interrupted.is_set)
 
     def candidate(self) -> Candidate:
-        """Return the backend's answer."""
         return self._answer
 
     def info(self) -> dict[str, Any]:
-        """Return what the backend reported."""
         return self._info
 
 
@@ -174,7 +170,7 @@ def build_model(problem: Problem) -> Model:
 
 
 def _with_norm(problem: Problem) -> bool:
-    """Return whether λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
+    """Return True if λ costs or saves anything; otherwise neither λ nor the norm plays a role."""
     return problem.radius > 0 or problem.flips_possible
 
 

@@ -14,7 +14,6 @@ and vanish in the limit:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -23,9 +22,8 @@ import numpy as np
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
-from drsvm.parallel import difference, elementwise, total
+from drsvm.parallel import elementwise, total
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.visits import Kernels, Successive, Task, Visits, visits_for
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples, affordable_flips
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
@@ -37,9 +35,8 @@ typical multiplier."""
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that enter 1/τ."""
 
-FREEDOM, LEAST_FREEDOM, FREEDOM_AT_ONCE = 0.1, 1.0, 0.5
-"""f in units of what a row's own features contribute to its margin, and its minimum. If several rows are visited at
-once, f is reduced so that all of them together have at most FREEDOM_AT_ONCE in these units."""
+FREEDOM, LEAST_FREEDOM = 0.1, 1.0
+"""f in units of what a row's own features contribute to its margin, and its minimum."""
 
 SCALES, SCALE_ACCURACY = (0.8, 1.25), 2e-3
 """Range of multiples of the classifier that is searched for the best one, and the accuracy of the search."""
@@ -56,25 +53,13 @@ FIRM, WHOLE = 1.0, 4
 """Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
 over all rows, which is every WHOLE-th one."""
 
-MOST_DRIFT = 4
-"""Number of epochs after which u is computed from the multipliers, if it may drift away from them."""
-
-STANDSTILL = 8
-"""If the estimate has not improved for this many epochs, fewer rows are visited at once."""
-
 
 class Ascent(ABC):
     """The current multipliers, the corresponding classifier, and epochs that improve them."""
 
-    visits: Visits = Successive()
-    u: np.ndarray
-    """The pulls that determine the weights: u = v + θ times the weights before the epoch."""
-    _weights_at: Callable[[np.ndarray], np.ndarray]
-    """Returns the weights for given pulls."""
-
     def __init__(self, problem: Problem, start: Candidate | None, rng: np.random.Generator, tol: float, shrinking=True):
         self.columns = PricedColumns.of(problem, intercept=False)
-        problem, start = self.columns.problem, None if start is None else self.columns.there(start)
+        problem, start = self.columns.problem, None if start is None else self.columns.to_columns(start)
         self.problem, self.rng, self.tol, self.shrinking = problem, rng, tol, shrinking
         self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
         self.samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
@@ -84,17 +69,12 @@ class Ascent(ABC):
         self.order = np.arange(problem.n_rows)
         self.active, self.firm = problem.n_rows, math.inf
         self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
-        self.least_estimate, self.least_count, self.exact = math.inf, 0, True
         self.margins = np.zeros(problem.n_rows)
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         self.v, self.turn = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
         # w = 0 gives no information about the final length of the weights.
         self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
-
-    def use_threads(self, n_threads: int | None, asynchronous: bool) -> None:
-        """If asynchronous, visit several rows at once, with at most this many threads."""
-        self.visits = visits_for(self.rows, n_threads, asynchronous)
 
     # --- start ------------------------------------------------------------------------------------------------------
 
@@ -141,43 +121,27 @@ class Ascent(ABC):
             self.active = self.problem.n_rows
         self.order[: self.active] = self.rng.permutation(self.order[: self.active])
         gap, violation = self._move()
-        self.exact = self.exact and not self.visits.drifts
-        if self.count % MOST_DRIFT == 0:
-            self.remove_drift()
         self.firm = FIRM * violation
         unscaled = self._estimated_gap(gap)
         near_the_end = unscaled <= WITHIN_REACH * self.tol
         self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
         self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
-        self._watch_progress()
-
-    def _watch_progress(self) -> None:
-        if self.estimate < self.least_estimate:
-            self.least_estimate, self.least_count = self.estimate, self.count
-        elif self.count - self.least_count >= STANDSTILL:
-            self.visits, self.least_count = self.visits.calmer(), self.count
 
     @abstractmethod
     def _move(self) -> tuple[float, float]:
         """Run an epoch; return the gap and the largest violation found."""
 
     @abstractmethod
-    def _kernels(self) -> Kernels:
-        """Return the loops over the rows."""
+    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
+        """Call the kernel of the norm."""
 
-    def _visit_rows(self, u, sums, terms) -> tuple[Any, float, float]:
+    def _improve(self, u, sums, terms) -> tuple[Any, float, float]:
         """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
         multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        task = Task(self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms)
-        self.active, gap, self.near, violation, answer = self.visits.epoch(self._kernels(), task)
+        self.active, gap, self.near, violation, answer = self._visit_rows(
+            self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms
+        )
         return answer, gap, violation
-
-    def remove_drift(self) -> None:
-        """Compute v and w exactly from the multipliers, unless they are exact already."""
-        if not self.exact:
-            old, (self.v, _) = self.v, self.problem.weighted_sum(difference(self.hinge, self.flip))
-            self.u += difference(self.v, old)
-            self.w, self.exact = self._weights_at(self.u), True
 
     def _pulled(self, proximity: float) -> np.ndarray:
         """Return u = v + θw."""
@@ -205,8 +169,7 @@ class Ascent(ABC):
 
     def _intercept(self, ridge: float) -> Intercept:
         """Return the terms of the intercept in an epoch."""
-        fewer = min(1.0, FREEDOM_AT_ONCE / (FREEDOM * self.visits.at_once))
-        freedom = fewer * max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
+        freedom = max(FREEDOM * self.square / ridge, LEAST_FREEDOM)
         damping = self.unit**2 / freedom or 1.0
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
         return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
@@ -288,8 +251,7 @@ class Ascent(ABC):
         return self.problem.norm_of(self.w, self.b) if self.level >= UNLIMITED else self.level
 
     def candidate(self) -> Candidate:
-        """Return the classifier and the multipliers."""
         candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)
         if np.all(self.problem.flip_cost == 0):
             candidate = answer_to_free_flips(self.problem)
-        return self.columns.back(candidate)
+        return self.columns.from_columns(candidate)

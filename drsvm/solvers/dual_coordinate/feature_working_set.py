@@ -19,12 +19,11 @@ from drsvm.model.norms import L1
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.base import Candidate, Limits, Relay, Solver, State
-from drsvm.solvers.dual_coordinate.proofs import Proofs
-from drsvm.solvers.dual_coordinate.separable_ascent import SparseAscent
+from drsvm.solvers.dual_coordinate.solver import DualCoordinateState
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.transforms.constant import constant_optimum
-from drsvm.solvers.transforms.hand_over import HandOver, Trend
+from drsvm.solvers.transforms.hand_over import HandOver
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 FEW = 100
@@ -75,7 +74,6 @@ class FeatureWorkingSet(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 
@@ -103,14 +101,12 @@ class FeatureWorkingSetState(Relay):
         return {**self.epochs.info(), **self.rounds.info()}
 
 
-class Exploration(State):
+class Exploration(DualCoordinateState):
     """Epochs of dual coordinate ascent; they end when `features` is set, to those of the first working set."""
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
-        self.problem, self.limits = problem, limits
-        self.ascent = SparseAscent(problem, limits.start, limits.generator(), limits.tol)
-        self.proofs, self.trend = Proofs(limits.tol), Trend(problem, limits.tol)
-        self.features: np.ndarray | None = None
+        super().__init__(problem, limits)
+        self.features, self.gives_up = None, False
         self.most_features = settings.most_features
         if self.trend.can_hand_over:  # if the interior-point solver can handle all features, half of them save nothing
             self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
@@ -121,33 +117,19 @@ class Exploration(State):
 
     def step(self) -> None:
         """Do an epoch, and check whether the features for a working set are known."""
-        ascent = self.ascent
-        ascent.epoch(whole=self.proofs.promising(ascent.estimate))
-        near = ascent.estimate <= EXPLORED and ascent.estimate > WITHIN_REACH * self.limits.tol
-        hopeless = self.trend.hopeless(self.proofs.expected_gap(ascent.estimate))
-        if near or hopeless or ascent.count >= MOST_EPOCHS:
+        super().step()
+        near = WITHIN_REACH * self.limits.tol < self.ascent.estimate <= EXPLORED
+        if near or self.gives_up or self.ascent.count >= MOST_EPOCHS:
             hot = self._hot_features()
             self.features = hot if len(hot) <= self.most_features else None
-        self.gives_up = hopeless and self.features is None
+        self.gives_up = self.gives_up and self.features is None
 
     def _hot_features(self) -> np.ndarray:
         left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
         return np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
 
-    def candidate(self) -> Candidate:
-        return self.ascent.candidate()
-
     def certificate_due(self) -> bool:
-        """Return whether a certificate is due; at the end of the epochs it always is."""
-        ended = self.features is not None
-        return ended or self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
-
-    def judged(self, gap: float) -> None:
-        """Calibrate the gap estimate with the proven gap."""
-        self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
-
-    def info(self) -> dict[str, Any]:
-        return {"epochs": self.ascent.count}
+        return self.features is not None or super().certificate_due()
 
 
 class Rounds(State):
@@ -165,7 +147,6 @@ class Rounds(State):
         self.working, self.best = features, start
 
     def step(self) -> None:
-        """Do a round."""
         problem = self.problem
         features = self.working if len(self.working) > 0 else np.array([0])
         result = self._interior_point(features, (self.best.weights[features], self.best.intercept))

@@ -1,13 +1,12 @@
 """Dual coordinate ascent for q = 2, where the weights are a multiple of a sum over the rows."""
 
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
 from drsvm.parallel import elementwise
 from drsvm.solvers.dual_coordinate.ascent import Ascent
-from drsvm.solvers.dual_coordinate.visits import Kernels, Task
 from drsvm.solvers.incremental.epochs import UNLIMITED
 
 
@@ -24,18 +23,11 @@ class RoundAscent(Ascent):
         terms = RoundTerms(*scalars, intercept=intercept)
         u = self._pulled(proximity)
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
-        (scale, self.level, b), gap, violation = self._visit_rows(u, sums, terms)
+        (scale, self.level, b), gap, violation = self._improve(u, sums, terms)
         self.v = self._released(u, proximity)
-        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: scale * u[part])
-        self.w = self._weights_at(u)
+        self.w = elementwise(len(u), lambda part: scale * u[part])
         self._settle_intercept(intercept, float(sums[1]), b)
         return gap, violation
 
-    def _kernels(self) -> Kernels:
-        return Kernels(partial(round_epoch, self.samples.row_squares), _shared_sums, slice(1, 3))
-
-
-def _shared_sums(task: Task) -> np.ndarray:
-    """Return ‖u‖², Σκβ and u₀."""
-    u = task.multipliers.u
-    return np.array([float(u @ u), *task.multipliers.sums])
+    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
+        return round_epoch(self.samples.row_squares, *arguments)

@@ -1,7 +1,7 @@
 """Dual coordinate ascent for q = 1 and q = ∞, where the weights are computed feature by feature."""
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -9,7 +9,6 @@ from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import Ascent
-from drsvm.solvers.dual_coordinate.visits import Kernels
 from drsvm.solvers.incremental.epochs import UNLIMITED
 
 FIRST_MASS, FADING = 0.5, 20.0
@@ -38,13 +37,12 @@ class SeparableAscent(Ascent):
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
         u = self._pulled(proximity)
         sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
-        _, gap, violation = self._visit_rows(u, sums, terms)
+        _, gap, violation = self._improve(u, sums, terms)
         self.v = self._released(u, proximity)
         pull = float(sums[1])
         pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
         limit = self._new_limit(pulls, stiffness)
-        self.u, self._weights_at = u, lambda u: elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
-        self.w = self._weights_at(u)
+        self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
         weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull * intercept.inverse
         self._settle_intercept(intercept, pull, self.unit * float(weight))
         self._settle_level(limit, stiffness)
@@ -56,8 +54,8 @@ class SeparableAscent(Ascent):
             return np.clip(pulls / ridge, -limit, limit)
         return (pulls - np.clip(pulls, -limit, limit)) / ridge
 
-    def _kernels(self) -> Kernels:
-        return Kernels(separable_epoch, lambda task: task.multipliers.sums.copy(), slice(0, 2))
+    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
+        return separable_epoch(*arguments)
 
     def _fading(self) -> float:
         """Return the factor by which θ is smaller than usual."""
@@ -176,4 +174,4 @@ class BoxAscent(SeparableAscent):
         if self.average is None or self.offer_average or np.all(self.problem.flip_cost == 0):
             return super().candidate()
         w, b, hinge, flip = self.average
-        return self.columns.back(Candidate(w, float(b[0]), hinge, flip))
+        return self.columns.from_columns(Candidate(w, float(b[0]), hinge, flip))

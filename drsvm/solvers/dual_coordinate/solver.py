@@ -5,6 +5,7 @@ nonzeros (`ascent.py`). A certificate costs about as much as an epoch, and is co
 will succeed.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent
-from drsvm.solvers.dual_coordinate.proofs import Proofs
 from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
 from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
 from drsvm.solvers.transforms.constant import constant_optimum
@@ -20,6 +20,10 @@ from drsvm.solvers.transforms.hand_over import HandOver, Trend
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
+
+FIRST_RATIO, FIRST_PROOF, REGULAR_PROOF = 0.5, 16, 32
+"""Initial guess of gap / estimate, and the maximum number of epochs before the first certificate and between later
+ones, regardless of the estimate."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,10 @@ class DualCoordinate(Solver):
     hand_over : bool
         Whether the interior-point solver takes over if it is expected to be faster and its matrices are of moderate
         size.
-    asynchronous : bool
-        Whether several threads visit rows at the same time, for rows with little in common, such as text. The results
-        then differ slightly from run to run, like those of different seeds. By default one thread visits the rows, and
-        runs with the same `random_state` give bitwise identical results for any number of threads.
+
+    Notes
+    -----
+    Runs with the same `random_state` give bitwise identical results for any number of threads.
 
     Examples
     --------
@@ -55,7 +59,6 @@ class DualCoordinate(Solver):
 
     shrinking: bool = True
     hand_over: bool = True
-    asynchronous: bool = False
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject some prices, and norms without an ascent."""
@@ -64,21 +67,43 @@ class DualCoordinate(Solver):
         return f"solver 'dual-coordinate' does not support norm={problem.norm}: use solver='interior-point'."
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         constant = constant_optimum(problem)
         if constant is not None:
             return constant
-        run = DualCoordinateState(problem, self, limits)
+        run = DualCoordinateState(problem, limits, self.shrinking)
         return HandOver(run, problem, limits) if self.hand_over else run
+
+
+class Proofs:
+    """Decides when to compute a certificate, which costs about as much as an epoch: when it is likely to succeed."""
+
+    def __init__(self, tol: float):
+        self.tol, self.ratio, self.next = tol, FIRST_RATIO, FIRST_PROOF
+
+    def expected_gap(self, estimate: float) -> float:
+        """Return the gap that a certificate is expected to prove, given its estimate."""
+        return self.ratio * estimate
+
+    def promising(self, estimate: float) -> bool:
+        """Return True if the gap is expected to be within the tolerance."""
+        return self.expected_gap(estimate) <= self.tol
+
+    def due(self, epoch: int, estimate: float) -> bool:
+        return self.promising(estimate) or epoch >= self.next
+
+    def learn(self, epoch: int, estimate: float, gap: float) -> None:
+        """Update the ratio from an estimate and the proven gap, and schedule the next certificate."""
+        if math.isfinite(estimate) and estimate > 0.0:
+            self.ratio = min(max(gap / estimate, 0.1), 100.0)
+        self.next = epoch + min(epoch, REGULAR_PROOF)
 
 
 class DualCoordinateState(State):
     """One run."""
 
-    def __init__(self, problem: Problem, settings: DualCoordinate, limits: Limits):
+    def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         self.problem, self.limits = problem, limits
-        self.ascent = ascent_for(problem, limits, settings.shrinking)
-        self.ascent.use_threads(limits.n_threads, settings.asynchronous)
+        self.ascent = ascent_for(problem, limits, shrinking)
         self.proofs = Proofs(limits.tol)
         self.trend = Trend(problem, limits.tol)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
@@ -90,25 +115,16 @@ class DualCoordinateState(State):
         self.gives_up = self.trend.hopeless(self.proofs.expected_gap(self.ascent.estimate))
 
     def certificate_due(self) -> bool:
-        """Return whether a certificate is due."""
         return self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
 
     def candidate(self) -> Candidate:
-        """Return the classifier and the multipliers."""
-        self.ascent.remove_drift()
         return self.ascent.candidate()
 
     def judged(self, gap: float) -> None:
-        """Learn from the proven gap."""
         self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
 
     def info(self) -> dict[str, Any]:
-        """Return the number of epochs and that of the threads in the last one."""
-        return {"epochs": self.ascent.count, "threads": self.ascent.visits.n_threads}
-
-    def close(self) -> None:
-        """End the threads."""
-        self.ascent.visits.close()
+        return {"epochs": self.ascent.count}
 
 
 def ascent_for(problem: Problem, limits: Limits, shrinking: bool = True) -> Ascent:

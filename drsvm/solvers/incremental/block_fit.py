@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
+from drsvm.kernels.epoch_state import Iterate
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import (
     check_flip_cost,
@@ -15,7 +16,7 @@ from drsvm.model.validation import (
     check_rows,
     check_weights,
 )
-from drsvm.solvers.incremental.epochs import Cone, Epochs, Point, Samples, affordable_flips
+from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples, affordable_flips
 from drsvm.solvers.transforms.priced_columns import with_constant
 
 FIRST_STEP, EXPONENT = 0.1, 0.75
@@ -74,14 +75,14 @@ class BlockFit:
         priced = bool(fit_intercept) and math.isfinite(self.intercept_cost)
         flips = affordable_flips(self.flip_cost, radius)
         free = bool(fit_intercept) and not priced
-        self.cone = Cone(norm_for(norm), radius, *flips, check_number(l2, "l2"), free, constant_column=priced)
+        self.parameters = Parameters(norm_for(norm), radius, *flips, check_number(l2, "l2"), free, priced)
         self.rng = np.random.default_rng(0 if random_state is None else random_state)
         weights, intercept, price = (np.zeros(n_features), 0.0, 0.0) if start is None else start
         self.weights, self.radius_price = np.array(weights, dtype=float), float(price)
         self.value_at_centre = float(intercept) + self._shift()
         self.n_blocks = self.n_rows = 0
         self._mean_square = 0.0
-        self._point: Point | None = None
+        self._point: Iterate | None = None
 
     @property
     def intercept(self) -> float:
@@ -117,34 +118,34 @@ class BlockFit:
             check_weights(sample_weight, n)
             importance = np.array(sample_weight, dtype=np.float64)
         flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
-        kappa, flips = affordable_flips(flip_cost, self.cone.radius)
-        self._pass(Samples(self._columns(X), signs, importance / n), replace(self.cone, kappa=kappa, flips=flips))
+        kappa, flips = affordable_flips(flip_cost, self.parameters.radius)
+        self._pass(Samples(self._columns(X), signs, importance / n), replace(self.parameters, kappa=kappa, flips=flips))
         return self
 
     def _columns(self, X):
         """Return the rows relative to the centre, with the column of a priced intercept."""
         if self.centre is not None:
             X = (X.toarray() if sparse.issparse(X) else X) - self.centre.astype(X.dtype)
-        return with_constant(X, self.intercept_cost) if self.cone.constant_column else X
+        return with_constant(X, self.intercept_cost) if self.parameters.constant_column else X
 
-    def _pass(self, samples: Samples, cone: Cone) -> None:
+    def _pass(self, samples: Samples, parameters: Parameters) -> None:
         self.n_blocks += 1
         self.n_rows += samples.n
         self._mean_square += (samples.mean_square - self._mean_square) * samples.n / self.n_rows
-        epochs = Epochs(samples, cone, "shuffled", self.rng, self._mean_square)
+        epochs = Epochs(samples, parameters, "shuffled", self.rng, self._mean_square)
         point = epochs.origin()
         if self._point is not None:
-            point = Point(self._point.w, self._point.scalars, point.hinge, point.flip)
+            point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            level = self.radius_price if cone.limits_weights else point.scalars[0]
+            level = self.radius_price if parameters.limits_weights else point.scalars[0]
             point.w[: len(self.weights)], point.scalars[:] = self.weights, (level, self.value_at_centre, level)
-            if cone.constant_column:
+            if parameters.constant_column:
                 point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0
         step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT
         epochs.proximal(point, step, 1.0)
         self._point = point
         share = min(1.0, (1.0 + RECENT) / (self.n_blocks + RECENT))
-        value = self.intercept_cost * point.w[-1] if cone.constant_column else point.scalars[1]
+        value = self.intercept_cost * point.w[-1] if parameters.constant_column else point.scalars[1]
         self.weights += share * (point.w[: len(self.weights)] - self.weights)
         self.value_at_centre += share * (float(value) - self.value_at_centre)
         self.radius_price += share * (float(point.scalars[0]) - self.radius_price)

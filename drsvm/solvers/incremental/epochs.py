@@ -13,7 +13,7 @@ from scipy import sparse
 
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
-from drsvm.kernels.entries import Rows, feature_squares, row_squares
+from drsvm.kernels.entries import Rows, row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
@@ -63,7 +63,7 @@ MEMORY = {
 
 
 @dataclass(frozen=True)
-class Cone:
+class Parameters:
     """Parameters of the problem, in the form that the kernels expect."""
 
     norm: Norm
@@ -75,7 +75,7 @@ class Cone:
     constant_column: bool = False  # whether the last column is an intercept, which has no ridge
 
     @classmethod
-    def of(cls, problem: Problem, constant_column: bool = False) -> "Cone":
+    def of(cls, problem: Problem, constant_column: bool = False) -> "Parameters":
         """Return the parameters of a problem."""
         flips = affordable_flips(problem.flip_cost, problem.radius)
         return cls(problem.norm, problem.radius, *flips, problem.l2, problem.fit_intercept, constant_column)
@@ -109,18 +109,17 @@ class Samples:
         """Weighted mean of x_i·x_i, or 1 if all rows are 0."""
         return float(self.weights @ self.row_squares) or 1.0
 
-    def feature_metric(self) -> np.ndarray:
-        """Return step sizes of the weights, inversely proportional to the mean squares of their features, 1 on average.
 
-        The average is weighted such that the expected change of a margin stays the same.
-        """
-        squares = np.zeros(self.d)
-        feature_squares(self.rows, squares)
-        present = squares > 1e-12 * squares.max(initial=0.0)
-        metric = np.ones(self.d)
-        if present.any():
-            metric[present] = squares.sum() / present.sum() / squares[present]
-        return metric
+def feature_metric(squares: np.ndarray) -> np.ndarray:
+    """Return step sizes of the weights, inversely proportional to the mean squares of their features, 1 on average.
+
+    The average is weighted such that the expected change of a margin stays the same.
+    """
+    present = squares > 1e-12 * squares.max(initial=0.0)
+    metric = np.ones(len(squares))
+    if present.any():
+        metric[present] = squares.sum() / present.sum() / squares[present]
+    return metric
 
 
 def _read_only(array) -> Any:
@@ -132,40 +131,34 @@ def _read_only(array) -> Any:
     return view
 
 
-class Point(Iterate):
-    """A classifier with its λ, and multipliers σ as fractions of the weights of their rows."""
-
-    def copy(self) -> "Point":
-        """Return a copy that shares no memory with this point."""
-        return Point(*(part.copy() for part in self))
-
-
 class Epochs:
     """Epochs of all kinds over given rows; each updates a point in place.
 
     Under a time limit, slices that would end too late are skipped, except for the very first one.
     """
 
-    def __init__(self, samples: Samples, cone: Cone, order: str, rng, mean_square=None, time: TimeLimit | None = None):
-        self.samples, self.cone, self.order, self.rng = samples, cone, order, rng
+    def __init__(
+        self, samples: Samples, parameters: Parameters, order: str, rng, mean_square=None, time: TimeLimit | None = None
+    ):
+        self.samples, self.parameters, self.order, self.rng = samples, parameters, order, rng
         self.time = TimeLimit() if time is None else time
         self.started = False
         self.square = samples.mean_square if mean_square is None else mean_square
-        self.free = self.square if cone.with_intercept else 0.0
-        self.ridged = samples.d - int(cone.constant_column and cone.l2 > 0.0)
+        self.free = self.square if parameters.with_intercept else 0.0
+        self.ridged = samples.d - int(parameters.constant_column and parameters.l2 > 0.0)
         self.natural_step = 1.0 / (self.square + self._square_of_flips())
         self._metric: np.ndarray | None = None
 
     def _square_of_flips(self) -> float:
         """Return a bound on the mean square of the pulls on λ, of which the radius limits the number."""
-        pulls = self.cone.kappa * np.minimum(self.cone.kappa, self.cone.radius)
+        pulls = self.parameters.kappa * np.minimum(self.parameters.kappa, self.parameters.radius)
         return float(pulls if np.ndim(pulls) == 0 else np.average(pulls, weights=self.samples.weights))
 
-    def origin(self) -> Point:
+    def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
         n, d = self.samples.n, self.samples.d
-        level = 0.0 if self.cone.limits_weights else UNLIMITED
-        return Point(np.zeros(d), np.array([level, 0.0, level]), np.ones(n), np.zeros(n))
+        level = 0.0 if self.parameters.limits_weights else UNLIMITED
+        return Iterate(np.zeros(d), np.array([level, 0.0, level]), np.ones(n), np.zeros(n))
 
     def _next_order(self) -> np.ndarray:
         n = self.samples.n
@@ -173,7 +166,7 @@ class Epochs:
             return self.rng.permutation(n)
         return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
 
-    def _visit(self, kind: Kind, point: Point, *arguments, batch_size: int = 1) -> None:
+    def _visit(self, kind: Kind, point: Iterate, *arguments, batch_size: int = 1) -> None:
         """Call a kernel on one slice of the rows after another, until the time is up."""
         order, length = self._next_order(), self._slice_length(kind, batch_size)
         took = 0.0
@@ -192,35 +185,35 @@ class Epochs:
         return batch_size * max(1, int(work / max(per_batch, 1.0)))
 
     def _terms(self) -> Terms:
-        cone = self.cone
-        return Terms(cone.radius, cone.kappa, cone.flips, cone.l2, self.ridged, self.free)
+        parameters = self.parameters
+        return Terms(parameters.radius, parameters.kappa, parameters.flips, parameters.l2, self.ridged, self.free)
 
-    def proximal(self, point: Point, step: float, share: float) -> None:
+    def proximal(self, point: Iterate, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
-        self._visit(PROXIMAL[self.cone.norm.q], point, step, share)
+        self._visit(PROXIMAL[self.parameters.norm.q], point, step, share)
 
-    def subgradient(self, point: Point, step: float, share: float, batch_size: int) -> None:
+    def subgradient(self, problem: Problem, point: Iterate, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
         batch_size = min(batch_size, self.samples.n)
-        if self._metric is None and self.cone.norm.q == math.inf:
-            metric = self.samples.feature_metric()
+        if self._metric is None and self.parameters.norm.q == math.inf:
+            metric = feature_metric(problem.column_squares())
             self._metric = np.stack([metric, 1.0 / metric])
-        kind = SUBGRADIENT[self.cone.norm.q]
+        kind = SUBGRADIENT[self.parameters.norm.q]
         self._visit(kind, point, step, share, batch_size, self._metric, batch_size=batch_size)
 
-    def memory(self, problem: Problem, point: Point, step: float) -> None:
+    def memory(self, problem: Problem, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, with the point as centre, and move the point to the result."""
-        cone, samples = self.cone, self.samples
+        parameters, samples = self.parameters, self.samples
         total = step * samples.n
         weights = samples.weights
         pull, turn = problem.weighted_sum(weights * (point.hinge - point.flip))
-        flipped_cost = float(np.sum(cone.kappa * (weights * point.flip)))
-        level = point.scalars[0] - total * cone.radius + total * flipped_cost
+        flipped_cost = float(np.sum(parameters.kappa * (weights * point.flip)))
+        level = point.scalars[0] - total * parameters.radius + total * flipped_cost
         scalars = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
-        state = Point(point.w + total * pull, scalars, point.hinge, point.flip)
-        state.w[self.ridged :] += total * cone.l2 * point.w[self.ridged :]
-        self._visit(MEMORY[cone.norm.q], state, step, total)
-        stiffness = 1.0 + total * cone.l2
-        w, level = cone.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
+        state = Iterate(point.w + total * pull, scalars, point.hinge, point.flip)
+        state.w[self.ridged :] += total * parameters.l2 * point.w[self.ridged :]
+        self._visit(MEMORY[parameters.norm.q], state, step, total)
+        stiffness = 1.0 + total * parameters.l2
+        w, level = parameters.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
         point.w[:] = w
-        point.scalars[:] = level, scalars[1] if cone.with_intercept else 0.0, level
+        point.scalars[:] = level, scalars[1] if parameters.with_intercept else 0.0, level

@@ -38,5 +38,4 @@ class Isg(Incremental):
         check_batch_size(self.batch_size)
 
     def phases(self, track: Track) -> Iterator[Phase]:
-        """Yield the only phase."""
         yield Subgradient(track, self.batch_size)

@@ -17,10 +17,11 @@ import numpy as np
 from scipy.linalg import blas
 
 from drsvm.clock import Stopwatch
+from drsvm.kernels.epoch_state import Iterate
 from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
-from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs, Point
+from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
 from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, StepRule, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
@@ -39,7 +40,7 @@ MANY_ROWS = 2000
 LONGER, CLEARLY = 8.0, 0.9
 """Ratio of consecutive first steps that are tried, and ratio of objectives below which the longer one is better."""
 
-WORTHWHILE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
+LEAST_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
 this ratio, for at most this many epochs."""
 
@@ -58,28 +59,28 @@ class Track:
 
     def go_to(self, start: Candidate) -> None:
         """Move the point to a given classifier, with its multipliers if it has any."""
-        point, problem, inner = self.point, self.problem, self.columns.there(start)
+        point, problem, inner = self.point, self.problem, self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        level = price if self.epochs.cone.limits_weights else UNLIMITED
+        level = price if self.epochs.parameters.limits_weights else UNLIMITED
         point.w[:] = inner.weights
         point.scalars[:] = level, inner.intercept, level
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
 
-    def classifier(self, point: Point) -> tuple[np.ndarray, float]:
+    def classifier(self, point: Iterate) -> tuple[np.ndarray, float]:
         """Return the weights and the intercept of a point."""
-        classifier = self.columns.back(Candidate(point.w, float(point.scalars[1])))
+        classifier = self.columns.from_columns(Candidate(point.w, float(point.scalars[1])))
         return classifier.weights, classifier.intercept
 
-    def value(self, point: Point) -> float:
+    def value(self, point: Iterate) -> float:
         """Return the objective of a point with its own λ."""
         w, b = self.classifier(point)
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
             level = self.problem.norm_of(w, b)
-            if self.problem.flips_possible and self.epochs.cone.limits_weights:
+            if self.problem.flips_possible and self.epochs.parameters.limits_weights:
                 level = max(point.scalars[0], level)
             value = self.problem.objective_at(w, margins, level)
         return value if math.isfinite(value) else math.inf
@@ -98,8 +99,7 @@ class Phase(ABC):
     def epoch(self) -> None:
         """Do one epoch."""
 
-    def point(self) -> Point:
-        """Return the point to be judged."""
+    def point(self) -> Iterate:
         return self.track.point
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ class Memory(Phase):
 
     name = "memory"
 
-    def __init__(self, track: Track, point: Point | None = None):
+    def __init__(self, track: Track, point: Iterate | None = None):
         super().__init__(track)
         self.own = track.point if point is None else point
         self.step = MEMORY_STEP * track.epochs.natural_step * few_rows_factor(track.problem)
@@ -123,7 +123,6 @@ class Memory(Phase):
         self.hinge, self.flip = self.own.hinge.copy(), self.own.flip.copy()
 
     def epoch(self) -> None:
-        """Do one epoch."""
         point = self.own
         self.track.epochs.memory(self.track.columns.problem, point, self.step)
         self.count += 1
@@ -192,12 +191,12 @@ class Averaging(Phase):
         self.track.point = start if limits.time_left() > watch.elapsed() else reached
         return best
 
-    def best(self) -> tuple[float, Point]:
+    def best(self) -> tuple[float, Iterate]:
         """Return the objective of the better of the last point and the average, and that point."""
         choices = self.track.point, self.average
         return min(((self.track.value(point), point) for point in choices), key=lambda pair: pair[0])
 
-    def point(self) -> Point:
+    def point(self) -> Iterate:
         """Return the better of the last point and the average."""
         return self.best()[1]
 
@@ -222,8 +221,8 @@ class Subgradient(Averaging):
         super().__init__(track, first * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step size."""
-        self.track.epochs.subgradient(self.track.point, step, share, self.batch_size)
+        track = self.track
+        track.epochs.subgradient(track.columns.problem, track.point, step, share, self.batch_size)
 
 
 class Proximal(Averaging):
@@ -235,7 +234,6 @@ class Proximal(Averaging):
         super().__init__(track, first)
 
     def move(self, step: float, share: float) -> None:
-        """Do one epoch with the given step size."""
         self.track.epochs.proximal(self.track.point, step, share)
 
 
@@ -251,12 +249,11 @@ class Opening(Phase):
         """Do one epoch; the phase ends at the best point."""
         self.inner.epoch()
         value, best = self.inner.best()
-        worthwhile = value < (1.0 - WORTHWHILE) * self.lowest
+        worthwhile = value < (1.0 - LEAST_DECREASE) * self.lowest
         self.lowest = min(self.lowest, value)
         if not worthwhile or self.inner.count >= LONGEST_OPENING:
             self.finished = True
             self.track.point.w[:], self.track.point.scalars[:] = best.w, best.scalars
 
-    def point(self) -> Point:
-        """Return the point to be judged."""
+    def point(self) -> Iterate:
         return self.inner.point()

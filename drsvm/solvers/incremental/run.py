@@ -16,7 +16,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
-from drsvm.solvers.incremental.epochs import ORDERS, Cone, Epochs, Samples
+from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
 from drsvm.solvers.incremental.phases import Phase, Track
 from drsvm.solvers.incremental.step_sizes import StepRule, check_steps
 from drsvm.solvers.transforms.constant import answer_to_free_flips
@@ -76,7 +76,6 @@ class Incremental(Solver):
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         run = IncrementalState(problem, self, limits)
         may_hand_over = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
         return HandOver(run, problem, limits) if may_hand_over else run
@@ -106,8 +105,8 @@ class IncrementalState(State):
         self.problem, self.limits, self.columns = problem, limits, PricedColumns.of(problem)
         inner = self.columns.problem
         samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
-        cone = Cone.of(inner, constant_column=self.columns.intercept_cost is not None)
-        epochs = Epochs(samples, cone, settings.order, limits.generator(), time=limits.time)
+        parameters = Parameters.of(inner, constant_column=self.columns.intercept_cost is not None)
+        epochs = Epochs(samples, parameters, settings.order, limits.generator(), time=limits.time)
         rule = StepRule(settings.steps, settings.first_step, settings.decay)
         self.track = Track(problem, self.columns, epochs, limits, rule, settings.polish)
         self.epoch, self.next_certificate = 0, 1
@@ -117,7 +116,6 @@ class IncrementalState(State):
         self.phase = next(self._phases)
 
     def step(self) -> None:
-        """Do an epoch of the current phase."""
         self.epoch += 1
         if self.phase.finished:
             self.phase = next(self._phases)
@@ -132,14 +130,13 @@ class IncrementalState(State):
             return answer_to_free_flips(self.problem)
         point, multipliers = self.phase.point(), self.phase.multipliers()
         hinge, flip = (self.problem.sample_weight * shares for shares in multipliers)
-        return self.columns.back(Candidate(point.w, float(point.scalars[1]), hinge, flip))
+        return self.columns.from_columns(Candidate(point.w, float(point.scalars[1]), hinge, flip))
 
     def certificate_due(self) -> bool:
-        """Return whether a certificate is due: after every epoch at first, then less and less often."""
+        """Return True if a certificate is due: after every epoch at first, then less and less often."""
         return self.limits.watched or self.epoch >= self.next_certificate
 
     def judged(self, gap: float) -> None:
-        """Check whether epochs still pay off."""
         self.gives_up = self.patience.ends(self.epoch, gap)
 
     def info(self) -> dict[str, Any]:

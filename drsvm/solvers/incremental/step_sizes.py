@@ -59,7 +59,7 @@ class Cycles:
         return top * SPAN ** (position / length)
 
     def _place(self, epoch: int) -> tuple[int, int]:
-        """Return how many epochs of the current cycle have passed, and its length."""
+        """Return the number of epochs of the current cycle that have passed, and its length."""
         start, length = 0, SHORTEST
         # Cycles grow geometrically, so this takes about log₃(epochs) passes.
         while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:

@@ -58,8 +58,8 @@ class Scaling:
 class Cone(ABC):
     """Common interface of the cones."""
 
-    uniform: bool = False
-    """Whether the diagonal of the scaling is the same for all features: one Gram matrix of rows is then enough."""
+    bounds_level: bool = True
+    """Whether the constraints contain λ."""
 
     weight: float
     """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
@@ -217,7 +217,6 @@ class CrossCone(PolyhedralCone):
 class SecondOrderCone(Cone):
     """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
 
-    uniform = True
     weight = 1.0
 
     def __init__(self, w, level: float, mu: float):
@@ -231,7 +230,7 @@ class SecondOrderCone(Cone):
         return float(self.x @ self.z)
 
     def scaling(self) -> Scaling:
-        root_x, root_z = math.sqrt(_determinant(self.x)), math.sqrt(_determinant(self.z))
+        root_x, root_z = _root(self.x), _root(self.z)
         x, z = self.x / root_x, self.z / root_z
         self.point = (x + _reflect(z)) / math.sqrt(2.0 * (1.0 + float(x @ z)))
         self.stretch = math.sqrt(root_x / root_z)
@@ -277,42 +276,6 @@ class SecondOrderCone(Cone):
         self.z = self.z + dual * self.dz
 
 
-class NoCone(Cone):
-    """radius = 0: the norm costs nothing, and λ plays no role."""
-
-    weight = 0.0
-
-    def __init__(self, w, level: float, mu: float):
-        self.d = len(w)
-
-    def multipliers(self):
-        return np.zeros(self.d), 0.0
-
-    def products(self) -> float:
-        return 0.0
-
-    def scaling(self) -> Scaling:
-        return Scaling(np.zeros(self.d), np.zeros(self.d), 1.0)
-
-    def correct(self) -> None:
-        pass
-
-    def constant(self, target):
-        return np.zeros(self.d), 0.0
-
-    def set_direction(self, dw, dlevel):
-        pass
-
-    def rates(self):
-        return 0.0, 0.0
-
-    def products_after(self, primal, dual):
-        return 0.0
-
-    def move(self, primal, dual):
-        pass
-
-
 def _reflect(v) -> np.ndarray:
     reflected = -v
     reflected[0] = v[0]
@@ -323,6 +286,14 @@ def _determinant(v) -> float:
     """Return v₀² − ‖v₁‖², without cancellation of squares."""
     length = math.sqrt(float(v[1:] @ v[1:]))
     return (v[0] - length) * (v[0] + length)
+
+
+def _root(v) -> float:
+    """Return the square root of the determinant of a point inside the cone."""
+    determinant = _determinant(v)
+    if not determinant > 0.0:
+        raise FloatingPointError("rounding errors have moved a point out of the cone")
+    return math.sqrt(determinant)
 
 
 def _product(a, b) -> np.ndarray:
@@ -337,21 +308,12 @@ def _divide(a, b) -> np.ndarray:
 
 def _cone_rate(x, dx) -> float:
     """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
-    root = math.sqrt(_determinant(x))
+    root = _root(x)
     unit = x / root
     head = float(_reflect(unit) @ dx)
     tail = dx[1:] - (head + dx[0]) / (1.0 + unit[0]) * unit[1:]
     return (math.sqrt(float(tail @ tail)) - head) / root
 
 
-_CONES: dict[type[Norm], type[Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
-
-
-def uniform_scaling(norm: Norm) -> bool:
-    """Return whether the cone of a norm scales all features equally."""
-    return _CONES[type(norm)].uniform
-
-
-def cone_for(norm: Norm, radius: float) -> Callable[..., Cone]:
-    """Return the constructor of the cone for a norm, a function of w, λ and μ."""
-    return _CONES[type(norm)] if radius > 0 else NoCone
+NORM_CONES: dict[type[Norm], Callable[..., Cone]] = {L1: CrossCone, L2: SecondOrderCone, LInf: BoxCone}
+"""The cones of the norms, as functions of w, λ and μ."""

@@ -3,9 +3,6 @@
 It has two forms: `TallSystem` factorises a d × d matrix, `WideSystem` an n × n matrix, for n < d.
 """
 
-from abc import ABC, abstractmethod
-from typing import Any
-
 import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
@@ -28,54 +25,36 @@ with the second value."""
 ACCURATE = 1e-13
 
 
-class NewtonSystem(ABC):
-    """One factorisation for several right-hand sides."""
+def solve_system(system: Factorised, right, right_level: float) -> tuple[np.ndarray, float]:
+    """Return (dw, db) and dλ.
 
-    most_refinements: int
-    accurate: float = ACCURATE
-
-    def vector(self, values) -> Any:
-        """Return an array of the library that the other methods take and return."""
-        return values
-
-    @abstractmethod
-    def multiply(self, x) -> np.ndarray:
-        """Return the matrix times x = (w, b, λ)."""
-
-    @abstractmethod
-    def apply_inverse(self, right) -> np.ndarray:
-        """Return an approximate solution, from the factorisation."""
-
-    def solve(self, right, right_level: float) -> tuple[np.ndarray, float]:
-        """Return (dw, db) and dλ.
-
-        Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
-        """
-        residual = self.vector(np.append(right, right_level))
-        wanted = self.accurate * _size(residual)
-        solution = np.zeros_like(residual)
-        step = self.apply_inverse(residual)
-        energy = float(residual @ step)
-        best, smallest = solution, np.inf
-        for _ in range(self.most_refinements):
-            image = self.multiply(step)
-            curvature = float(step @ image)
-            if not curvature > 0.0:
-                break
-            length = energy / curvature
-            solution = solution + length * step
-            residual = residual - length * image
-            error = _size(residual)
-            if error < smallest:
-                best, smallest = solution, error
-            if error <= wanted:
-                break
-            correction = self.apply_inverse(residual)
-            new_energy = float(residual @ correction)
-            step = correction + (new_energy / energy) * step
-            energy = new_energy
-        best = fetched(best)
-        return best[:-1], float(best[-1])
+    Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
+    """
+    residual = system.vector(np.append(right, right_level))
+    wanted = system.accurate * _size(residual)
+    solution = np.zeros_like(residual)
+    step = system.apply_inverse(residual)
+    energy = float(residual @ step)
+    best, smallest = solution, np.inf
+    for _ in range(system.most_refinements):
+        image = system.multiply(step)
+        curvature = float(step @ image)
+        if not curvature > 0.0:
+            break
+        length = energy / curvature
+        solution = solution + length * step
+        residual = residual - length * image
+        error = _size(residual)
+        if error < smallest:
+            best, smallest = solution, error
+        if error <= wanted:
+            break
+        correction = system.apply_inverse(residual)
+        new_energy = float(residual @ correction)
+        step = correction + (new_energy / energy) * step
+        energy = new_energy
+    best = fetched(best)
+    return best[:-1], float(best[-1])
 
 
 def _size(v) -> float:
@@ -116,7 +95,16 @@ def _apply_factor(factor, scale, right):
     return scale * solution
 
 
-class TallSystem(NewtonSystem):
+class _LocalSystem(Factorised):
+    """A system in this process's memory."""
+
+    accurate = ACCURATE
+
+    def vector(self, values):
+        return values
+
+
+class TallSystem(_LocalSystem):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
@@ -143,7 +131,7 @@ class TallSystem(NewtonSystem):
         return _apply_factor(self.factor, self.scale, right)
 
 
-class WideSystem(NewtonSystem):
+class WideSystem(_LocalSystem):
     """The Woodbury form, for n < d.
 
     With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
@@ -241,26 +229,9 @@ class WideSystem(NewtonSystem):
         return product
 
 
-class SystemElsewhere(NewtonSystem):
-    """The matrix itself, where the engine is."""
-
-    def __init__(self, factorised: Factorised):
-        self.factorised = factorised
-        self.most_refinements, self.accurate = factorised.most_refinements, factorised.accurate
-
-    def vector(self, values):
-        return self.factorised.vector(values)
-
-    def multiply(self, x):
-        return self.factorised.multiply(x)
-
-    def apply_inverse(self, right):
-        return self.factorised.apply_inverse(right)
-
-
-def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> NewtonSystem:
-    """Return the wide system if the engine provides products with the rows, else the tall one."""
+def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> Factorised:
+    """Return the wide system if the engine provides products with the rows, else its own system or the tall one."""
     if engine.wide is not None:
         return WideSystem(samples, cone, ridge, engine.wide)
-    elsewhere = engine.factorised(samples, cone, ridge, damping, REGULARISATIONS)
-    return TallSystem(samples, cone, ridge, damping) if elsewhere is None else SystemElsewhere(elsewhere)
+    factorised = engine.factorised(samples, cone, ridge, damping, REGULARISATIONS)
+    return TallSystem(samples, cone, ridge, damping) if factorised is None else factorised

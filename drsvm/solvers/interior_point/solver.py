@@ -5,7 +5,7 @@ A primal-dual predictor-corrector method for
     minimise    ε λ + Σ π_i s_i + (c/2) ‖w‖²
     subject to  s_i ≥ 1 − m_i,   s_i ≥ 1 + m_i − κ_i λ,   s_i ≥ 0,   ‖(w/a, b/a_0)‖_q ≤ λ,   signs of weights.
 
-with the steps of `interior_point_state` on all rows or, where there are many, on a working set.
+with the steps of `state.py` on all rows or, where there are many, on a working set.
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,6 @@ class InteriorPoint(Solver):
             raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         constant = constant_optimum(problem)
         if constant is not None:
             return constant

@@ -76,14 +76,15 @@ def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
     return moved
 
 
-def start_at(problem: Problem, given: Candidate) -> Start | None:
+def start_at(problem: Problem, classifier: Candidate) -> Start | None:
     """Return a start at a given classifier, or None if that is no better than w = 0."""
-    price, objective = problem.price_and_objective(given.weights, given.intercept)
-    level = max(price, 1.1 * problem.norm_of(given.weights, given.intercept))
+    weights, intercept = classifier.weights, classifier.intercept
+    price, objective = problem.price_and_objective(weights, intercept)
+    level = max(price, 1.1 * problem.norm_of(weights, intercept))
     if level == 0.0 or not objective < 1.0:
         return None
-    point = with_room_for_signs(problem, np.append(given.weights, [given.intercept] * problem.fit_intercept), level)
-    level = max(level, 1.1 * problem.norm_of(point[: problem.n_features], given.intercept))
+    point = with_room_for_signs(problem, np.append(weights, [intercept] * problem.fit_intercept), level)
+    level = max(level, 1.1 * problem.norm_of(point[: problem.n_features], intercept))
     return Start(point, level, 0.1 * max(objective, 0.1))
 
 

@@ -5,18 +5,18 @@ The engine eliminates the slacks s_i and their multipliers sample by sample, whi
 """
 
 from copy import copy
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.engine import Curvature, Engine, Factorised
 from drsvm.model.certificate import best_scale
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
-from drsvm.solvers.interior_point.newton import DAMPING, LEAST_DAMPING, NewtonSystem, newton_system
+from drsvm.solvers.interior_point.newton import DAMPING, LEAST_DAMPING, newton_system, solve_system
 from drsvm.solvers.interior_point.priced_cones import cone_at
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
@@ -28,9 +28,9 @@ SHORT_STEP, MOST_SHORT_STEPS = 0.01, 8
 """After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
 their meaning, as happens where rows far larger than all others meet weights that were found without them."""
 
-LONG_STEP, LONGER, WORTHWHILE = 0.5, 1.08, 0.05
+LONG_STEP, LONGER, LEAST_GAIN = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
-WORTHWHILE in the sum of the step lengths."""
+LEAST_GAIN in the sum of the step lengths."""
 
 EASY = 15
 """Most small problems need at most this many iterations, and correctors hardly change their number."""
@@ -46,8 +46,8 @@ SHARE_LEFT = 0.99
 """Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
 latter."""
 
-BREAKDOWNS = (ArithmeticError, LinAlgError, ValueError)
-"""Exceptions that indicate a numerical breakdown: an invalid number, square root or factorisation."""
+BREAKDOWNS = (ArithmeticError, LinAlgError)
+"""Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
 
 FINEST_TOL = 1e-10
 """Certificates are tried at gaps of this size even if the tolerance is smaller."""
@@ -73,19 +73,6 @@ SUBSET_MU = 0.1
 """A run on a few rows follows the central path down to this μ."""
 
 
-class Settings(Protocol):
-    """What a run needs to know of the settings of the solver."""
-
-    @property
-    def step_fraction(self) -> float: ...
-
-    @property
-    def correctors(self) -> int: ...
-
-    @property
-    def state_folder(self) -> str | None: ...
-
-
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
@@ -98,26 +85,21 @@ class InteriorPointState(State):
     def __init__(
         self,
         problem: Problem,
-        settings: Settings,
+        settings: Any,  # those of InteriorPoint
         limits: Limits,
         engine: Engine | None = None,
         start: Start | None = None,
     ):
-        self.settings = settings
+        self.problem, self.settings, self.limits = problem, settings, limits
         self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
         self.ridge = np.zeros(self.engine.n_linear)
         self.ridge[: problem.n_features] = problem.l2
         self.step_seconds = interior_point_seconds(problem) / ITERATIONS
-        self.set_problem(problem, limits)
-        self.begin(*(start or self.first_point()))
-
-    def set_problem(self, problem: Problem, limits: Limits) -> None:
-        """Set the limits and the problem, whose rows must be those of the engine."""
-        self.problem, self.limits = problem, limits
         self.cold_starts, self.damping = cold_starts(problem), DAMPING
+        self.begin(*(start or self._first_point()))
 
-    def first_point(self) -> Start:
-        """Return where to start: at a given classifier, at the result of a run on a few rows, or at the origin."""
+    def _first_point(self) -> Start:
+        """Return a given classifier, the result of a run on a few rows, or the origin."""
         if self.limits.start is not None:
             return start_at(self.problem, self.limits.start) or next(self.cold_starts)
         size = rows_to_begin_with(self.problem)
@@ -140,14 +122,9 @@ class InteriorPointState(State):
         self.cone = cone_at(self.problem, point, level, mu)
         self.engine.center(point, level, mu)
         self.products = mu * self.engine.weight
-        self.reset()
-
-    def reset(self) -> None:
-        """Reset everything except the point."""
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
         self.first_gap = self.central_gap
         self.expected_gap, self.near_the_end = np.inf, False
-        self.recentre = False  # aim the next step at the current μ: at a new radius the point is off the central path
         self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
         self.sums: DualSums | None = None  # likewise the sums of the multipliers
@@ -169,8 +146,7 @@ class InteriorPointState(State):
 
         predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
         ahead = self.engine.predict(*predictor, self._left_behind)
-        target = self.mu if self.recentre else self._target(ahead)
-        self.recentre = False
+        target = self._target(ahead)
 
         self.cone.correct()
         fixed = samples.predictor + target * ahead.targeted
@@ -187,7 +163,7 @@ class InteriorPointState(State):
             direction, steps = better
         self._move(*direction, *steps, target)
 
-    def _system(self, samples: Curvature) -> NewtonSystem:
+    def _system(self, samples: Curvature) -> Factorised:
         return newton_system(samples, self.cone.scaling(), self.ridge, self.engine, self.damping)
 
     @property
@@ -215,7 +191,7 @@ class InteriorPointState(State):
         norm, norm_level = self.cone.constant(target)
         right = -samples - self.ridge * self.point
         right[: len(norm)] -= norm
-        direction, level = system.solve(right, -(self.problem.radius + samples_level + norm_level))
+        direction, level = solve_system(system, right, -(self.problem.radius + samples_level + norm_level))
         self.cone.set_direction(direction[: len(norm)], level)
         return direction, level
 
@@ -251,7 +227,7 @@ class InteriorPointState(State):
         self.cone.recorrect(target, primal, dual)
         direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
         new = self._longest_steps(direction, target)
-        if sum(new) >= sum(steps) + WORTHWHILE:
+        if sum(new) >= sum(steps) + LEAST_GAIN:
             return direction, new
         self.cone = kept
         self.engine.swap()
@@ -273,7 +249,7 @@ class InteriorPointState(State):
         self.near_the_end = self._gap_may_be_small()
 
     def _end_is_near(self, step: float, target: float) -> bool:
-        """Return whether the multipliers are more likely to be wanted after a step than another matrix."""
+        """Return True if the multipliers are more likely to be wanted after a step than another matrix."""
         if self.engine.small:
             return False
         expected = (1.0 - step) * self.mu + step * target
@@ -282,7 +258,7 @@ class InteriorPointState(State):
     # --- certificates -----------------------------------------------------------------------------------------------
 
     def certificate_due(self) -> bool:
-        """Return whether a certificate is worth its cost, about that of an iteration."""
+        """Return True if a certificate is worth its cost, about that of an iteration."""
         return self.limits.watched or self.near_the_end
 
     @property
@@ -291,11 +267,10 @@ class InteriorPointState(State):
         return self.mu * self.total_weight
 
     def share_done(self) -> float:
-        """Return the share of the way by the gap on the central path."""
         return share_of_way(self.first_gap, self.central_gap, max(self.limits.tol, FINEST_TOL)) ** SLOWER
 
     def _gap_may_be_small(self) -> bool:
-        """Return whether to try a certificate: the looser the tolerance, the sooner. Nothing else depends on it."""
+        """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
         if self.engine.small:
             return self.central_gap <= CHEAP * tol
@@ -329,7 +304,6 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        """Return the current classifier and multipliers."""
         alpha, beta = self._restored_multipliers() if self.futile_proofs > 0 else self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
@@ -364,7 +338,7 @@ class InteriorPointState(State):
             with np.errstate(all="ignore"):
                 system = self._system(self.samples or self.engine.curvature())
                 residual, residual_level = self._dual_residual()
-                direction, level = system.solve(-residual, -residual_level)
+                direction, level = solve_system(system, -residual, -residual_level)
                 if np.isfinite(direction).all():
                     return self.engine.restored_multipliers(direction, level)
         except BREAKDOWNS:

@@ -18,7 +18,7 @@ from drsvm.model.problem import Problem
 from drsvm.parallel import over_parts
 from drsvm.solvers.base import Limits, Relay
 from drsvm.solvers.interior_point.starts import Start, with_room_for_signs
-from drsvm.solvers.interior_point.state import InteriorPointState, Settings
+from drsvm.solvers.interior_point.state import InteriorPointState
 
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
@@ -43,17 +43,17 @@ AHEAD = 2.0
 """Ratio of the assumed to the measured speed at which margins change with μ."""
 
 SETTLED = 0.1
-"""The sample is looked at from this share of the first μ."""
+"""Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
 
 MOST_WIDENINGS = 2
 """After this many, a working set is given up."""
 
-LOST = 3.0
+LEVEL_GROWTH = 3.0
 """If λ grows by this factor, the rows of the working set do not bound the problem."""
 
 
 def screening_pays(problem: Problem) -> bool:
-    """Return whether there are enough rows for most of them to need no iterations, and working ones may be copied."""
+    """Return True if there are enough rows for most of them to need no iterations, and working ones may be copied."""
     return problem.rows.selectable and problem.n_rows >= ROWS_PER_FEATURE * problem.n_features
 
 
@@ -84,7 +84,7 @@ class Pieces(NamedTuple):
         return len(self.uncertain) / len(self.hinge_dual)
 
     def useful_for(self, problem: Problem, most: float = MOST_WORKING) -> bool:
-        """Return whether few rows, but not none, are uncertain, and the flips of the others are affordable.
+        """Return True if few rows, but not none, are uncertain, and the flips of the others are affordable.
 
         If they cost more than the radius, λ is too small, and nothing bounds it from above.
         """
@@ -106,7 +106,7 @@ class Pieces(NamedTuple):
 
 
 def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
-    """Return which piece of its loss every row is on, unless the errors of the estimate leave this open."""
+    """Return the piece of its loss that every row is on, unless the errors of the estimate leave this open."""
     d = problem.n_features
     margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
@@ -141,7 +141,7 @@ class Sample:
         return self.problem.replace(radius=radius)
 
     def left(self, pieces: Pieces, point, level: float) -> bool:
-        """Return whether a row is on another piece than at first."""
+        """Return True if a row is on another piece than at first."""
         return len(pieces.left(pieces_at(self.problem, Estimate(point, level, 0.0, 0.0)))) > 0
 
     def error(self, change) -> float:
@@ -158,7 +158,7 @@ class WorkingSetState(InteriorPointState):
     def __init__(
         self,
         problem: Problem,
-        settings: Settings,
+        settings: Any,
         limits: Limits,
         sample: Sample,
         estimate: Estimate,
@@ -170,18 +170,16 @@ class WorkingSetState(InteriorPointState):
         start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_level, self.settled = LOST * start.level, SETTLED * start.mu
+        self.most_level, self.next_check = LEVEL_GROWTH * start.level, SETTLED * start.mu
         self.doubtful = False  # some rows have left their pieces, or may have
-
-    def set_problem(self, problem: Problem, limits: Limits) -> None:
-        super().set_problem(problem, limits)
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
-        """Do one step, and look at the sample: rows that have left their pieces are best noticed before the end."""
+        """Do one step, and check the sample: rows that have left their pieces are best noticed before the end."""
         super().step()
         self.finished |= not self.level <= self.most_level
-        if self.mu <= self.settled and not self.near_the_end and not self.finished:
+        if self.mu <= self.next_check and not self.near_the_end and not self.finished:
+            self.next_check = SETTLED * self.mu
             self.doubtful = self.sample.left(self.sample_pieces, self.point, self.level)
 
     def judged(self, gap: float) -> None:
@@ -190,7 +188,7 @@ class WorkingSetState(InteriorPointState):
         self.doubtful |= self.near_the_end and gap > self.limits.tol
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
-        """Return what to go on with if rows have left their pieces: the current point, with larger errors."""
+        """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
         now = Estimate(self.point, self.level, 0.0, 0.0)
         left = self.pieces.left(pieces_at(self.problem, now))
         if len(left) == 0:
@@ -228,17 +226,17 @@ class WorkingSetRun(Relay):
         self.row_iterations = 0.0
 
     @property
-    def reduced(self) -> WorkingSetState | None:
+    def on_working_set(self) -> WorkingSetState | None:
         """The current run, if it is on a working set."""
         return self.current if isinstance(self.current, WorkingSetState) else None
 
     def step(self) -> None:
-        following = self._wider(self.reduced) if self.reduced else self._screened(self.current)
+        following = self._wider(self.on_working_set) if self.on_working_set else self._screened(self.current)
         if following is not None:
             self._continue_with(*following)
         self.last = Start(self.current.point, self.current.level, self.current.mu)
         self.current.step()
-        self.row_iterations += self.reduced.share if self.reduced else 1.0
+        self.row_iterations += self.on_working_set.share if self.on_working_set else 1.0
 
     def _continue_with(self, estimate: Estimate | None, pieces: Pieces | None) -> None:
         """Let another run take over: on a working set or, without one, on all rows. The last one frees its memory."""
@@ -285,7 +283,7 @@ class WorkingSetRun(Relay):
 
     @property
     def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.finished and not self.reduced
+        return self.current.finished and not self.on_working_set
 
     def info(self) -> dict[str, Any]:
         return {"row_iterations": self.row_iterations}

@@ -1,4 +1,4 @@
-"""The interior-point solver along decreasing radii: the last solutions tell what to expect at the next radius.
+"""The interior-point solver along decreasing radii: the last solutions predict the next one.
 
 Solutions are extrapolated in the logarithm of the radius. Where the last extrapolation was good, a working set of rows
 is enough for the next run (`working_set.py`); otherwise it starts from scratch.
@@ -21,7 +21,7 @@ REACH = 2.0
 
 
 class Forecasting(Solver):
-    """An interior-point solver whose runs, for one radius after the other, start from what the previous ones tell."""
+    """An interior-point solver whose runs, one radius after the other, start from a prediction by the previous ones."""
 
     prices = EVERY_PRICE
     uses_sums_only = True
@@ -33,7 +33,7 @@ class Forecasting(Solver):
         self.run: WorkingSetRun | None = None
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Start on a working set, if the forecast tells which, or else on all rows."""
+        """Start on the working set of the forecast, or on all rows if there is none."""
         forecast = self._updated_forecast(problem)
         estimate = forecast.at(problem.radius)
         pieces = None if estimate is None else pieces_at(problem, estimate)
@@ -44,11 +44,8 @@ class Forecasting(Solver):
         self.run = WorkingSetRun(first, forecast.sample)
         return self.run
 
-    def close(self) -> None:
-        """Do nothing: every run releases what it has used."""
-
     def _updated_forecast(self, problem: Problem) -> "Forecast":
-        """Return the forecast, after telling it where the last run has ended."""
+        """Return the forecast, updated with the solution of the last run."""
         self.forecast = self.forecast or Forecast(Sample(problem))
         if self.run is not None:
             last = self.run.current
@@ -98,7 +95,7 @@ class Forecast:
         return start_at(problem, Candidate(self.last.point[:d], float(self.last.point[d:].sum())))
 
     def at(self, radius: float) -> Estimate | None:
-        """Return what to expect at the next radius, or None if too little is known."""
+        """Return the expected solution at the next radius, or None if too little is known."""
         self.expected = self.last
         if self.last is None or self.before is None:
             return None

@@ -93,7 +93,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
 def is_useful(
     problem: Problem, radius: float, *, max_time: float | TimeLimit | None = None, n_threads: int | None = None
 ) -> bool:
-    """Return whether one solution to low accuracy proves that w = 0 is not optimal at this radius."""
+    """Return True if one solution to low accuracy proves that w = 0 is not optimal at this radius."""
     problem = problem.replace(radius=radius)
     result = solve(problem, tol=ROUGH, max_time=max_time, n_threads=n_threads)
     _raise_if_ended(result)
@@ -204,7 +204,7 @@ class _Lines:
     slopes: np.ndarray
 
     def distance(self, radius: float, result: Result) -> float | None:
-        """Return how far the tangent of the optimum is from the first line it meets, or None if w = 0 is optimal."""
+        """Return the distance at which the optimum's tangent meets the first line, or None if w = 0 is optimal."""
         missing = self.heights + self.slopes * radius - result.objective
         if missing.min() <= max(2.0 * result.gap, 1e-9):
             return None

@@ -14,7 +14,6 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.working_set import screening_pays
-from drsvm.solvers.path.continuation import Continuation
 from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
@@ -161,13 +160,13 @@ def radius_path(
     limits = {"tol": default_tol(solver, tol), "max_iter": max_iter}
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
-    with _Walk(chosen, problem, radii[order].tolist(), limits) as walk:
-        for done, index in enumerate(order):
-            result = walk.solve(problems[index], time.share(len(order) - done))
-            result = results[int(index)] = centred.back(result)
-            stopped = callback is not None and callback(int(index), result)
-            if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
-                break
+    walk = _Walk(chosen, problem, limits)
+    for done, index in enumerate(order):
+        result = walk.solve(problems[index], time.share(len(order) - done))
+        result = results[int(index)] = centred.from_centred(result)
+        stopped = callback is not None and callback(int(index), result)
+        if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
+            break
     solved = sorted(results)
     return RadiusPath(radii[solved], [results[index] for index in solved])
 
@@ -175,36 +174,26 @@ def radius_path(
 class _Walk:
     """Solves a sequence of problems with decreasing radii."""
 
-    def __init__(self, solver: Solver, problem: Problem, radii: list[float], limits: dict[str, Any]):
-        self.solver, self.limits = solver, limits
-        self.continuation = None
-        if isinstance(solver, InteriorPoint):
-            screened = solver.screening and screening_pays(problem)
-            self.continuation = Forecasting(solver) if screened else Continuation(solver, radii)
-        self.last: Result | None = None
-
-    def __enter__(self) -> "_Walk":
-        return self
-
-    def __exit__(self, *error) -> None:
-        if self.continuation is not None:
-            self.continuation.close()
+    def __init__(self, solver: Solver, problem: Problem, limits: dict[str, Any]):
+        self.solver, self.limits, self.last = solver, limits, None
+        self.interior_point, self.forecasting = isinstance(solver, InteriorPoint), None
+        if isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
+            self.forecasting = Forecasting(solver)
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
-        """Continue from the previous problem; if that is not possible or stalls, solve from scratch."""
-        self.last = self._continued_result(problem, time) or self._fresh_result(problem, time)
-        return self.last
+        """Start from the previous solutions; if that stalls, solve from scratch."""
+        result = self._warm_result(problem, time)
+        if result is None or (self.interior_point and result.status is Status.STALLED):
+            result = solve(problem, self.solver, max_time=time, **self.limits)
+        self.last = result
+        return result
 
-    def _continued_result(self, problem: Problem, time: TimeLimit) -> Result | None:
-        if self.continuation is None or time.spent or problem.radius == 0:
+    def _warm_result(self, problem: Problem, time: TimeLimit) -> Result | None:
+        if self.forecasting is not None and problem.radius > 0 and not time.spent:
+            return solve(problem, self.forecasting, max_time=time, **self.limits)
+        if self.interior_point and problem.radius == 0 and not time.spent:
             return None
-        result = solve(problem, self.continuation, max_time=time, **self.limits)
-        return None if result.status is Status.STALLED else result
-
-    def _fresh_result(self, problem: Problem, time: TimeLimit) -> Result:
-        # The interior-point solver uses its own start, unless no time is left: then the last point has to do.
-        start = self.last if self.continuation is None or time.spent else None
-        return solve(problem, self.solver, start=start, max_time=time, **self.limits)
+        return solve(problem, self.solver, start=self.last, max_time=time, **self.limits)
 
 
 def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:

@@ -47,20 +47,20 @@ class Centred:
             return cls(problem)
         return cls(problem.shifted(offset), offset)
 
-    def there(self, start) -> Any:
+    def to_centred(self, start) -> Any:
         """Convert a start for the original problem to one for the shifted problem."""
         return self._moved(start, 1.0)
 
-    def back(self, result) -> Any:
+    def from_centred(self, result) -> Any:
         """Convert a result, or weights and intercept, for the shifted problem to one for the original problem."""
         return self._moved(result, -1.0)
 
-    def _moved(self, given, sign: float) -> Any:
-        if given is None or self.offset is None:
-            return given
-        if isinstance(given, Result):
-            return replace(given, intercept=given.intercept + sign * float(self.offset @ given.weights))
-        weights, intercept = given
+    def _moved(self, classifier, sign: float) -> Any:
+        if classifier is None or self.offset is None:
+            return classifier
+        if isinstance(classifier, Result):
+            return replace(classifier, intercept=classifier.intercept + sign * float(self.offset @ classifier.weights))
+        weights, intercept = classifier
         return weights, intercept + sign * float(self.offset @ np.asarray(weights))
 
 

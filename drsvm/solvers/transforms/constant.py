@@ -32,7 +32,6 @@ class ConstantState(State):
         """Do nothing."""
 
     def candidate(self) -> Candidate:
-        """Return the answer."""
         return self.answer
 
 

@@ -21,7 +21,7 @@ PROGRESS, NEAR, LATEST = 0.5, 10.0, 0.75
 
 
 def can_take_over(problem: Problem) -> bool:
-    """Return whether the interior-point solver accepts a problem and does not need hours for it."""
+    """Return True if the interior-point solver accepts a problem and does not need hours for it."""
     return InteriorPoint().refusal(problem) is None and interior_point_pays(problem)
 
 

@@ -49,7 +49,7 @@ class PricedColumns:
             problem = _with_constant_column(problem)
         return cls(problem, prices, constant)
 
-    def there(self, start: Candidate) -> Candidate:
+    def to_columns(self, start: Candidate) -> Candidate:
         """Convert a classifier for the original problem to one for the problem without prices."""
         weights = start.weights if self.prices is None else start.weights / self.prices
         intercept = start.intercept
@@ -57,7 +57,7 @@ class PricedColumns:
             weights, intercept = np.append(weights, intercept / self.intercept_cost), 0.0
         return Candidate(weights, intercept, start.hinge_dual, start.flip_dual)
 
-    def back(self, candidate: Candidate) -> Candidate:
+    def from_columns(self, candidate: Candidate) -> Candidate:
         """Convert a classifier for the problem without prices to one for the original problem."""
         weights, intercept = candidate.weights, candidate.intercept
         if self.intercept_cost is not None:
@@ -86,7 +86,7 @@ def with_constant(X, size: float):
 
 def _with_constant_column(problem: Problem) -> Problem:
     of_features = {"feature_cost": 1.0, "monotonic_cst": 0}
-    given = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
-    more = {name: np.append(values, of_features[name]) for name, values in given.items()}
+    of_problem = {name: getattr(problem, name) for name in of_features if getattr(problem, name) is not None}
+    more = {name: np.append(values, of_features[name]) for name, values in of_problem.items()}
     rows = with_constant(problem.X, problem.intercept_cost)
-    return problem.replace(**dict.fromkeys(given), fit_intercept=False).on_rows(rows).replace(**more)
+    return problem.replace(**dict.fromkeys(of_problem), fit_intercept=False).on_rows(rows).replace(**more)

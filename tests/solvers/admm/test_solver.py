@@ -14,7 +14,7 @@ from thorough import examples
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
 from drsvm.solvers.admm.ball_qp import Accelerated
-from drsvm.solvers.admm.subproblem import Subproblem
+from drsvm.solvers.admm.subproblem import Line, Subproblem
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 """The norm of the shifts for each norm q of the weights."""
@@ -238,7 +238,7 @@ def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
     subproblem = Subproblem(problem, 1.7, "auto")
     points = []
     for level, iterations in itertools.product([0.3, 1.0, 3.0, 8.0], [1, 7, 60]):
-        point = subproblem.first_point(level, 1.0, None)
+        point = subproblem.first_trial(level, 1.0, None)
         for _ in range(iterations):
             subproblem.iterate(point)
         points.append(point)
@@ -255,7 +255,7 @@ def test_updates_do_without_a_gram_matrix_if_there_is_no_time_for_it(rows, norm)
     exact, quick = (Subproblem(problem, 1.7, "auto", seconds) for seconds in (math.inf, 1e-9))
     assert not isinstance(exact.quadratic, Accelerated) and isinstance(quick.quadratic, Accelerated)
     assert isinstance(Subproblem(problem, 1.7, "exact", 1e-9).quadratic, type(exact.quadratic))
-    points = [subproblem.first_point(1.0, 1.0, None) for subproblem in (exact, quick)]
+    points = [subproblem.first_trial(1.0, 1.0, None) for subproblem in (exact, quick)]
     for _ in range(200):
         exact.iterate(points[0])
         quick.iterate(points[1])
@@ -275,11 +275,9 @@ def test_the_split_is_the_proximal_point_of_the_loss(flip_level):
 def test_slopes_represent_multipliers(flip_level):
     """α − β = −π g, and α + β is the mass on which some loss is active."""
     slopes, weights = np.array([-1.0, -0.3, 0.0, 0.6, 1.0]), np.full(5, 0.2)
-    alpha, beta = np.zeros((2, 5))
-    kernel.multipliers(slopes, weights, flip_level, 1.0, alpha, beta)
+    problem = Problem(np.arange(5.0)[:, None], [-1, -1, 1, 1, 1], radius=0.1, flip_cost=1.0)
+    subproblem = Subproblem(problem, 1.7, "exact")
+    alpha, beta = subproblem.multipliers_of(Line(flip_level, 0.0, 0.0, slopes))
     assert alpha - beta == pytest.approx(-weights * slopes)
     assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_level > 2 else 1.0))
     assert min(alpha.min(), beta.min()) >= 0
-    for kappa in (1.5, np.arange(5.0)):
-        masses = kernel.masses(slopes, weights, kappa, flip_level)
-        assert masses == pytest.approx((alpha.sum() + beta.sum(), np.sum(kappa * beta)))

@@ -7,7 +7,8 @@ import pytest
 from instances import random_instance, sparse_rows, unbounded_instance, well_conditioned_instance
 from problems import NORMS
 
-from drsvm import Problem, Status, radius_path, solve
+from drsvm import Problem, Status, parallel, radius_path, solve
+from drsvm.model import products
 from drsvm.solvers import make_solver
 from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
 from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
@@ -44,6 +45,28 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
     result = solve(problem, "dual-coordinate", tol=1e-5, hand_over=False)
     assert result.gap <= 1e-5 and result.n_iter <= 400
     assert abs(result.objective - solve(problem, "interior-point").objective) <= 1e-5
+
+
+@pytest.mark.parametrize("rows", ["sparse", "dense", "float32"])
+@pytest.mark.parametrize("norm", NORMS)
+def test_every_number_of_threads_gives_the_same_bits(monkeypatch, norm, rows):
+    """Products, elementwise arithmetic and certificates are in parallel, also on these few rows."""
+    for module, name, size in (
+        (products, "LARGE", 1),
+        (products, "PART_ENTRIES", 100),
+        (parallel, "PART", 16),
+        (parallel, "WORTHWHILE", 16),
+    ):
+        monkeypatch.setattr(module, name, size)
+    X, y = sparse_rows(0, n=120, d=300, nonzeros=12)
+    X = {"sparse": X, "dense": X.toarray(), "float32": X.astype(np.float32)}[rows]
+    problem = Problem(X, y, radius=0.05, norm=norm, fit_intercept=True, intercept_cost=3.0, flip_cost=0.5)
+    settings = {"tol": 0.0, "max_iter": 12, "hand_over": False, "random_state": 3}
+    results = [solve(problem, "dual-coordinate", n_threads=n, **settings) for n in (1, 2, 3)]
+    for other in results[1:]:
+        for name in ("weights", "hinge_dual", "flip_dual"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(results[0], name))
+        assert other.intercept == results[0].intercept and other.lower_bound == results[0].lower_bound
 
 
 def test_every_norm_has_its_ascent():

@@ -10,7 +10,7 @@ from problems import NORMS
 from drsvm import Status, solve
 from drsvm.clock import TimeLimit
 from drsvm.solvers.incremental import epochs as module
-from drsvm.solvers.incremental.epochs import MEMORY, Cone, Epochs, Samples
+from drsvm.solvers.incremental.epochs import MEMORY, Epochs, Parameters, Samples
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 
@@ -36,12 +36,12 @@ def short_slices(monkeypatch):
 
 def epochs_of(problem, time=None):
     samples = Samples(problem.X, np.array(problem.signs, dtype=float), np.array(problem.sample_weight))
-    return Epochs(samples, Cone.of(problem), "cyclic", np.random.default_rng(0), time=time)
+    return Epochs(samples, Parameters.of(problem), "cyclic", np.random.default_rng(0), time=time)
 
 
 KINDS = {
     "proximal": lambda epochs, problem, point: epochs.proximal(point, 0.1 * epochs.natural_step, 0.5),
-    "subgradient": lambda epochs, problem, point: epochs.subgradient(point, 0.1 * epochs.natural_step, 0.5, 8),
+    "subgradient": lambda epochs, problem, point: epochs.subgradient(problem, point, 0.1 * epochs.natural_step, 0.5, 8),
     "memory": lambda epochs, problem, point: epochs.memory(problem, point, 0.3 * epochs.natural_step),
 }
 for_each_kind = pytest.mark.parametrize("kind", KINDS)

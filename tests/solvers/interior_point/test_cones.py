@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from drsvm.model.norms import L1, L2, LInf, norm_for
-from drsvm.solvers.interior_point.cones import BoxCone, CrossCone, NoCone, Scaling, SecondOrderCone, cone_for
+from drsvm.model.norms import norm_for
+from drsvm.solvers.interior_point.cones import BoxCone, CrossCone, Scaling, SecondOrderCone
 
 CONES = {1: BoxCone, 2: SecondOrderCone, math.inf: CrossCone}
 """The cones by the norm of the shifts."""
@@ -146,12 +146,6 @@ def test_a_new_cone_is_on_the_central_path(p, d):
     np.testing.assert_allclose(cone.slacks * cone.duals, 0.2 / len(cone.slacks), rtol=1e-13)
     bounds = (cone.slacks[:d] + cone.slacks[d : 2 * d]) / 2
     np.testing.assert_allclose(cone.slacks, slacks_at(p, w, level, bounds), rtol=1e-13)
-
-
-@pytest.mark.parametrize(("norm", "expected"), [(L1(), CrossCone), (L2(), SecondOrderCone), (LInf(), BoxCone)])
-def test_a_norm_has_its_cone_unless_the_radius_is_zero(norm, expected):
-    assert cone_for(norm, 0.1) is expected
-    assert cone_for(norm, 0.0) is NoCone
 
 
 @for_each_cone
@@ -317,18 +311,3 @@ def test_a_full_dual_step_makes_the_bounds_of_the_cross_stationary():
 
 
 # Without a norm
-
-
-def test_a_radius_of_zero_leaves_the_norm_out():
-    cone = NoCone(np.ones(3), 1.0, 0.1)
-    assert cone.weight == cone.products() == cone.products_after(0.5, 0.5) == 0.0
-    matrix = np.zeros((5, 5))
-    cone.scaling().add_to(matrix)
-    np.testing.assert_array_equal(matrix, np.diag([0.0, 0, 0, 0, 1]))  # λ stays where it is
-    cone.correct()
-    cone.recorrect(0.1, 1.0, 1.0)
-    cone.set_direction(np.ones(3), 0.0)
-    cone.move(1.0, 1.0)
-    for w, level in (cone.multipliers(), cone.constant(0.1)):
-        assert not w.any() and level == 0.0
-    assert cone.rates() == (0.0, 0.0)

@@ -12,8 +12,8 @@ from drsvm.engines.engine import Curvature
 from drsvm.engines.rows import rows_of
 from drsvm.engines.wide import WideRows
 from drsvm.model.norms import norm_for
-from drsvm.solvers.interior_point.cones import NoCone, cone_for
-from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system
+from drsvm.solvers.interior_point.cones import NORM_CONES, Scaling
+from drsvm.solvers.interior_point.newton import TallSystem, WideSystem, newton_system, solve_system
 from drsvm.solvers.interior_point.priced_cones import cone_at
 
 NORMS = (1, 2, math.inf)
@@ -41,9 +41,14 @@ def wide_system(wide, scaling, ridge):
     return WideSystem(curvature, scaling, ridge, rows)
 
 
-def scaling_of(p, d, radius=0.1, seed=1):
-    w = np.random.default_rng(seed).normal(size=d)
-    return cone_for(norm_for(p), radius)(w, 1.2 * norm_for(p).value(w), 0.1).scaling()
+def scaling_of(p, d, seed=1):
+    w, norm = np.random.default_rng(seed).normal(size=d), norm_for(p)
+    return NORM_CONES[type(norm)](w, 1.2 * norm.value(w), 0.1).scaling()
+
+
+def no_scaling(d):
+    """Return the matrix of a problem with radius 0."""
+    return Scaling(np.zeros(d), np.zeros(d), 1.0)
 
 
 def ridge_of(d, intercept, l2):
@@ -71,7 +76,7 @@ def right_hand_side(size, seed=2):
 def assert_solves(system, matrix, relative=1e-12):
     """Compare with a dense solve, to a relative accuracy times the condition of the matrix scaled to unit diagonal."""
     right, level = right_hand_side(len(matrix))
-    direction, dlevel = system.solve(right, level)
+    direction, dlevel = solve_system(system, right, level)
     expected = np.linalg.solve(matrix, np.append(right, level))
     error = np.abs(np.append(direction, dlevel) - expected).max() / np.abs(expected).max()
     scale = 1.0 / np.sqrt(matrix.diagonal())
@@ -131,7 +136,7 @@ def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept,
     tall, wide = curvatures(20, 25, intercept, spread=5.0)
     matrix = explicit(tall, scaling, ridge)
     right, level = right_hand_side(len(matrix))
-    solution = np.append(*form(tall if form is TallSystem else wide, scaling, ridge).solve(right, level))
+    solution = np.append(*solve_system(form(tall if form is TallSystem else wide, scaling, ridge), right, level))
     terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, level))
     assert (np.abs(matrix @ solution - np.append(right, level)) <= 1e-11 * terms).all()
 
@@ -139,9 +144,9 @@ def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept,
 def test_without_a_norm_the_level_stands_alone():
     tall, _ = curvatures(30, 4, True)
     tall = tall._replace(column=np.zeros(5), square=0.0)
-    scaling, ridge = NoCone(np.zeros(4), 1.0, 0.1).scaling(), ridge_of(4, True, 0.2)
+    scaling, ridge = no_scaling(4), ridge_of(4, True, 0.2)
     right, _ = right_hand_side(6)
-    direction, level = TallSystem(tall, scaling, ridge).solve(right, 0.0)
+    direction, level = solve_system(TallSystem(tall, scaling, ridge), right, 0.0)
     bordered = np.block([[tall.gram, tall.border[:4, None]], [tall.border]])
     np.testing.assert_allclose(direction, np.linalg.solve(bordered + np.diag(ridge), right), rtol=1e-9)
     assert level == 0.0
@@ -161,10 +166,10 @@ def test_a_column_of_zeros_and_a_repeated_one_do_no_harm(p):
 def test_a_singular_system_has_a_solution_where_there_is_one():
     tall, _ = curvatures(30, 5, False)
     tall.gram[:, 2] = tall.gram[2, :] = tall.column[2] = 0.0  # a feature of zeros
-    scaling = NoCone(np.zeros(5), 1.0, 0.1).scaling()
+    scaling = no_scaling(5)
     system = TallSystem(tall, scaling, np.zeros(5))
     right = tall.gram @ np.arange(5.0)
-    direction, _ = system.solve(right, float(tall.column @ np.arange(5.0)))
+    direction, _ = solve_system(system, right, float(tall.column @ np.arange(5.0)))
     np.testing.assert_allclose(direction[[0, 1, 3, 4]], [0.0, 1.0, 3.0, 4.0], atol=1e-9)
     assert direction[2] == 0.0
 

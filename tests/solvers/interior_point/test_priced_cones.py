@@ -8,8 +8,8 @@ import pytest
 from problems import NORMS
 
 from drsvm import Problem
-from drsvm.solvers.interior_point.cones import CrossCone, NoCone, cone_for
-from drsvm.solvers.interior_point.priced_cones import ConeWithSigns, PricedCone, SignCone, cone_at
+from drsvm.solvers.interior_point.cones import NORM_CONES, CrossCone
+from drsvm.solvers.interior_point.priced_cones import ProductCone, SignCone, cone_at
 
 PRICES = np.array([0.5, 2.0, math.inf, 1.0])
 POINT = np.array([0.3, -0.2, 5.0, 0.1, -0.4])
@@ -36,9 +36,9 @@ def test_a_priced_cone_is_that_of_the_scaled_entries(norm):
     entries, scale = [0, 1, 3, 4], 1.0 / np.array([0.5, 2.0, 1.0, 4.0])
     to_entries = np.zeros((5, 6))
     to_entries[range(4), entries], to_entries[4, 5] = scale, 1.0
-    inner = cone_for(problem.norm, 0.1)(scale * POINT[entries], 2.0, 0.1)
+    inner = NORM_CONES[type(problem.norm)](scale * POINT[entries], 2.0, 0.1)
     cone = cone_at(problem, POINT, 2.0, 0.1)
-    assert isinstance(cone, PricedCone) and cone.weight == inner.weight
+    assert isinstance(cone, ProductCone) and cone.weight == inner.weight
     expected = to_entries.T @ explicit(inner.scaling(), 4) @ to_entries
     np.testing.assert_allclose(explicit(cone.scaling(), 5), expected, atol=1e-14)
     for step in range(3):
@@ -51,7 +51,7 @@ def test_a_priced_cone_is_that_of_the_scaled_entries(norm):
         direction = 0.01 * np.random.default_rng(step).normal(size=6)
         cone.set_direction(direction[:5], direction[5])
         inner.set_direction((to_entries @ direction)[:4], direction[5])
-        assert cone.rates() == pytest.approx(inner.rates())
+        assert cone.rates() == pytest.approx([max(rate, 0.0) for rate in inner.rates()])
         assert cone.products_after(0.5, 0.4) == pytest.approx(inner.products_after(0.5, 0.4))
         for each in (cone, inner):
             each.correct()
@@ -64,8 +64,9 @@ def test_a_priced_cone_is_that_of_the_scaled_entries(norm):
 def test_signs_are_linear_constraints():
     signs = np.array([1, -1, 0, 0])
     cone = cone_at(problem_with(monotonic_cst=signs), POINT, 2.0, 0.1)
-    norm, held = cone.parts
-    assert isinstance(cone, ConeWithSigns) and isinstance(held, SignCone) and cone.weight == 2.0
+    held = cone.parts[1].cone
+    norm = cone_at(problem_with(), POINT, 2.0, 0.1)
+    assert isinstance(held, SignCone) and cone.weight == 2.0
     np.testing.assert_allclose(held.slacks, [0.3, 0.2])
     assert cone.products() == pytest.approx(0.1 * cone.weight)
     z, level = cone.multipliers()
@@ -95,14 +96,22 @@ def test_a_copy_keeps_its_correction(signs):
 
 def test_without_prices_the_cone_is_that_of_the_weights():
     plain = problem_with(feature_cost=None, intercept_cost=math.inf)
-    assert type(cone_at(plain, POINT, 2.0, 0.1)) is cone_for(plain.norm, 0.1)
     per_row = plain.replace(flip_cost=np.resize([1.0, 2.0], 10))
-    assert type(cone_at(per_row, POINT, 2.0, 0.1)) is cone_for(plain.norm, 0.1)
+    for problem in (plain, per_row):
+        assert type(cone_at(problem, POINT, 2.0, 0.1)) is NORM_CONES[type(plain.norm)]
 
 
 def test_if_nothing_has_a_price_only_the_level_is_left():
     nothing = problem_with(1, feature_cost=math.inf, intercept_cost=math.inf)
     cone = cone_at(nothing, POINT, 2.0, 0.1)
-    assert isinstance(cone.inner, CrossCone)
-    np.testing.assert_array_equal(cone.inner.slacks, [2.0])
-    assert isinstance(cone_at(nothing.replace(radius=0.0), POINT, 2.0, 0.1).inner, NoCone)
+    assert isinstance(cone.parts[0].cone, CrossCone)
+    np.testing.assert_array_equal(cone.parts[0].cone.slacks, [2.0])
+
+
+@pytest.mark.parametrize("signs", [None, [1, -1, 0, 0]])
+def test_without_a_radius_the_norm_plays_no_role(signs):
+    cone = cone_at(problem_with(radius=0.0, monotonic_cst=signs), POINT, 2.0, 0.1)
+    assert cone.weight == (signs is not None)
+    matrix = explicit(cone.scaling(), 5)
+    assert matrix[-1, -1] == 1.0 and not matrix[-1, :-1].any() and matrix.any(axis=1).sum() == 1 + 2 * cone.weight
+    assert cone.constant(0.1)[1] == 0.0

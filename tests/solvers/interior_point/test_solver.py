@@ -558,3 +558,21 @@ def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkey
     result = solve(well_conditioned_instance(2, 400, 200), "interior-point")
     assert result.status is Status.INTERRUPTED and len(result.history) == 0
     assert result.objective < 0.9 and 0 < result.gap < 0.5
+
+
+@pytest.mark.parametrize("error", [np.linalg.LinAlgError, FloatingPointError])
+def test_a_numerical_breakdown_ends_the_run_with_a_status(monkeypatch, error):
+    def fail(self, *arguments):
+        raise error("broken down")
+
+    monkeypatch.setattr(CpuEngine, "predict", fail)
+    assert solve(well_conditioned_instance(0, 40, 3), "interior-point").status is Status.STALLED
+
+
+def test_an_error_in_an_engine_is_not_taken_for_a_breakdown(monkeypatch):
+    def fail(self, *arguments):
+        raise ValueError("operands could not be broadcast together")
+
+    monkeypatch.setattr(CpuEngine, "predict", fail)
+    with pytest.raises(ValueError, match="broadcast"):
+        solve(well_conditioned_instance(0, 40, 3), "interior-point")

@@ -94,7 +94,7 @@ def test_a_good_estimate_needs_no_other_rows(norm, radius):
     result = solve(problem, solver, tol=1e-8)
     assert result.status is Status.OPTIMAL and result.gap <= 1e-8
     assert result.info["row_iterations"] < 0.5 * result.n_iter
-    assert solver.run.reduced and set(solver.run.current.pieces.uncertain.tolist()) == solver.first_set
+    assert solver.run.on_working_set and set(solver.run.current.pieces.uncertain.tolist()) == solver.first_set
     assert result.objective == pytest.approx(solve(problem, tol=1e-8).objective, abs=2e-8)
     assert len(result.hinge_dual) == len(result.flip_dual) == 2000
 
@@ -109,10 +109,10 @@ def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widen
     result = solve(problem, solver)
     assert result.status is Status.OPTIMAL and result.gap <= 1e-6
     assert result.objective == pytest.approx(solve(problem, tol=1e-8).objective, abs=2e-6)
-    if solver.run.reduced:
-        assert set(solver.run.reduced.pieces.uncertain.tolist()) > solver.first_set
+    if solver.run.on_working_set:
+        assert set(solver.run.on_working_set.pieces.uncertain.tolist()) > solver.first_set
     assert solver.run.widenings > 0
-    assert (solver.run.reduced is None) >= (widenings == 0)
+    assert (solver.run.on_working_set is None) >= (widenings == 0)
 
 
 def test_the_share_done_is_that_of_the_whole_run(told):

@@ -9,6 +9,7 @@ from problems import NORMS, best_constant, optimum
 
 from drsvm import Status, radius_max, radius_path, solve
 from drsvm.engines.cpu import CpuEngine
+from drsvm.solvers.interior_point.state import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
 with_and_without_intercept = pytest.mark.parametrize("fit_intercept", [False, True])
@@ -45,6 +46,30 @@ def test_a_path_has_the_optima_of_separate_solves(norm, parameters, radii):
         assert result.objective == pytest.approx(alone.objective, abs=1e-8)
         value = problem.replace(radius=radius).objective(result.weights, result.intercept)
         assert result.objective == pytest.approx(value, rel=1e-12)
+
+
+@for_each_norm
+def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
+    problem = well_conditioned_instance(4, 300, 10, norm=norm, flip_cost=math.inf, fit_intercept=True)
+    radii = np.geomspace(0.3, 0.01, 40)
+    alone = [solve(problem.replace(radius=radius)).n_iter for radius in radii]
+    assert radius_path(problem, radii).table()["n_iter"].sum() < sum(alone)
+
+
+def test_a_path_that_stalls_goes_on_from_scratch(monkeypatch):
+    """A start at the previous solution stalls at once here."""
+    judged = InteriorPointState.judged
+
+    def stall_if_started(self, gap):
+        judged(self, gap)
+        self.finished |= self.limits.start is not None
+
+    monkeypatch.setattr(InteriorPointState, "judged", stall_if_started)
+    monkeypatch.setattr(InteriorPointState, "certificate_due", lambda self: True)
+    problem = well_conditioned_instance(8, 60, 4)
+    path = radius_path(problem, [0.3, 0.1], tol=1e-8)
+    assert [result.status for result in path.results] == [Status.OPTIMAL, Status.OPTIMAL]
+    assert path[1].objective == pytest.approx(optimum(problem, 0.1), abs=1e-8)
 
 
 @for_each_norm

@@ -32,7 +32,7 @@ def test_objective_and_bound_are_the_same(container, norm):
     rng = np.random.default_rng(1)
     for _ in range(10):
         there = Candidate(rng.normal(size=5), 0.0, *(rng.random((2, 40)) * problem.sample_weight))
-        back = columns.back(there)
+        back = columns.from_columns(there)
         certificates = [
             certify(problem, back.weights, back.intercept, back.hinge_dual, back.flip_dual),
             certify(columns.problem, there.weights, 0.0, there.hinge_dual, there.flip_dual),
@@ -40,7 +40,7 @@ def test_objective_and_bound_are_the_same(container, norm):
         assert certificates[0].objective == pytest.approx(certificates[1].objective, rel=1e-12)
         # The original may also be proven with balanced multipliers.
         assert certificates[0].dual.lower_bound >= certificates[1].dual.lower_bound - 1e-12
-        again = columns.there(back)
+        again = columns.to_columns(back)
         np.testing.assert_allclose(again.weights, there.weights, rtol=1e-14)
         assert again.intercept == 0.0 and again.hinge_dual is there.hinge_dual
 
@@ -52,7 +52,7 @@ def test_a_free_intercept_and_trusted_features_stay_as_they_are():
     assert columns.problem.feature_cost is not None
     assert columns.problem.feature_cost.tolist() == [1.0, math.inf, 1.0, 1.0]
     np.testing.assert_array_equal(columns.problem.X, problem.X * [2.0, 1.0, 1.0, 1.0])
-    back = columns.back(Candidate(np.ones(4), 0.5))
+    back = columns.from_columns(Candidate(np.ones(4), 0.5))
     assert back.weights.tolist() == [2.0, 1.0, 1.0, 1.0] and back.intercept == 0.5
 
 
@@ -60,7 +60,7 @@ def test_nothing_is_copied_without_prices():
     problem = well_conditioned_instance(0, 20, 3, fit_intercept=True)
     candidate = Candidate(np.ones(3), 2.0)
     columns = PricedColumns.of(problem)
-    assert columns.problem is problem and columns.back(candidate) == candidate == columns.there(candidate)
+    assert columns.problem is problem and columns.from_columns(candidate) == candidate == columns.to_columns(candidate)
 
 
 @pytest.mark.parametrize("container", [np.ascontiguousarray, sparse.csr_array])
