@@ -43,14 +43,14 @@ class GpuEngine(Engine):
         self.weight = 2.0 * self.mass + float((self.weights * self.flip_arguments[0]).sum())
         self._state = cupy().empty((6, self.n))
         self._mu = 1.0  # mean complementarity product, in units of the weights
-        self._corrections = [None, None]  # the one in use and a spare
+        self._corrections: list[Any] = [None, None]  # the one in use and a spare, with the changes of the margins
         self._step: Any = None
         self._spare_step: Any = None
-        self._changes: Any = None  # x·dw + db of the corrected direction, and of the spare one
-        self._spare_changes: Any = None
 
     def _call(self, name: str, *arguments) -> None:
-        kernel(name)((blocks_for(self.n),), (THREADS,), (self._state, self.n, *arguments))
+        """Call a kernel that works on all samples."""
+        samples = self._state, self.n, self.weights, self.signs, *self.flip_arguments
+        kernel(name)((blocks_for(self.n),), (THREADS,), (*samples, *arguments))
 
     def _partial(self, n_sums: int) -> Any:
         return cupy().empty((blocks_for(self.n), n_sums))
@@ -74,14 +74,13 @@ class GpuEngine(Engine):
     def center(self, point, level: float, mu: float) -> None:
         self._mu = mu
         margins = self._products(point) * self.signs
-        self._call("center", self.weights, margins, *self.flip_arguments, float(level), float(mu))
+        self._call("center", margins, float(level), float(mu))
 
     def curvature(self) -> Curvature:
         n = self.n
         coefficients, partial = cupy().empty((3, n)), self._partial(2)
-        _, kappa, step = self.flip_arguments
         h = coefficients[2]
-        self._call("curvature", self.weights, self.signs, kappa, step, h, coefficients, partial)
+        self._call("curvature", h, coefficients, partial)
         square, linear = fetched(partial.sum(axis=0)).tolist()
         with_border = self.n_linear > self.n_features
         added = self._collect(coefficients if with_border else coefficients[:2])
@@ -106,12 +105,11 @@ class GpuEngine(Engine):
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
         xp = cupy()
-        self._corrections[0] = xp.empty((3, self.n)) if self._corrections[0] is None else self._corrections[0]
+        self._keep_corrections(0)
         coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
         bins = xp.zeros_like(xp.asarray(Rates().bins))
-        known = self.weights, self.signs, *self.flip_arguments
-        changes, written = self._products(direction), (self._corrections[0], coefficients, partial, smallest, bins)
-        self._call("predict", *known, changes, float(level_change), *written)
+        written = self._corrections[0], coefficients, partial, smallest, bins
+        self._call("predict", self._products(direction), float(level_change), *written)
         slack, multiplier, both, corrected, targeted = fetched(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
         rates = self._rates(smallest, bins, left_behind)
@@ -121,56 +119,47 @@ class GpuEngine(Engine):
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
         self._step = Step(direction, float(level_change), float(target))
-        self._changes = self._products(direction)
+        self._corrections[0][3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
-        self._call("longest_steps", *self._along(), smallest, bins)
+        self._call("longest_steps", *self._along(), self._corrections[0], smallest, bins)
         return self._rates(smallest, bins, left_behind)
 
-    def _along(self) -> tuple[Any, ...]:
+    def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
-        step = self._step
-        return (
-            self.weights,
-            self.signs,
-            *self.flip_arguments,
-            step.target,
-            self._corrections[0],
-            self._changes,
-            step.level_change,
-        )
+        return self._step.target, self._step.level_change, float(primal), float(dual), float(left)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        xp = cupy()
-        self._corrections[1] = xp.empty((3, self.n)) if self._corrections[1] is None else self._corrections[1]
-        coefficients, partial = xp.empty((1, self.n)), self._partial(1)
-        written = self._corrections[1], coefficients, partial
-        self._call("recorrect", *self._along(), float(primal), float(dual), *written)
-        self._spare_step, self._spare_changes = self._step, self._changes
+        self._keep_corrections(1)
+        coefficients, partial = cupy().empty((2, self.n)), self._partial(1)
+        self._call("recorrect", *self._along(primal, dual), *self._corrections, coefficients, partial)
+        self._spare_step = self._step
         self.swap()
-        return self._collect(coefficients)[0], float(partial.sum())
+        return self._collect(coefficients[:1])[0], float(partial.sum())
+
+    def _keep_corrections(self, which: int) -> None:
+        if self._corrections[which] is None:
+            self._corrections[which] = cupy().empty((4, self.n))
 
     def swap(self) -> None:
         self._corrections.reverse()
         self._step, self._spare_step = self._spare_step, self._step
-        self._changes, self._spare_changes = self._spare_changes, self._changes
 
     def move(self, primal: float, dual: float, left: float = 0.0) -> float:
         partial = self._partial(1)
-        self._call("move", *self._along(), float(primal), float(dual), float(left), partial)
+        self._call("move", *self._along(primal, dual, left), self._corrections[0], partial)
         products = float(partial.sum())
         self._mu = products / self.weight
         return products
 
     def dual_sums(self) -> DualSums:
         coefficients, partial = cupy().empty((2, self.n)), self._partial(4)
-        _, kappa, step = self.flip_arguments
-        self._call("sides", self.signs, kappa, step, coefficients, partial)
+        self._call("sides", coefficients, partial)
         one, other, *costs = fetched(partial.sum(axis=0)).tolist()
         return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[Any, Any]:
         changes, smallest = self._products(direction), self._partial(1)
-        known = self.signs, *self.flip_arguments, changes, float(level_change)
+        known = changes, float(level_change)
         self._call("restoring_rate", *known, smallest)
         length = restoring_step(-float(smallest.min()))
         alpha, beta = cupy().empty((2, self.n))

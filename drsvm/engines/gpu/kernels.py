@@ -1,10 +1,12 @@
-"""Compiles the CUDA kernels of `kernels.cu`, the first time one is needed; CuPy keeps them on disk."""
+"""Compiles the CUDA kernels, the first time one is needed; CuPy keeps them on disk."""
 
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 from drsvm.engines.gpu.device import cupy
+from drsvm.engines.gpu.translation import samples_in_cpp
+from drsvm.kernels.interior_point import BINS
 
 THREADS = 256
 """Threads of a block."""
@@ -25,9 +27,24 @@ _TEMPLATES = [
 ]
 
 
+LOOP = """#define FOR_EACH_SAMPLE(i, n) \\
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < (n); \\
+         i += (long long)gridDim.x * blockDim.x)"""
+"""How the samples are shared between threads."""
+
+
+def samples_source(loop: str) -> str:
+    """Return the mathematics of a sample in C++, with a macro for the loop over the samples."""
+    return f"{loop}\nnamespace samples {{\n{_read('samples.cu')}\n{samples_in_cpp()}\n}}\n"
+
+
+def _read(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
 @cache
 def _module():
-    source = (Path(__file__).parent / "kernels.cu").read_text(encoding="utf-8")
+    source = f"#define BINS {BINS}\n{samples_source(LOOP)}{_read('kernels.cu')}"
     return cupy().RawModule(code=source, options=("--std=c++14",), name_expressions=_TEMPLATES)
 
 

@@ -1,0 +1,158 @@
+"""The mathematics of a sample in C++, compiled for this machine, gives the same numbers as in Python."""
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+
+import numba
+import numpy as np
+import pytest
+
+from drsvm.engines.gpu.kernels import samples_source
+from drsvm.kernels import interior_point
+from drsvm.kernels.interior_point import Tile
+from drsvm.kernels.passes import Step
+
+LOOP = """
+#define __device__
+#define FOR_EACH_SAMPLE(i, n) for (long long i = 0; i < (n); i++)
+"""
+PASSES = """
+using namespace samples;
+struct Call { double *state, *weights, *signs, *flips, *kappa; long long n; int step; Step along; };
+#define TILE Tile{{c.state, c.n}, {c.weights}, {c.signs}, {c.flips, c.step}, {c.kappa, c.step}, c.n}
+#define ROWS(k) Rows{a[k], c.n}
+#define ENTRIES(k) Entries{a[k]}
+extern "C" {
+void center(Call c, double** a, double* x, double* out) { samples::center(TILE, ENTRIES(0), x[0], x[1]); }
+void curvature(Call c, double** a, double* x, double* out) {
+    auto sums = samples::curvature(TILE, ENTRIES(0), ROWS(1)); for (int k = 0; k < 2; k++) out[k] = sums.at[k]; }
+void predict(Call c, double** a, double* x, double* out) {
+    auto sums = samples::predict(TILE, ENTRIES(0), x[0], ROWS(1), ROWS(2), ROWS(3));
+    for (int k = 0; k < 5; k++) out[k] = sums.at[k]; }
+void longest_steps(Call c, double** a, double* x, double* out) {
+    samples::longest_steps(TILE, c.along, ROWS(0), ROWS(1)); }
+void recorrect(Call c, double** a, double* x, double* out) {
+    out[0] = samples::recorrect(TILE, c.along, ROWS(0), ROWS(1), ROWS(2)); }
+void move(Call c, double** a, double* x, double* out) { out[0] = samples::move(TILE, c.along, ROWS(0)); }
+void sides(Call c, double** a, double* x, double* out) {
+    auto sums = samples::sides(TILE, ROWS(0)); for (int k = 0; k < 4; k++) out[k] = sums.at[k]; }
+void restoring_rates(Call c, double** a, double* x, double* out) {
+    samples::restoring_rates(TILE, ENTRIES(0), x[0], ENTRIES(1)); }
+void restored(Call c, double** a, double* x, double* out) {
+    samples::restored(TILE, ENTRIES(0), x[0], x[1], ENTRIES(1), ENTRIES(2)); }
+}
+"""
+POINTER = ctypes.POINTER(ctypes.c_double)
+
+
+class Call(ctypes.Structure):
+    _fields_ = [
+        *((name, POINTER) for name in ("state", "weights", "signs", "flips", "kappa")),
+        ("n", ctypes.c_longlong),
+        ("step", ctypes.c_int),
+        ("along", ctypes.c_double * 5),
+    ]
+
+
+def pointer(array):
+    return array.ctypes.data_as(POINTER)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """Return the functions in C++, by name."""
+    compiler = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        pytest.skip("there is no C++ compiler")
+    folder = tmp_path_factory.mktemp("samples")
+    (folder / "samples.cpp").write_text(samples_source(LOOP) + PASSES)
+    options = ["-std=c++14", "-O1", "-ffp-contract=off", "-shared", "-fPIC"]
+    subprocess.run([compiler, *options, "samples.cpp", "-o", "samples.so"], cwd=folder, check=True)
+    return ctypes.CDLL(str(folder / "samples.so"))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """Return the module of the kernels, not compiled."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        spec = importlib.util.spec_from_file_location("plain_samples", interior_point.__file__)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module
+
+
+def random_samples(rng, n, extreme, flips):
+    scale = 10.0 ** rng.uniform(-12, 6, n) if extreme else np.ones(n)
+    weights, signs = rng.random(n) * scale / n, rng.choice([-1.0, 1.0], n)
+    flips, kappa = {
+        "none": (np.zeros(1), np.zeros(1)),
+        "same": (np.ones(1), np.array([1.5])),
+        "own": (rng.integers(0, 2, n).astype(float), 3.0 * rng.random(n)),
+    }[flips]
+    margins = rng.normal(size=n) * (10.0 ** rng.uniform(-3, 6, n) if extreme else 1.0)
+    return weights, signs, flips, flips * kappa, margins
+
+
+@pytest.mark.parametrize("flips", ["none", "same", "own"])
+@pytest.mark.parametrize("extreme", [False, True])
+def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
+    rng, n = np.random.default_rng(5), 50
+    weights, signs, flips, kappa, margins = random_samples(rng, n, extreme, flips)
+    dm, mu = 1e-2 * margins * rng.random(n), 1e-3
+    step = Step(np.zeros(0), 0.02, 0.1 * mu, 0.7, 0.8, 1e-3)
+    outcomes = []
+    for run in (run_in_cpp(compiled), run_in_python(plain)):
+        state, correction, other, coefficients = np.zeros((6, n)), np.zeros((4, n)), np.zeros((4, n)), np.zeros((2, n))
+        rates, h, alpha, beta, largest = np.zeros((2, n)), *np.zeros((4, n))
+        tile = Tile(state, weights, signs, flips, kappa)
+        found = [
+            run("center", tile, step, [margins], [1.3, mu], 0),
+            run("curvature", tile, step, [h, coefficients], [], 2),
+            run("predict", tile, step, [dm, correction, coefficients, rates], [0.02], 5),
+            coefficients.copy(),
+            rates.copy(),
+        ]
+        correction[3] = dm
+        found += [
+            run("longest_steps", tile, step, [correction, rates], [], 0),
+            run("recorrect", tile, step, [correction, other, coefficients], [], 1),
+            run("move", tile, step, [correction], [], 1),
+            run("restoring_rates", tile, step, [dm, largest], [0.02], 0),
+            run("restored", tile, step, [dm, alpha, beta], [0.02, 0.5], 0),
+            run("sides", tile, step, [coefficients], [], 4),
+        ]
+        outcomes.append([*found, state, correction, other, coefficients, rates, h, alpha, beta, largest])
+    for in_cpp, in_python in zip(*outcomes, strict=True):
+        np.testing.assert_allclose(in_cpp, in_python, rtol=1e-9, atol=1e-300)
+
+
+def run_in_cpp(library):
+    def run(name, tile, step, arrays, numbers, n_sums):
+        steps = step.target, step.level_change, step.primal, step.dual, step.left
+        call = Call(*map(pointer, tile), len(tile.weights), int(len(tile.flips) > 1), (ctypes.c_double * 5)(*steps))
+        out, numbers = np.zeros(5), np.array([*numbers, 0.0])
+        pointers = (POINTER * len(arrays))(*map(pointer, arrays))
+        getattr(library, name)(call, pointers, pointer(numbers), pointer(out))
+        return out[:n_sums]
+
+    return run
+
+
+def run_in_python(module):
+    def run(name, tile, step, arrays, numbers, n_sums):
+        flips, kappa = (one if len(one) > 1 else float(one[0]) for one in (tile.flips, tile.kappa))
+        order = {
+            "center": lambda: (*arrays, *numbers),
+            "predict": lambda: (arrays[0], *numbers, *arrays[1:]),
+            "restoring_rates": lambda: (arrays[0], *numbers, *arrays[1:]),
+            "restored": lambda: (arrays[0], *numbers, *arrays[1:]),
+        }.get(name, lambda: arrays)
+        along = [step] if name in ("longest_steps", "recorrect", "move") else []
+        with np.errstate(all="ignore"):
+            found = getattr(module, name)(tile._replace(flips=flips, kappa=kappa), *along, *order())
+        return np.array([] if found is None else np.atleast_1d(found), dtype=float)[:n_sums]
+
+    return run
