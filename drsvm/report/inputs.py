@@ -35,6 +35,11 @@ class Rows(NamedTuple):
         """What they are called in sentences."""
         return "held-out rows" if self.held_out else "training rows"
 
+    @property
+    def counted(self) -> str:
+        """Their number and name."""
+        return f"{len(self.y):,} {self.name}"
+
 
 @dataclass(frozen=True)
 class Source:

@@ -68,13 +68,12 @@ def constant_warning(analysis: Analysis, style: Plain) -> str | None:
     if analysis.constant is None:
         return None
     label, share = analysis.constant
-    rows = f"{len(analysis.judged.y):,} {analysis.judged.name}"
-    which = f"all {rows}" if share == 1.0 else f"{percent(share)} of the {rows}"
+    which = "all" if share == 1.0 else f"{percent(share)} of the"
     actual = float(np.mean(analysis.judged.y == label))
     return (
-        f"This classifier predicts {style.strong(label)} for {which}, of which {percent(actual)} are "
-        f"{style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a constant answer, and "
-        "no decision should rest on it."
+        f"This classifier predicts {style.strong(label)} for {which} {analysis.judged.counted}, of which "
+        f"{percent(actual)} are {style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a "
+        "constant answer, and no decision should rest on it."
     )
 
 
@@ -113,9 +112,9 @@ def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
     own, rival, difference = analysis.own, analysis.best_rival, _lead(analysis)
     other, n = analysis.comparison[rival], len(analysis.judged.y)
     rows = round(abs(difference) * n)
-    size = f"{100 * abs(difference):.1f} points ({rows:,} of {n:,} {analysis.judged.name})"
+    size = f"{100 * abs(difference):.1f} points ({rows:,} of {analysis.judged.counted})"
     cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
-    cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
+    cost = f"Robustness cost no accuracy on the {analysis.judged.counted}" if rows == 0 else f"{cost} of accuracy"
     cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
     if analysis.radius == 0:
         return cost
