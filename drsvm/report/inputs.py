@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.model_selection import WassersteinSVCCV
 from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
@@ -150,8 +151,6 @@ def prepare(model, given: Given) -> Material:
         estimator.fit(*fitted)
     estimator = _without_search(estimator)
     linear, rows = behind_pipeline(estimator, fitted[0])
-    if not hasattr(linear, "result_"):
-        raise TypeError(f"model must be a WassersteinSVC or a Pipeline ending in one, got {type(linear).__name__}.")
     held_out = (_rows_of(X, test), y[test]) if len(test) else (None, None)
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
@@ -222,8 +221,7 @@ def _estimator(model, standardise: bool, is_sparse: bool):
     inner: Any = getattr(model, "estimator", model)  # a search has one
     last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     last = getattr(last, "estimator", last)
-    # Subclasses are accepted, and so is WassersteinSVCCV.
-    if not any(kind.__module__.startswith("drsvm.") for kind in type(last).__mro__) or not hasattr(last, "fit"):
+    if not isinstance(last, WassersteinSVC | WassersteinSVCCV):
         raise TypeError(
             f"model must be a WassersteinSVC, a Pipeline ending in one or a search over them, got "
             f"{type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
@@ -235,7 +233,7 @@ def _estimator(model, standardise: bool, is_sparse: bool):
 
 
 def _scaled(estimator, n_features: int) -> np.ndarray:
-    """Return which features a fitted estimator standardises: those of a scaler, also one for some of the columns."""
+    """Mark the features that a fitted estimator standardises, with a scaler of all columns or of some."""
     scaled = np.zeros(n_features, dtype=bool)
     for step in [one for _, one in estimator.steps[:-1]] if isinstance(estimator, Pipeline) else []:
         if isinstance(step, ColumnTransformer):

@@ -51,7 +51,7 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
         )
     return [
         writer.notes([warning] if warning else []),
-        writer.paragraph(_lead(analysis, writer), "lead"),
+        writer.paragraph(_first_sentences(analysis, writer), "lead"),
         _figures_of_merit(analysis, writer),
         writer.notes(notes),
         writer.paragraph(paragraph(analysis, writer)),
@@ -60,8 +60,8 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
     ]
 
 
-def _lead(analysis: Analysis, writer: Writer) -> str:
-    """Return what the classifier tells apart, and by what it was trained and judged."""
+def _first_sentences(analysis: Analysis, writer: Writer) -> str:
+    """Return the first sentences: the classes, and the numbers of rows and features."""
     against, towards = (writer.strong(name) for name in analysis.side_names)
     label = analysis.material.label
     of = f"The label is {writer.strong(label)}" if label else "The label"
@@ -137,7 +137,7 @@ def _certificate(analysis: Analysis, writer: Writer) -> str:
 
 
 def _proof(analysis: Analysis, writer: Writer) -> str:
-    """Return what is proven."""
+    """Return the statement of the proof."""
     result = analysis.result
     parts = {
         "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),

@@ -156,7 +156,7 @@ def _rivals(material: Material) -> dict[str, Any]:
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
-    """Return what remains of the model's `max_time` after the fit."""
+    """Return the rest of the model's `max_time` after the fit."""
     seconds = material.setting("max_time")
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
