@@ -80,8 +80,7 @@ class Material:
     linear: Any  # its last step
     X: Any
     y: np.ndarray
-    X_test: Any  # None if there are no held-out rows
-    y_test: np.ndarray | None
+    judged: Rows  # the rows to judge classifiers by
     label: str | None  # the name of the labels
     feature_names: list[str]  # of the transformed features
     row_names: list[str]  # of the training rows
@@ -89,13 +88,6 @@ class Material:
     scaled: np.ndarray  # the features that are in standard deviations; the others are in their original units
     notes: list[str]  # warnings
     source: Source
-
-    @property
-    def judged(self) -> Rows:
-        """The rows to judge classifiers by."""
-        if self.X_test is None or self.y_test is None:
-            return Rows(self.X, self.y, held_out=False)
-        return Rows(self.X_test, self.y_test, held_out=True)
 
     @property
     def results(self) -> list[Result]:
@@ -151,18 +143,20 @@ def prepare(model, given: Given) -> Material:
         estimator.fit(*fitted)
     estimator = _without_search(estimator)
     linear, rows = behind_pipeline(estimator, fitted[0])
-    held_out = (_rows_of(X, test), y[test]) if len(test) else (None, None)
+    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
+    held_out = _rows_of(X, test), y[test]
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
         _check_test_labels(*held_out, linear.classes_)
-    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
+    judged = Rows(rows, fitted[1], held_out=False)
+    if len(held_out[1]):
+        judged = Rows(check_rows(behind_pipeline(estimator, held_out[0])[1]), held_out[1], held_out=True)
     material = Material(
         model=estimator,
         linear=linear,
         X=rows,
         y=fitted[1],
-        X_test=None if held_out[0] is None else check_rows(behind_pipeline(estimator, held_out[0])[1]),
-        y_test=held_out[1],
+        judged=judged,
         label=None if label is None else str(label),
         feature_names=_names_behind(estimator, names, rows.shape[1]),
         row_names=[row_names[row] for row in train.tolist()],
