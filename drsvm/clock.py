@@ -30,11 +30,6 @@ class Pauses:
             if self._open == 0 and start is not None:
                 self._state = finished + time.perf_counter() - start, None
 
-    @property
-    def finished(self) -> float:
-        """The total length of the finished pauses."""
-        return self._state[0]
-
     def now(self) -> float:
         """Return the seconds on this clock."""
         finished, start = self._state
@@ -120,7 +115,7 @@ class TimeLimit:
         return max(GRACE, RELATIVE_GRACE * self.seconds)
 
     def allows(self, seconds: float) -> bool:
-        """Return whether something that takes this many seconds may be started."""
+        """Test if something that takes this many seconds may be started."""
         return seconds <= self.left() + self._grace
 
     def share(self, parts: float) -> "TimeLimit":

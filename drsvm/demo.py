@@ -9,6 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from drsvm.learn.estimators import WassersteinSVC
+from drsvm.persistence.model_files import write_whole
+from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
+from drsvm.report import make_report
 
 WRONG_LABELS = 0.2
 REPORT, PLOT = "drsvm-demo.html", "drsvm-demo.png"
@@ -27,9 +36,6 @@ class Data(NamedTuple):
 
 def load() -> Data:
     """Return the data; `wrong` marks the training rows whose labels were changed."""
-    from sklearn.datasets import load_breast_cancer
-    from sklearn.model_selection import train_test_split
-
     bunch: Any = load_breast_cancer()
     names, others = bunch.target_names[bunch.target], bunch.target_names[1 - bunch.target]
     parts = train_test_split(bunch.data, names, others, test_size=0.3, random_state=0, stratify=names)
@@ -40,8 +46,6 @@ def load() -> Data:
 
 def main() -> None:
     """Fit, evaluate, print, and write the report and the plot."""
-    from drsvm.report import make_report
-
     data = load()
     report = make_report(
         None,
@@ -83,16 +87,7 @@ def print_essentials(data: Data, summary: dict[str, Any]) -> None:
 
 def draw(data: Data) -> Path:
     """Save a plot of the risk curves of two classifiers and the radius path of the robust one."""
-    from drsvm.plotting.style import need_matplotlib
-
-    need_matplotlib("the demonstration")
     from matplotlib.figure import Figure
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import LinearSVC
-
-    from drsvm.learn.estimators import WassersteinSVC
-    from drsvm.persistence.model_files import write_whole
-    from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay
 
     scaler = StandardScaler().fit(data.X)
     X, X_test = scaler.transform(data.X), scaler.transform(data.X_test)
@@ -101,20 +96,17 @@ def draw(data: Data) -> Path:
     flip_cost: Any = robust.flip_cost  # a number by default
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    models = {"WassersteinSVC": robust, "LinearSVC": plain}
-    radii = np.linspace(0.0, 4 * radius, 61)
-    RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, flip_cost=flip_cost, radius=radius, ax=left)
+    models, radii = {"WassersteinSVC": robust, "LinearSVC": plain}, np.linspace(0.0, 4 * radius, 61)
+    ball = {"flip_cost": flip_cost, "radius": radius}
+    RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, ax=left, **ball)
     held_out = {"X_test": X_test, "y_test": data.y_test}
-    RadiusPathDisplay.from_data(
-        X, data.y, **held_out, n_radii=25, flip_cost=flip_cost, radius=radius, ax=right, kind="scores"
-    )
+    RadiusPathDisplay.from_data(X, data.y, **held_out, n_radii=25, ax=right, kind="scores", **ball)
     left.set_title("What an adversary can do")
     right.set_title("Accuracy along the radius path")
-    target = Path(PLOT).resolve()
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=120)
-    write_whole(target, content.getvalue())
-    return target
+    write_whole(PLOT, content.getvalue())
+    return Path(PLOT).resolve()
 
 
 if __name__ == "__main__":

@@ -17,5 +17,5 @@ def optional(module: str, purpose: str, *packages: str, remark: str = "") -> Any
 
 
 def missing(*packages: str) -> str:
-    """Return how to install packages, as the end of a sentence."""
+    """Return the command that installs packages, as the end of a sentence."""
     return f"{' and '.join(packages)}: pip install {' '.join(packages)}."

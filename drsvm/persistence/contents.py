@@ -4,7 +4,7 @@ What is loaded is checked as a whole, because a malformed classifier would only 
 scikit-learn's transformers are not checked.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from numbers import Integral, Real
 from typing import Any, get_origin
@@ -62,7 +62,8 @@ def check_loaded(content: Any) -> None:
         if not isinstance(last, our_classes()):
             raise RejectedError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
         _check_classifier(vars(last))
-        for result in _listed(vars(last).get("result_")):
+        results = vars(last).get("result_")  # None after partial_fit
+        for result in results if isinstance(results, list) else [] if results is None else [results]:
             _check_result(result)
 
 
@@ -93,10 +94,6 @@ def _check_classifier(state: dict[str, Any]) -> None:
 
 def _are_numbers(values: Any, ndim: int) -> bool:
     return getattr(values, "ndim", None) == ndim and getattr(values, "dtype", np.dtype(object)).kind == "f"
-
-
-def _listed(results: Any) -> Iterable[Any]:
-    return results if isinstance(results, list) else () if results is None else (results,)
 
 
 def _check_result(result: Any) -> None:

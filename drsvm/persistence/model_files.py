@@ -249,7 +249,7 @@ class OpenModel:
 
 
 def is_model_file(path: Path) -> bool:
-    """Return whether a file starts like a model file."""
+    """Test if a file starts like a model file."""
     with path.open("rb") as stream:
         return stream.read(len(MAGIC)) == MAGIC
 

@@ -59,7 +59,7 @@ def register_onnx_converters() -> None:
 
 
 def skl2onnx_or_error() -> Any:
-    """Return skl2onnx; if it is missing, the error says how to install it."""
+    """Return skl2onnx; if it is missing, the error names the package to install."""
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
@@ -211,7 +211,7 @@ def _indicator(scope: Any, operator: Any, container: Any) -> None:
 def _encoder(scope: Any, operator: Any, container: Any) -> None:
     """Add one block of 0/1 columns per column of texts.
 
-    An unknown level counts as rare if the encoder says so, and otherwise has an index beyond the block: all zeros.
+    An unknown level counts as rare if the encoder is set to that; otherwise its index is beyond the block: all zeros.
     """
     graph, step = Graph(scope, container), operator.raw_operator
     columns = _columns_of_texts(graph, operator, len(step.categories_))

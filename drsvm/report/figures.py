@@ -12,7 +12,6 @@ from sklearn.metrics import balanced_accuracy_score
 from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
 from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
 from drsvm.report.analysis import Analysis
-from drsvm.solvers.path.radius_path import RadiusPath
 
 VARIABLES = {
     BLUE: "--blue",
@@ -42,55 +41,29 @@ POINTS = 350
 
 def draw_all(analysis: Analysis) -> dict[str, str]:
     """Return the plots by name; of a constant decision, only the accuracy over the radius."""
-    material, radius = analysis.material, analysis.radius
-    judged, adversary = (analysis.judged.X, analysis.judged.y), analysis.adversary
-    radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
-
-    def draw_risk(loss: str) -> Callable:
-        return lambda ax: RiskCurveDisplay.from_estimators(
-            analysis.models, *judged, radii=radii, radius=radius, loss=loss, ax=ax, **adversary
-        )
-
-    def draw_worst_case(ax):
-        names = material.feature_names
-        own = {name: value for name, value in adversary.items() if name != "feature_cost"}  # the model has its own
-        return WorstCaseDisplay.from_estimator(
-            material.linear, *judged, radius=radius, feature_names=names, max_points=POINTS, ax=ax, **own
-        )
-
-    paths = {} if analysis.path is None else _path_figures(analysis, analysis.path, radius)
+    material, rows, radius = analysis.material, analysis.judged, analysis.radius
+    names: dict[str, Any] = {"feature_names": material.feature_names}
+    plots = {}
+    if analysis.path is not None:
+        scores = {"X": material.X, "y": material.y == analysis.positive}
+        if rows.held_out:
+            scores |= {"X_test": rows.X, "y_test": rows.y == analysis.positive}
+        scores["metric"] = balanced_accuracy_score  # the one that the text speaks of
+        for kind in ("weights", "scores") if analysis.informative else ("scores",):
+            name, draw = f"path-{kind}", RadiusPathDisplay.from_path
+            plots[name] = svg(name, draw, analysis.path, kind=kind, radius=radius, **scores, **names)
     if not analysis.informative:
-        return paths
-    return {
-        "risk-hinge": svg("risk-hinge", draw_risk("hinge")),
-        "risk-error": svg("risk-error", draw_risk("zero-one")),
-        "worst-case": svg("worst-case", draw_worst_case, size=(5.8, 4.6)),
-        **paths,
-    }
+        return plots
+    attack = {"X": rows.X, "y": rows.y, "radius": radius, **analysis.adversary}
+    radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
+    for name, loss in (("risk-hinge", "hinge"), ("risk-error", "zero-one")):
+        plots[name] = svg(name, RiskCurveDisplay.from_estimators, analysis.models, radii=radii, loss=loss, **attack)
+    del attack["feature_cost"]  # the model has its own
+    draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (5.8, 4.6), **names}
+    return plots | {"worst-case": svg("worst-case", draw, material.linear, **shown, **attack)}
 
 
-def _path_figures(analysis: Analysis, path: RadiusPath, radius: float) -> dict[str, str]:
-    material = analysis.material
-    scores = {"X": material.X, "y": material.y == analysis.positive}
-    if material.X_test is not None:
-        scores |= {"X_test": material.X_test, "y_test": material.y_test == analysis.positive}
-
-    def draw(kind: str) -> Callable:
-        return lambda ax: RadiusPathDisplay.from_path(
-            path,
-            **scores,
-            metric=balanced_accuracy_score,  # the one that the text speaks of
-            feature_names=material.feature_names,
-            radius=radius,
-            kind=kind,
-            ax=ax,
-        )
-
-    kinds = ("weights", "scores") if analysis.informative else ("scores",)
-    return {f"path-{kind}": svg(f"path-{kind}", draw(kind)) for kind in kinds}
-
-
-def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:
+def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options) -> str:
     """Draw on new axes and return the plot as an SVG element whose ids start with the name."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -98,7 +71,7 @@ def svg(name: str, draw: Callable, size: tuple[float, float] = SIZE) -> str:
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # missing glyphs; the browser has them
         figure = Figure(figsize=size, layout="constrained")
-        draw(figure.subplots())
+        draw(*arguments, ax=figure.subplots(), **options)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     return _for_the_page(name, buffer.getvalue())

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.model_selection import WassersteinSVCCV
 from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.result import Result
 from drsvm.model.validation import check_rows
@@ -34,6 +35,11 @@ class Rows(NamedTuple):
     def name(self) -> str:
         """What they are called in sentences."""
         return "held-out rows" if self.held_out else "training rows"
+
+    @property
+    def counted(self) -> str:
+        """Their number and name."""
+        return f"{len(self.y):,} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -74,8 +80,7 @@ class Material:
     linear: Any  # its last step
     X: Any
     y: np.ndarray
-    X_test: Any  # None if there are no held-out rows
-    y_test: np.ndarray | None
+    judged: Rows  # the rows to judge classifiers by
     label: str | None  # the name of the labels
     feature_names: list[str]  # of the transformed features
     row_names: list[str]  # of the training rows
@@ -83,13 +88,6 @@ class Material:
     scaled: np.ndarray  # the features that are in standard deviations; the others are in their original units
     notes: list[str]  # warnings
     source: Source
-
-    @property
-    def judged(self) -> Rows:
-        """The rows to judge classifiers by."""
-        if self.X_test is None or self.y_test is None:
-            return Rows(self.X, self.y, held_out=False)
-        return Rows(self.X_test, self.y_test, held_out=True)
 
     @property
     def results(self) -> list[Result]:
@@ -145,20 +143,20 @@ def prepare(model, given: Given) -> Material:
         estimator.fit(*fitted)
     estimator = _without_search(estimator)
     linear, rows = behind_pipeline(estimator, fitted[0])
-    if not hasattr(linear, "result_"):
-        raise TypeError(f"model must be a WassersteinSVC or a Pipeline ending in one, got {type(linear).__name__}.")
-    held_out = (_rows_of(X, test), y[test]) if len(test) else (None, None)
+    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
+    held_out = _rows_of(X, test), y[test]
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
         _check_test_labels(*held_out, linear.classes_)
-    rows, label = check_rows(rows), given.label or getattr(given.y, "name", None)
+    judged = Rows(rows, fitted[1], held_out=False)
+    if len(held_out[1]):
+        judged = Rows(check_rows(behind_pipeline(estimator, held_out[0])[1]), held_out[1], held_out=True)
     material = Material(
         model=estimator,
         linear=linear,
         X=rows,
         y=fitted[1],
-        X_test=None if held_out[0] is None else check_rows(behind_pipeline(estimator, held_out[0])[1]),
-        y_test=held_out[1],
+        judged=judged,
         label=None if label is None else str(label),
         feature_names=_names_behind(estimator, names, rows.shape[1]),
         row_names=[row_names[row] for row in train.tolist()],
@@ -217,8 +215,7 @@ def _estimator(model, standardise: bool, is_sparse: bool):
     inner: Any = getattr(model, "estimator", model)  # a search has one
     last = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     last = getattr(last, "estimator", last)
-    # Subclasses are accepted, and so is WassersteinSVCCV.
-    if not any(kind.__module__.startswith("drsvm.") for kind in type(last).__mro__) or not hasattr(last, "fit"):
+    if not isinstance(last, WassersteinSVC | WassersteinSVCCV):
         raise TypeError(
             f"model must be a WassersteinSVC, a Pipeline ending in one or a search over them, got "
             f"{type(last).__name__}. For other classifiers use drsvm.worst_case_risk."
@@ -230,7 +227,7 @@ def _estimator(model, standardise: bool, is_sparse: bool):
 
 
 def _scaled(estimator, n_features: int) -> np.ndarray:
-    """Return which features a fitted estimator standardises: those of a scaler, also one for some of the columns."""
+    """Mark the features that a fitted estimator standardises, with a scaler of all columns or of some."""
     scaled = np.zeros(n_features, dtype=bool)
     for step in [one for _, one in estimator.steps[:-1]] if isinstance(estimator, Pipeline) else []:
         if isinstance(step, ColumnTransformer):

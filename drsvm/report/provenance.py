@@ -18,13 +18,13 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def provenance(material: Material) -> dict[str, Any]:
     """Return digests, versions and the date."""
-    file, X_test = material.source.file, material.X_test
+    file, judged = material.source.file, material.judged
     versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "data_file": None if file is None else {"name": file.name, "sha256": digest_of_file(file)},
         "training_rows_sha256": digest_of_rows(material.X, material.y),
-        "held_out_rows_sha256": None if X_test is None else digest_of_rows(X_test, material.y_test),
+        "held_out_rows_sha256": digest_of_rows(judged.X, judged.y) if judged.held_out else None,
         "model_sha256": digest_of_model(material.linear),
         "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
     }

@@ -51,7 +51,7 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
         )
     return [
         writer.notes([warning] if warning else []),
-        writer.paragraph(_lead(analysis, writer), "lead"),
+        writer.paragraph(_first_sentences(analysis, writer), "lead"),
         _figures_of_merit(analysis, writer),
         writer.notes(notes),
         writer.paragraph(paragraph(analysis, writer)),
@@ -60,8 +60,8 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
     ]
 
 
-def _lead(analysis: Analysis, writer: Writer) -> str:
-    """Return what the classifier tells apart, and by what it was trained and judged."""
+def _first_sentences(analysis: Analysis, writer: Writer) -> str:
+    """Return the first sentences: the classes, and the numbers of rows and features."""
     against, towards = (writer.strong(name) for name in analysis.side_names)
     label = analysis.material.label
     of = f"The label is {writer.strong(label)}" if label else "The label"
@@ -89,7 +89,7 @@ def _figures_of_merit(analysis: Analysis, writer: Writer) -> str:
     rows = [row("accuracy", "accuracy"), row("balanced accuracy", "balanced_accuracy"), auc]
     side = f", {writer.text(short(analysis.positive, 14))} against the rest" if analysis.multiclass else ""
     rows.append(row(f"worst-case error rate{side}", "worst_case_error"))
-    head = [f"{len(analysis.judged.y):,} {analysis.judged.name}", *map(writer.key, analysis.comparison)]
+    head = [analysis.judged.counted, *map(writer.key, analysis.comparison)]
     return writer.table(head, rows, own=0)
 
 
@@ -109,7 +109,7 @@ def _per_class(analysis: Analysis, writer: Writer) -> str:
         rows = zip(shown, lines.values(), strict=True)
         counts = [[name, *(f"{count:,}" for count in line.values())] for name, line in rows]
         tables.append(writer.table(["actual \\ predicted", *shown], counts))
-    text = f"What {ROBUST} predicts on the {len(analysis.judged.y):,} {analysis.judged.name}."
+    text = f"What {ROBUST} predicts on the {analysis.judged.counted}."
     return writer.section("Class by class", text, *tables)
 
 
@@ -137,7 +137,7 @@ def _certificate(analysis: Analysis, writer: Writer) -> str:
 
 
 def _proof(analysis: Analysis, writer: Writer) -> str:
-    """Return what is proven."""
+    """Return the statement of the proof."""
     result = analysis.result
     parts = {
         "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),
@@ -222,7 +222,7 @@ def _worst_case(analysis: Analysis, writer: Writer) -> str:
         deeds.append("moves no row")
     calm = float((1 - distribution._data.margins).clip(min=0).mean())
     text = (
-        f"On the {len(analysis.judged.y):,} {analysis.judged.name}, the worst distribution for this classifier "
+        f"On the {analysis.judged.counted}, the worst distribution for this classifier "
         f"{' and '.join(deeds)}. This raises its hinge risk from {number(calm)} to {number(distribution.risk)}, and "
         f"its error rate can reach {percent(analysis.own['worst_case_error'])}."
     )
@@ -305,7 +305,7 @@ def _audit(analysis: Analysis, writer: Writer) -> str:
     flips, shifts = analysis.bounds["flipped_labels"], analysis.bounds["shifted_features"]
     side = f" Errors are those of {writer.strong(analysis.positive)} against the rest." if analysis.multiclass else ""
     text = (
-        f"The largest error rate on the {len(analysis.judged.y):,} {analysis.judged.name} that each change can cause: "
+        f"The largest error rate on the {analysis.judged.counted} that each change can cause: "
         f"exact values, not estimates. All rows count the same, and a row on the boundary is an error.{side}"
     )
     return writer.section(

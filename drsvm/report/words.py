@@ -51,7 +51,7 @@ def shift_of(analysis: Analysis, size: float) -> str:
 
 
 def adversary(analysis: Analysis, who: str | None = None) -> str:
-    """Return what the adversary may do, as a clause with the subject `who` or as a description."""
+    """Return the powers of the adversary, as a clause with the subject `who` or as a description."""
     radius, flip_cost = analysis.radius, analysis.material.flip_cost
     if radius == 0 and flip_cost > 0:
         powers = "can do nothing: the radius is 0"
@@ -64,22 +64,21 @@ def adversary(analysis: Analysis, who: str | None = None) -> str:
 
 
 def constant_warning(analysis: Analysis, style: Plain) -> str | None:
-    """Return what is wrong with a classifier that predicts one class, or None."""
+    """Return the warning about a classifier that predicts one class, or None."""
     if analysis.constant is None:
         return None
     label, share = analysis.constant
-    rows = f"{len(analysis.judged.y):,} {analysis.judged.name}"
-    which = f"all {rows}" if share == 1.0 else f"{percent(share)} of the {rows}"
+    which = "all" if share == 1.0 else f"{percent(share)} of the"
     actual = float(np.mean(analysis.judged.y == label))
     return (
-        f"This classifier predicts {style.strong(label)} for {which}, of which {percent(actual)} are "
-        f"{style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a constant answer, and "
-        "no decision should rest on it."
+        f"This classifier predicts {style.strong(label)} for {which} {analysis.judged.counted}, of which "
+        f"{percent(actual)} are {style.text(label)}: its accuracy of {percent(analysis.own['accuracy'])} is that of a "
+        "constant answer, and no decision should rest on it."
     )
 
 
 def noise_warning(analysis: Analysis) -> str | None:
-    """Return which decisions are constant up to the accuracy of the solution, and what follows; None if none are."""
+    """Return the warning about decisions that are constant up to the accuracy of the solution, or None."""
     if not analysis.noise:
         return None
     which = f"of {listed([str(label) for label in analysis.noise])} against the rest " if analysis.multiclass else ""
@@ -90,7 +89,7 @@ def noise_warning(analysis: Analysis) -> str | None:
 
 
 def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
-    """Return what is wrong if columns determine the label by themselves, or None."""
+    """Return the warning about columns that determine the label by themselves, or None."""
     names = analysis.material.source.tell_tales
     if not names:
         return None
@@ -110,12 +109,12 @@ def paragraph(analysis: Analysis, style: Plain) -> str:
 
 
 def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
-    own, rival, difference = analysis.own, analysis.best_rival, _lead(analysis)
+    own, rival, difference = analysis.own, analysis.best_rival, _advantage(analysis)
     other, n = analysis.comparison[rival], len(analysis.judged.y)
     rows = round(abs(difference) * n)
-    size = f"{100 * abs(difference):.1f} points ({rows:,} of {n:,} {analysis.judged.name})"
+    size = f"{100 * abs(difference):.1f} points ({rows:,} of {analysis.judged.counted})"
     cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
-    cost = f"Robustness cost no accuracy on the {n:,} {analysis.judged.name}" if rows == 0 else f"{cost} of accuracy"
+    cost = f"Robustness cost no accuracy on the {analysis.judged.counted}" if rows == 0 else f"{cost} of accuracy"
     cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
     if analysis.radius == 0:
         return cost
@@ -128,8 +127,8 @@ def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
     )
 
 
-def _lead(analysis: Analysis) -> float:
-    """Return by how much the classifier is more accurate than the best of the others."""
+def _advantage(analysis: Analysis) -> float:
+    """Return the difference in accuracy to the best of the others."""
     return analysis.own["accuracy"] - analysis.comparison[analysis.best_rival]["accuracy"]
 
 
@@ -190,7 +189,7 @@ def _features(analysis: Analysis, style: Plain) -> str:
 
 
 def next_step(analysis: Analysis) -> NextStep:
-    """Return what to try next."""
+    """Return the most useful thing to try next."""
     names = list(analysis.material.source.tell_tales)
     if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
         return _away_from_constant(analysis)
@@ -198,7 +197,7 @@ def next_step(analysis: Analysis) -> NextStep:
         why = "Leave out what is known only after the label, and make this report again."
         python = f"make_report(model, X.drop(columns={names!r}), y)"
         return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
-    if _lead(analysis) < -max(0.01, _chance(analysis)):
+    if _advantage(analysis) < -max(0.01, _chance(analysis)):
         rival = analysis.best_rival
         return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
     if analysis.wrong_labels is not None:

@@ -34,15 +34,15 @@ PATH_TOLERANCE = 1e-5
 """Accurate enough for a plot."""
 
 STAGES = {
-    "fitting": 0.0,
-    "fitting LinearSVC and LogisticRegression": 0.15,
-    "checking the labels": 0.25,
-    "following the radius path": 0.35,
-    "finding the worst case": 0.75,
-    "drawing": 0.8,
-    "done": 1.0,
+    "fitting": (0.0, 0.15),
+    "fitting LinearSVC and LogisticRegression": (0.15, 0.25),
+    "checking the labels": (0.25, 0.35),
+    "following the radius path": (0.35, 0.75),
+    "finding the worst case": (0.75, 0.8),
+    "drawing": (0.8, 1.0),
+    "done": (1.0, 1.0),
 }
-"""The fraction of the work done when a stage begins, as measured with a few hundred and with 30,000 samples."""
+"""The parts of the work that the stages take, as measured with a few hundred and with 30,000 samples."""
 
 
 def following_report(progress: Callable[[float, str], Any] | None) -> AbstractContextManager[None]:
@@ -51,14 +51,11 @@ def following_report(progress: Callable[[float, str], Any] | None) -> AbstractCo
         return nullcontext()
     if not callable(progress):
         raise TypeError(f"progress must be a function of a fraction and a text, got {progress!r}.")
-    ends = dict(zip(STAGES, [*list(STAGES.values())[1:], 1.0], strict=True))
 
     def begin(name: str) -> Tell:
-        def report(share: float) -> None:
-            progress(STAGES[name] + share * (ends[name] - STAGES[name]), name)
-
-        report(0.0)
-        return report
+        first, last = STAGES[name]
+        progress(first, name)
+        return lambda share: progress(first + share * (last - first), name)
 
     return following(begin)
 
@@ -159,7 +156,7 @@ def _rivals(material: Material) -> dict[str, Any]:
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
-    """Return what remains of the model's `max_time` after the fit."""
+    """Return the rest of the model's `max_time` after the fit."""
     seconds = material.setting("max_time")
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
