@@ -119,7 +119,7 @@ class _Function:
             case ast.Subscript():
                 return f"{self._value(node.value)}({self._index(node)})"
             case ast.Call():
-                return f"{node.func.id}({', '.join(map(self._value, node.args))})"
+                return f"{self._value(node.func)}({', '.join(map(self._value, node.args))})"
             case ast.UnaryOp():
                 return f"({OPERATORS[type(node.op)]}{self._value(node.operand)})"
             case ast.BinOp():
