@@ -16,15 +16,13 @@ from typing import Any, Literal
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
 from drsvm.engines.remote import RowsLost
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.documentation import DocumentedMixin
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import decisions_elsewhere, fit_data
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
@@ -49,9 +47,7 @@ FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status
 
 @positions_deprecated
 @dataclass(eq=False, repr=False)
-class WassersteinSVC(
-    PartialFitMixin, DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
-):
+class WassersteinSVC(PartialFitMixin, RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
@@ -177,12 +173,6 @@ class WassersteinSVC(
     verbose: int = 0
     n_jobs: int | None = None
     engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
-
-    def __sklearn_tags__(self):
-        """Return the estimator's tags: sparse data are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""

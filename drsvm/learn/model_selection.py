@@ -17,16 +17,15 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import (
     CV_TOL,
     Fold,
@@ -36,7 +35,6 @@ from drsvm.learn.cross_validation import (
     results_table,
     score_path,
 )
-from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
@@ -56,7 +54,7 @@ FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "
 
 @positions_deprecated
 @dataclass(eq=False, repr=False)
-class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
@@ -167,12 +165,6 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
     n_jobs: int | None = None
     verbose: int = 0
     random_state: int | np.random.Generator | None = None
-
-    def __sklearn_tags__(self):
-        """Return the estimator's tags: sparse data are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
