@@ -71,7 +71,8 @@ def path(
     settings |= feature_prices(parts, prepared)
     settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
     X, X_test = prepared.X, prepared.X_test
-    centred = at_centre(Problem(X, y, radius=0.0, **with_intercept_cost(settings, X, None)))
+    intercept_cost = settings.pop("intercept_cost")
+    centred = at_centre(with_intercept_cost(Problem(X, y, radius=0.0, **settings), intercept_cost))
     found = _solve(centred.problem, grid, limits, screen)
     found = replace(found, results=[centred.back(result) for result in found.results])
     columns = {NAMES.get(name, name): values for name, values in found.table().items()}
