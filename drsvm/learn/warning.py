@@ -71,6 +71,6 @@ def positions_deprecated(init: Callable[P, None]) -> Callable[P, None]:
             warn_user(f"Write {written}: from version {REMOVAL} on, names are required here.", FutureWarning)
             init(*values[:n_positional], **by_position, **named)  # pyright: ignore[reportCallIssue]
         else:
-            init(*values, **named)  # pyright: ignore[reportCallIssue]
+            init(*values, **named)
 
     return checked
