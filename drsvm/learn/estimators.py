@@ -10,20 +10,18 @@ import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.documentation import DocumentedMixin
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import fit_data, remote_decisions
 from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
@@ -46,11 +44,7 @@ FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status
 """Statuses that need no warning."""
 
 
-@positions_deprecated
-@dataclass(eq=False, repr=False)
-class WassersteinSVC(
-    PartialFitMixin, DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator
-):
+class WassersteinSVC(PartialFitMixin, RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
@@ -157,31 +151,47 @@ class WassersteinSVC(
     True
     """
 
-    radius: float | Literal["auto"] = "auto"
-    _: KW_ONLY
-    flip_cost: float | Mapping[Any, float] = math.inf
-    norm: Any = 2
-    l2: float = 0.0
-    fit_intercept: bool = True
-    intercept_cost: float | Literal["auto"] = "auto"
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    warm_start: bool = False
-    random_state: int | np.random.Generator | None = None
-    verbose: int = 0
-    n_jobs: int | None = None
-    engine: Literal["auto", "cpu", "gpu", "dask"] = "auto"
-
-    def __sklearn_tags__(self):
-        """Return the estimator's tags: sparse data are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    @positions_deprecated
+    def __init__(
+        self,
+        radius: float | Literal["auto"] = "auto",
+        *,
+        flip_cost: float | Mapping[Any, float] = math.inf,
+        norm: Any = 2,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_cost: float | Literal["auto"] = "auto",
+        feature_cost: Any = None,
+        monotonic_cst: Any = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        warm_start: bool = False,
+        random_state: int | np.random.Generator | None = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
+    ):
+        self.radius = radius
+        self.flip_cost = flip_cost
+        self.norm = norm
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.intercept_cost = intercept_cost
+        self.feature_cost = feature_cost
+        self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.engine = engine
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the parameters of the ball, for `drsvm.model.linear_model.own_ball`; None: only `fit` knew them."""

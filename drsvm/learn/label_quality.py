@@ -121,11 +121,11 @@ class LabelIssues:
     def _lines(self) -> list[tuple[str, ...]]:
         """Return the cells of the first rows of the ranking, named by the index if there is one."""
         names = range(len(self.ranking)) if self.index is None else self.index
-        columns = (self.given_label, self.predicted_label)
         return [
             (
                 str(names[row]),
-                *(str(column[row]) for column in columns),
+                str(self.given_label[row]),
+                str(self.predicted_label[row]),
                 f"{self.label_score[row]:.4f}",
                 "yes" if self.is_label_issue[row] else "no",
             )

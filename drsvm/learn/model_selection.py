@@ -10,23 +10,21 @@ import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
-from sklearn.base import BaseEstimator
-from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import (
     CV_TOL,
     Fold,
@@ -36,7 +34,6 @@ from drsvm.learn.cross_validation import (
     results_table,
     score_path,
 )
-from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
@@ -54,9 +51,7 @@ SETTING_PARTS, PATH_PARTS = 4, 1.25
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 
 
-@positions_deprecated
-@dataclass(eq=False, repr=False)
-class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+class WassersteinSVCCV(RobustClassifier):
     """`WassersteinSVC` with radius, price of the intercept and class weights chosen by cross-validation.
 
     Every fold is solved along a path of decreasing radii, each solve starting from the previous solution. Standardise
@@ -146,33 +141,51 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
     True
     """
 
-    radii: int | Sequence[float] | np.ndarray | None = N_RADII
-    _: KW_ONLY
-    flip_costs: float | Sequence[float] | np.ndarray = math.inf
-    norms: Any = 2
-    l2: float = 0.0
-    fit_intercept: bool = True
-    intercept_costs: Any = ("auto", math.inf)
-    feature_cost: Any = None
-    monotonic_cst: Any = None
-    class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv"
-    cv: Any = None
-    scoring: str | Callable[..., Any] | None = None
-    selection: str | Callable[[dict[str, Any]], int] = "auto"
-    refit: bool = True
-    solver: str | Solver = "auto"
-    tol: float | None = None
-    max_iter: int | None = None
-    max_time: float | TimeLimit | None = None
-    n_jobs: int | None = None
-    verbose: int = 0
-    random_state: int | np.random.Generator | None = None
-
-    def __sklearn_tags__(self):
-        """Return the estimator's tags: sparse data are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    @positions_deprecated
+    def __init__(
+        self,
+        radii: int | Sequence[float] | np.ndarray | None = N_RADII,
+        *,
+        flip_costs: float | Sequence[float] | np.ndarray = math.inf,
+        norms: Any = 2,
+        l2: float = 0.0,
+        fit_intercept: bool = True,
+        intercept_costs: Any = ("auto", math.inf),
+        feature_cost: Any = None,
+        monotonic_cst: Any = None,
+        class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
+        cv: Any = None,
+        scoring: str | Callable[..., Any] | None = None,
+        selection: str | Callable[[dict[str, Any]], int] = "auto",
+        refit: bool = True,
+        solver: str | Solver = "auto",
+        tol: float | None = None,
+        max_iter: int | None = None,
+        max_time: float | TimeLimit | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.Generator | None = None,
+    ):
+        self.radii = radii
+        self.flip_costs = flip_costs
+        self.norms = norms
+        self.l2 = l2
+        self.fit_intercept = fit_intercept
+        self.intercept_costs = intercept_costs
+        self.feature_cost = feature_cost
+        self.monotonic_cst = monotonic_cst
+        self.class_weight = class_weight
+        self.cv = cv
+        self.scoring = scoring
+        self.selection = selection
+        self.refit = refit
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
 
     def _trained_ball(self) -> dict[str, Any]:
         """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""

@@ -1,5 +1,6 @@
 """Reduction to binary problems: one problem for two classes, otherwise one per class, against the rest."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -139,7 +140,7 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
     return factors if weights is None else factors * weights
 
 
-def binary_problems(X, y, classes, weights, *, intercept_cost, **ball: Any) -> list[Problem]:
+def binary_problems(X, y, classes, weights, *, intercept_cost: Any = math.inf, **ball: Any) -> list[Problem]:
     """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`.
 
     The price of the intercept may be "auto", and is then the same for all classes.
@@ -219,9 +220,10 @@ def warn_of_large_budgets(problems: list[Problem], classes) -> None:
             share = problem.masses_of_classes()[int(np.argmin(costs))]
             side = "the rarer class" if share <= 0.5 else "the larger class"
             side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
-            words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
-            if isinstance(problem.flip_cost, np.ndarray):
+            if np.ndim(problem.flip_cost) > 0:
                 words = f"radius={problem.radius:g}, at a flip_cost of {min(costs):.3g} in all,"
+            else:
+                words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"
             warn_user(
                 f"{words} lets the adversary flip every label of {side}, which has a "
                 f"share of {share:.3g} of the weight. Choose a smaller radius or a larger flip_cost."

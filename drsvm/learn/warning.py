@@ -4,10 +4,11 @@ import inspect
 import re
 import sys
 import warnings
+from collections.abc import Callable
 from functools import wraps
 from traceback import walk_stack
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, ParamSpec
 
 from drsvm.lazy import REMOVAL
 
@@ -17,7 +18,7 @@ LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functool
 EVERY_TIME = ("always", "all", "error", "ignore")
 """Actions of a filter other than showing a warning once per line."""
 
-T = TypeVar("T")
+P = ParamSpec("P")
 
 _shown: set[tuple[str, int, str]] = set()
 
@@ -56,9 +57,8 @@ def _fits(pattern: Any, text: str) -> bool:
     return pattern is None or bool(pattern == text if isinstance(pattern, str) else pattern.match(text))
 
 
-def positions_deprecated(estimator: type[T]) -> type[T]:
-    """Let the constructor of an estimator take its keyword-only parameters by position too, with a FutureWarning."""
-    init: Any = estimator.__init__
+def positions_deprecated(init: Callable[P, None]) -> Callable[P, None]:
+    """Let a constructor take its keyword-only parameters by position too, with a FutureWarning."""
     parameters = inspect.signature(init).parameters.values()
     names = [parameter.name for parameter in parameters]
     n_positional = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in parameters)
@@ -69,9 +69,8 @@ def positions_deprecated(estimator: type[T]) -> type[T]:
         if by_position and len(values) <= len(names):
             written = ", ".join(f"{name}={value!r}" for name, value in by_position.items())
             warn_user(f"Write {written}: from version {REMOVAL} on, names are required here.", FutureWarning)
-            init(*values[:n_positional], **by_position, **named)
+            init(*values[:n_positional], **by_position, **named)  # pyright: ignore[reportCallIssue]
         else:
             init(*values, **named)
 
-    estimator.__init__ = checked
-    return estimator
+    return checked

@@ -82,7 +82,7 @@ def test_columns_without_numbers_are_named_with_a_remedy(two_classes, check):
             check(rows, y)
     for day in (dates, dates.date, dates - dates[0]):  # the last ones are durations
         for rows in (frame.assign(day=day), frame.assign(day=day)[["day"]]):
-            with pytest.raises(ValueError, match=r"column 'day' has dates .*: turn them into numbers first"):
+            with pytest.raises(ValueError, match=r"column 'day' has dates .*: convert them to numbers first"):
                 check(rows, y)
     huge = pytest.raises(ValueError, match=r"X has 1e\+308, which is too large, at row 0, column 1")
     with huge, np.errstate(all="ignore"):

@@ -186,9 +186,10 @@ def test_the_automatic_radius_counts_features_by_their_price(data):
 # The intercept
 
 
-def price_of_intercept(X, weights=None, **ball):
-    free = {"fit_intercept": True, "norm": 2, "feature_cost": None, "intercept_cost": "auto"}
-    return prices.with_intercept_cost({**free, **ball}, X, weights)["intercept_cost"]
+def price_of_intercept(X, weights=None, cost="auto", **ball):
+    labels = np.arange(X.shape[0]) % 2
+    problem = Problem(X, labels, sample_weight=weights, **{"fit_intercept": True, **ball})
+    return prices.with_intercept_cost(problem, cost).intercept_cost
 
 
 def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
@@ -207,7 +208,7 @@ def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
     assert price_of_intercept(constant, norm=1) == pytest.approx(math.sqrt(3.0))
     assert price_of_intercept(np.ones((4, 2))) == 1.0
     assert price_of_intercept(X, fit_intercept=False) == math.inf
-    assert price_of_intercept(X, intercept_cost=0.5) == 0.5
+    assert price_of_intercept(X, cost=0.5) == 0.5
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])

@@ -1,7 +1,11 @@
-"""Where an estimator is documented: the link in its HTML representation."""
+"""What the estimators have in common: scikit-learn's classes, and the link to their documentation."""
 
 from importlib import metadata
 from pathlib import Path
+
+from sklearn.base import BaseEstimator
+from sklearn.callback import CallbackSupportMixin
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
 _BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
 """Where `make docs` writes the pages of a source checkout."""
@@ -19,8 +23,8 @@ def address() -> str:
     return named.get("Documentation", "").rstrip("/")
 
 
-class DocumentedMixin:
-    """Links the HTML representation of an estimator to its page of the documentation."""
+class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """A linear classifier for dense and sparse data, whose HTML representation links to its documentation."""
 
     _doc_link_module = "drsvm"
 
@@ -28,3 +32,9 @@ class DocumentedMixin:
     def _doc_link_template(self) -> str:
         found = address()
         return found and f"{found}/generated/drsvm.{type(self).__name__}.html"
+
+    def __sklearn_tags__(self):
+        """Return the estimator's tags: sparse data are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
