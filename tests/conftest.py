@@ -34,6 +34,21 @@ settings.register_profile(
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let a file run in one process, and the reports too; documents, which take long, are tests on their own."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFixtures(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = Path(nodeid.partition("::")[0])
+            if file.stem == "test_documents":
+                return nodeid
+            return str(file.parent if file.parent.name == "report" else file)
+
+    return ByFixtures(config, log)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Leave the cross products of parameters to `make test-long`."""
