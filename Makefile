@@ -5,7 +5,8 @@ PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY := $(BIN)/python
-PYTEST := $(PY) -m pytest -q -n auto
+# One thread of BLAS and OpenMP in each process: threads of several processes would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless others are listed here.
 EXTRAS-demo := plot,cli
