@@ -336,8 +336,7 @@ def kill(client, address):
 def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     X, y = samples()
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
-    expected = solve(Problem(*rows, **BALL), tol=1e-9)
-    problem = Problem(*rows, **BALL)
+    expected, problem = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9), Problem(*rows, **BALL)
     places = dict(problem.keeper.places)
     victim = places[0]
     killed = []
