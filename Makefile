@@ -5,7 +5,8 @@ PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
 VENV := .venv
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY := $(BIN)/python
-PYTEST := $(PY) -m pytest -q -n auto
+# One thread of BLAS and OpenMP in each process: threads of several processes would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(PY) -m pytest -q -n auto
 
 # A stamp stands for the extra of the same name, unless others are listed here.
 EXTRAS-demo := plot,cli
@@ -31,10 +32,10 @@ help: ## show this list
 demo: $(VENV)/.stamp-demo ## train, certify and attack a small classifier; writes drsvm-demo.html
 	@$(PY) -m drsvm.demo
 
-test: $(VENV)/.stamp-test ## run the tests (pass options with ARGS="-k norms")
+test: $(VENV)/.stamp-kernels ## run the tests (pass options with ARGS="-k norms")
 	DRSVM_HYPOTHESIS_PROFILE=ci $(PYTEST) $(ARGS)
 
-test-long: $(VENV)/.stamp-test ## run the tests with many more random examples
+test-long: $(VENV)/.stamp-kernels ## run the tests with all combinations and many more random examples
 	DRSVM_HYPOTHESIS_PROFILE=long $(PYTEST) $(ARGS)
 
 test-lowest: ## run the tests with the lowest versions allowed, in .venv-lowest
@@ -72,6 +73,12 @@ $(VENV)/.stamp-venv:
 	echo "drsvm needs Python 3.11 or newer; none of these is: $(PYTHON)." >&2; \
 	echo "Install one, or specify it: make PYTHON=/path/to/python3 ..." >&2; \
 	exit 1
+
+# Compiled once, by all cores: processes that run tests would compile the same kernels at the same time.
+$(VENV)/.stamp-kernels: $(VENV)/.stamp-test $(wildcard drsvm/kernels/*.py)
+	@echo "Compiling drsvm's kernels"
+	@$(PY) tests/compile_kernels.py
+	@touch $@
 
 $(VENV)/.stamp-%: pyproject.toml | $(VENV)/.stamp-venv
 	@echo "Installing drsvm[$(or $(EXTRAS-$*),$*)] into $(VENV)"

@@ -29,9 +29,24 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
-    "long", max_examples=3_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "long", max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Let a file run in one process, and the reports too; documents, which take long, are tests on their own."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFixtures(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = Path(nodeid.partition("::")[0])
+            if file.stem == "test_documents":
+                return nodeid
+            return str(file.parent if file.parent.name == "report" else file)
+
+    return ByFixtures(config, log)
 
 
 @pytest.hookimpl(trylast=True)

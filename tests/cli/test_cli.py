@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from thorough import LONG
 
 import drsvm
 from drsvm.kernels.compiling import NOTICE
@@ -24,6 +25,7 @@ def fresh_process(code, *arguments, cwd, env):
     )
 
 
+@pytest.mark.skipif(not LONG, reason="compiles all kernels of a fit; make test-long runs it")
 def test_a_second_fit_compiles_nothing_and_a_read_only_package_works(table, tmp_path):
     package = Path(drsvm.__file__).parent
     copy = tmp_path / "site" / "drsvm"

@@ -35,10 +35,25 @@ def client(request):
         yield client
 
 
+@pytest.fixture(scope="module")
+def other_cluster():
+    with new_cluster() as cluster:
+        yield cluster
+
+
 @pytest.fixture
-def own_client():
-    """A cluster that a test may destroy."""
-    with new_cluster() as cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
+def own_client(other_cluster):
+    """A cluster whose workers a test may kill: they are replaced for the next test."""
+    with distributed.Client(other_cluster, set_as_default=False) as client, client.as_current():
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture
+def client_here():
+    """A cluster in this process, which starts quickly."""
+    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
+    with cluster, distributed.Client(cluster, set_as_default=False) as client, client.as_current():
         yield client
 
 
@@ -324,8 +339,7 @@ def kill(client, address):
 def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     X, y = samples()
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
-    expected = solve(Problem(*rows, **BALL), tol=1e-9)
-    problem = Problem(*rows, **BALL)
+    expected, problem = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9), Problem(*rows, **BALL)
     places = dict(problem.rows.coordinator.places)
     victim = places[0]
     killed = []
@@ -342,7 +356,7 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
 
 
-def test_a_cluster_that_is_gone(own_client, monkeypatch):
+def test_workers_that_are_gone(client_here, monkeypatch):
     monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
     X, y = samples()
@@ -350,8 +364,8 @@ def test_a_cluster_that_is_gone(own_client, monkeypatch):
 
     def callback(progress):
         if progress.iteration == 5:
-            own_client.cluster.scale(0)
-            while own_client.nthreads():
+            client_here.cluster.scale(0)
+            while client_here.nthreads():
                 time.sleep(0.05)
 
     result = solve(problem, tol=1e-9, callback=callback)
@@ -382,20 +396,15 @@ def test_rows_that_cannot_be_computed_again(own_client):
     assert result.status is Status.LOST and "pass rows that Dask can compute again" in result.info["lost"]
 
 
-def test_a_scheduler_that_is_gone(monkeypatch):
+def test_a_scheduler_that_is_gone(client_here, monkeypatch):
     monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
-    cluster = new_cluster(processes=False, host=None, n_workers=1, threads_per_worker=2)
-    with distributed.Client(cluster, set_as_default=False) as client, client.as_current():
-        problem = Problem(*on_cluster(*samples()), **BALL)
-        assert [numbers for _, numbers in problem.rows.coordinator._groups()] == [
-            [0, 2],
-            [1],
-        ]  # one task for each thread
+    problem = Problem(*on_cluster(*samples()), **BALL)
+    assert [numbers for _, numbers in problem.rows.coordinator._groups()] == [[0, 2], [1]]  # one task for each thread
 
-        def callback(progress):
-            if progress.iteration == 3:
-                cluster.close()
+    def callback(progress):
+        if progress.iteration == 3:
+            client_here.cluster.close()
 
-        result = solve(problem, tol=1e-9, callback=callback)
+    result = solve(problem, tol=1e-9, callback=callback)
     assert result.status is Status.LOST and "start another cluster" in result.info["lost"]

@@ -87,7 +87,10 @@ def run(kernel, epoch, *batch_size, share=1.0, means=None):
     matrix, kappa = epoch["rows"], epoch["kappa"]
     n, d = matrix.shape
     indices, indptr = (part.astype(np.int32).view(np.uint32) for part in (matrix.indices, matrix.indptr))
-    rows = Rows(matrix.data, indices, indptr, d, epoch["signs"], epoch["importance"])
+    arrays = [part.view() for part in (matrix.data, indices, indptr, epoch["signs"], epoch["importance"])]
+    for array in arrays:
+        array.flags.writeable = False  # as in a run: kernels are compiled for read-only rows
+    rows = Rows(*arrays[:3], d, *arrays[3:])
     hinge_mean, flip_mean = means or (np.zeros(n), np.zeros(n))
     iterate = Iterate(epoch["w"].copy(), epoch["scalars"].copy(), hinge_mean, flip_mean)
     flips = math.isfinite(kappa)

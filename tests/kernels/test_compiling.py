@@ -71,6 +71,7 @@ def notice():
 
 def started(site, code=CHILD, **variables):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # a file that is rewritten within a second would not be read again
     environment |= {"PYTHONPATH": str(site), **{name: str(value) for name, value in variables.items()}}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, "-W", "error", "-c", code], cwd=site, env=environment, **pipes)

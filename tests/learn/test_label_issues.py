@@ -162,7 +162,7 @@ def test_rows_without_weight_are_judged_but_do_not_count(tumours, found):
 
 
 def test_repeated_folds_are_averaged(tumours):
-    X, y, _ = tumours
+    X, y = (values[:150] for values in tumours[:2])
     model = LogisticRegression()
     folds = [list(RepeatedStratifiedKFold(n_splits=4, n_repeats=2, random_state=5).split(X, y))]
     both = find_label_issues(X, y, estimator=model, cv=folds[0])

@@ -51,7 +51,7 @@ def instance(seed, sizes):
     )
 
 
-@pytest.mark.parametrize("seed", unless_long((3, 10, 21), range(121)))
+@pytest.mark.parametrize("seed", unless_long((3, 10, 21), range(0, 121, 3)))
 def test_auto_proves_its_answer(seed):
     X, y, options = instance(seed, unless_long([12_000], [200_000, 300_000, 500_000]))
     assert solve(Problem(X, y, **options)).gap <= 1e-6

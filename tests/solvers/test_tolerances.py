@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from instances import random_instance
 from problems import NORMS
-from thorough import LONG
+from thorough import LONG, unless_long
 
 from drsvm import Problem, Status, solve
 
@@ -40,9 +40,9 @@ def test_real_data_as_they_are_stored(load_dataset, solver, dataset, fit_interce
         check_tolerances(problem, solver, tolerances)
 
 
-@pytest.mark.parametrize("chunk", range(10))
+@pytest.mark.parametrize("chunk", range(unless_long(2, 10)))
 def test_random_instances(chunk):
-    size = 100 if LONG else 6
+    size = unless_long(10, 100)
     for seed in range(300_000 + size * chunk, 300_000 + size * (chunk + 1)):
         check_tolerances(random_instance(seed), "interior-point")
 

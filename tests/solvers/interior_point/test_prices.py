@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from problems import NORMS
 from scipy import sparse
+from thorough import unless_long
 
 import drsvm.engines.cpu as cpu
 from drsvm import Problem, radius_max, radius_path, solve
@@ -84,13 +85,13 @@ def check_against_conic(problem, tol=1e-7):
     return result
 
 
-@pytest.mark.parametrize("first", range(0, 240, 20))
+@pytest.mark.parametrize("first", range(0, unless_long(60, 240), 20))
 def test_optima_are_those_of_a_conic_model(first):
     for seed in range(first, first + 20):
         check_against_conic(priced_instance(seed))
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, unless_long(20, 60), 20))
 def test_optima_with_more_features_than_rows(first, monkeypatch):
     """In the system of the rows; features that cannot shift are in its border."""
     monkeypatch.setattr(cpu, "WIDE_FROM", 0)
@@ -218,7 +219,7 @@ def check_radius_max(problem):
 
 @for_each_norm
 def test_radius_max_with_prices(norm):
-    for seed in range(14):  # all of them positive
+    for seed in range(unless_long(4, 14)):  # all of them positive
         check_radius_max(priced_instance(seed, (15, 40), norm=norm, radius=0.1))
 
 

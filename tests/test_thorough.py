@@ -1,0 +1,32 @@
+"""The cases that `make test` chooses."""
+
+from itertools import product
+from types import SimpleNamespace
+
+from thorough import covering
+
+
+class Case(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
+def cases(function, *parameters):
+    """Return a test function with all combinations of the ids of its parameters, as pytest collects it."""
+    return [
+        Case(nodeid=f"{function}[{'-'.join(ids)}]", callspec=SimpleNamespace(_idlist=ids))
+        for ids in product(*parameters)
+    ]
+
+
+def test_every_value_of_every_parameter_is_tried():
+    items = cases("test_solvers", "abcdefgh", "123", "12")
+    chosen = covering(items)
+    assert len(chosen) < 12 and chosen == [item for item in items if item in chosen]
+    for position, values in enumerate(("abcdefgh", "123", "12")):
+        assert {item.callspec._idlist[position] for item in chosen} == set(values)
+    assert chosen == covering(items)
+
+
+def test_a_list_of_cases_is_tried_in_full():
+    items = [*cases("test_messages", "abcdefgh"), Case(nodeid="test_without_parameters")]
+    assert covering(items) == items
