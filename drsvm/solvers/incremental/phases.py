@@ -12,6 +12,7 @@ each epoch the centre moves to the point reached. Its multipliers are those of t
 import math
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
@@ -22,7 +23,7 @@ from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
-from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, StepRule, sensible
+from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, schedule_for, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
@@ -48,11 +49,9 @@ this ratio, for at most this many epochs."""
 class Track:
     """The point that the phases move in turn, the epochs that move it, and the common settings."""
 
-    def __init__(
-        self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, rule: StepRule, polish: bool
-    ):
+    def __init__(self, problem: Problem, columns: PricedColumns, epochs: Epochs, limits: Limits, settings: Any):
         self.problem, self.columns, self.epochs = problem, columns, epochs
-        self.limits, self.rule, self.polish = limits, rule, polish
+        self.limits, self.settings = limits, settings  # those of Incremental
         self.point = epochs.origin()
         if limits.start is not None:
             self.go_to(limits.start)
@@ -153,7 +152,7 @@ class Averaging(Phase):
     def __init__(self, track: Track, first: float):
         super().__init__(track)
         first *= few_rows_factor(track.problem)
-        self.schedule = track.rule.schedule(first, track.epochs.natural_step, track.limits.max_iter)
+        self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
         self.average, self.count = track.point.copy(), 0
         self.polish: Memory | None = None
 
@@ -163,7 +162,7 @@ class Averaging(Phase):
 
     def epoch(self) -> None:
         """Do one epoch, and update the averages."""
-        if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.rule.first is None:
+        if self.count == 0 and isinstance(self.schedule, Cycles) and self.track.settings.first_step is None:
             self.schedule = replace(self.schedule, first=self._longest_good_step(self.schedule.first))
         self.count += 1
         step = sensible(self.schedule.step(self.count), self.track.epochs.natural_step)
@@ -202,7 +201,7 @@ class Averaging(Phase):
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return averaged multipliers or, with `polish`, those of steps with memory on a copy of the point."""
-        if not self.track.polish:
+        if not self.track.settings.polish:
             return self.track.point.hinge, self.track.point.flip
         if self.polish is None:
             self.polish = Memory(self.track, self.track.point.copy())

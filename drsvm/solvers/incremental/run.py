@@ -18,7 +18,7 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
 from drsvm.solvers.incremental.phases import Phase, Track
-from drsvm.solvers.incremental.step_sizes import StepRule, check_steps
+from drsvm.solvers.incremental.step_sizes import check_steps
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
@@ -107,8 +107,7 @@ class IncrementalState(State):
         samples = Samples(inner.X, np.array(inner.signs, dtype=np.float64), np.array(inner.sample_weight))
         parameters = Parameters.of(inner, constant_column=self.columns.intercept_cost is not None)
         epochs = Epochs(samples, parameters, settings.order, limits.generator(), time=limits.time)
-        rule = StepRule(settings.steps, settings.first_step, settings.decay)
-        self.track = Track(problem, self.columns, epochs, limits, rule, settings.polish)
+        self.track = Track(problem, self.columns, epochs, limits, settings)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
         self.patience = Patience(FIRST_LOOK, limits)

@@ -14,6 +14,7 @@ matter.
 import math
 import numbers
 from dataclasses import dataclass
+from typing import Any
 
 SCHEMES = ("auto", "geometric", "harmonic", "root")
 
@@ -71,18 +72,12 @@ class Cycles:
         return (epoch - 1 - start) % length, length
 
 
-@dataclass(frozen=True)
-class StepRule:
-    """How step sizes are chosen: the scheme, its first step (None: from the data) and, for "geometric", the decay."""
-
-    scheme: str
-    first: float | None
-    decay: float
-
-    def schedule(self, first: float, natural: float, epochs: int) -> Cycles | Schedule:
-        """Return the step sizes of all epochs; `first`, in natural steps, applies if the rule has no first step."""
-        first = sensible(first * natural if self.first is None else self.first, natural)
-        return Cycles(first, epochs, first) if self.scheme == "auto" else Schedule(self.scheme, first, self.decay)
+def schedule_for(settings: Any, first: float, natural: float, epochs: int) -> Cycles | Schedule:
+    """Return the step sizes of all epochs; `first`, in natural steps, applies if the settings have no first step."""
+    first = sensible(first * natural if settings.first_step is None else settings.first_step, natural)
+    if settings.steps == "auto":
+        return Cycles(first, epochs, first)
+    return Schedule(settings.steps, first, settings.decay)
 
 
 def check_steps(steps, first_step, decay) -> None:
