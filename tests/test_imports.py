@@ -11,7 +11,7 @@ import drsvm
 PACKAGE = Path(__file__).parents[1] / "drsvm"
 
 ROOMS = [
-    {"clock", "extras", "interrupts", "notices", "parallel"},
+    {"clock", "extras", "interrupts", "messages", "notices", "parallel"},
     {"progress"},
     {"kernels"},
     {"model"},

@@ -53,13 +53,14 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
         table = TableBlocks(file)
         return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
     if spool is not None:
-        raise DataFileError(f"{file}: --spool is for Parquet and Arrow files: convert it to Parquet first.")
+        raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
     needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
     if needed > available:
         raise DataFileError(
-            f"{file}: needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available: "
-            "convert it to Parquet, which is read in blocks, for instance with DuckDB: "
-            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'."
+            f"needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available: convert "
+            "it to Parquet, which is read in blocks, for instance with DuckDB: "
+            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'.",
+            file,
         )
     return False
 

@@ -309,12 +309,8 @@ class PriceOptions:
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
         """Return the options that name columns, with the columns."""
-        named = {
-            "--trust-column": self.trust_column,
-            "--increasing": self.increasing,
-            "--decreasing": self.decreasing,
-        }
-        return tuple((option, column) for option, columns in named.items() for column in columns or ())
+        roles = ("trust_column", "increasing", "decreasing")
+        return tuple((role, column) for role in roles for column in getattr(self, role) or ())
 
     def intercept(self) -> dict[str, float]:
         """Return the price of the intercept if it was given."""

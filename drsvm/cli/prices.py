@@ -15,11 +15,11 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
     columns = np.array([feature.column for feature in prepared.features], dtype=object)
     values = np.array([feature.part != "gaps" for feature in prepared.features])  # being empty has no order
     costs, signs = np.ones(len(columns)), np.zeros(len(columns), dtype=np.int8)
-    for option, name in mentioned:
-        if option == "--trust-column":
+    for role, name in mentioned:
+        if role == "trust_column":
             costs[columns == name] = np.inf
             continue
-        sign = parts.side if option == "--increasing" else -parts.side
+        sign = parts.side if role == "increasing" else -parts.side
         if (signs[(columns == name) & values] == -sign).any():
             raise ValueError(f"{name}: a column cannot be both --increasing and --decreasing.")
         signs[(columns == name) & values] = sign

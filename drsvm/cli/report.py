@@ -170,7 +170,7 @@ def _given(parts, prepared, scaled: list[bool], shell) -> Any:
 
 def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
     """Return what commands to copy are made of."""
-    from drsvm.cli.screen import in_terms_of_options
+    from drsvm.cli.remedy import in_options
     from drsvm.cli.streams import STANDARD
     from drsvm.report.data import Shell
 
@@ -179,9 +179,9 @@ def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
         file=file if whole else None,
         reading=shlex.join([str(file), *reading]),
         settings=shlex.join(settings),
-        notes=data.notes,
+        notes=[in_options(note) for note in data.notes],
         tell_tales=data.tell_tales,
-        wording=in_terms_of_options,
+        wording=in_options,
     )
 
 

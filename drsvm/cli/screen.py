@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from drsvm.cli.remedy import corrected_command, in_options
 from drsvm.progress import following
 
 
@@ -25,8 +26,9 @@ class Screen:
     notes: list[str] = field(default_factory=list, init=False)
     results_to_stderr: bool = field(default=False, init=False)
 
-    def note(self, text: str) -> None:
+    def note(self, message: str | Warning) -> None:
         """Print a note, once."""
+        text = in_options(message)
         if text in self.notes:
             return
         self.notes.append(text)
@@ -83,7 +85,7 @@ class Screen:
             finally:
                 for warning in caught:
                     if not issubclass(warning.category, DeprecationWarning | FutureWarning | ResourceWarning):
-                        self.note(in_terms_of_options(str(warning.message)))
+                        self.note(warning.message)
 
     def _console(self, stderr: bool = False) -> Any:
         from rich.console import Console
@@ -91,25 +93,6 @@ class Screen:
         # Without a terminal there is no width to respect.
         stream = sys.stderr if stderr else sys.stdout
         return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
-
-
-OPTIONS = {
-    'radius="auto"': "--radius auto",
-    'class_weight="balanced"': "--class-weight balanced",
-    "WassersteinSVCCV": "--cv",
-    "(max_iter, max_time)": "(--max-iter, --max-time)",
-    "accept a larger tol": "accept a larger --tol",
-    "increase max_time": "increase --max-time",
-    "Choose an estimator with a smaller radius": "Choose a smaller --radius",
-}
-"""What the warnings of the library call it, and what it is called here."""
-
-
-def in_terms_of_options(message: str) -> str:
-    """Return a warning of the library with options in place of parameters."""
-    for parameter, option in OPTIONS.items():
-        message = message.replace(parameter, option)
-    return message
 
 
 @contextmanager
@@ -128,15 +111,11 @@ def reported_errors(screen: Screen) -> Iterator[None]:
         # The user cannot fix an ImportError without a remedy.
         if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
             raise
-        raise _fail(screen, str(error), 2, getattr(error, "fixes", ())) from None
+        raise _fail(screen, in_options(error), 2, getattr(error, "fixes", ())) from None
 
 
 def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Any] = ()) -> typer.Exit:
-    remedy = None
-    if fixes:
-        from drsvm.cli.remedy import corrected_command
-
-        remedy = corrected_command(fixes)
+    remedy = corrected_command(fixes)
     if screen.as_json:
         print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
     typer.echo(f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True)

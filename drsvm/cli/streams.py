@@ -29,7 +29,7 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
         try:
             return replace(reader(copy), path=shown)
         except DataFileError as error:
-            raise DataFileError(str(error).replace(str(copy), str(shown)), error.fixes) from None
+            raise DataFileError(error.what, shown, error.fixes) from None
 
 
 def _copy(file: Path, copy: Path) -> None:

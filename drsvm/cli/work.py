@@ -120,19 +120,21 @@ def check_labels(dataset: Dataset) -> np.ndarray:
     labels = dataset.y
     column = f"column {dataset.schema.label!r}" if dataset.schema.label else "the first number of every line"
     if labels is None:
-        raise DataFileError(f"{dataset.path}: no labels found.")
+        raise DataFileError("no labels found.", dataset.path)
     classes = np.unique(labels)
     n = len(labels)
     if len(classes) < 2:
         raise DataFileError(
-            f"{dataset.path}: all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at "
-            "least two labels: choose another column with --label, or add rows of another class."
+            f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels: "
+            "choose another column with --label, or add rows of another class.",
+            dataset.path,
         )
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(str(label) for label in classes[:4].tolist())
         raise DataFileError(
-            f"{dataset.path}: {column} has {len(classes)} different values in {n} rows ({some}, ...), too many for "
-            "class labels: choose a column with a few different values with --label, or turn its numbers into classes."
+            f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels: "
+            "choose a column with a few different values with --label, or turn its numbers into classes.",
+            dataset.path,
         )
     return labels
 
@@ -145,10 +147,10 @@ def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
 
 def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
     if test.y is None:
-        raise DataFileError(f"{test.path}: no label column {test.schema.label!r}; testing needs labels.")
+        raise DataFileError(f"no label column {test.schema.label!r}; testing needs labels.", test.path)
     unknown = unknown_label(test.y, labels)
     if unknown is not None:
-        raise DataFileError(f"{test.path}: has the label {unknown!r}, which is not in the training file.")
+        raise DataFileError(f"has the label {unknown!r}, which is not in the training file.", test.path)
     return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
 
 
@@ -158,7 +160,7 @@ def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"{whole.data.path}: only one row has the label {rare!r}; --test-size needs two of each.")
+        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
     wanted = int(size) if size >= 1 else size
     try:
         train, test = held_out_rows(labels, wanted, seed, whole.copies)

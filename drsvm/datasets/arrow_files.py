@@ -5,13 +5,13 @@ It reads with one thread: with several, a process that ends soon afterwards may 
 
 import codecs
 import re
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from drsvm.datasets.arrow_arrays import pyarrow_or_error
-from drsvm.datasets.files import Fix, compression_of, invalid, opened
+from drsvm.datasets.files import Problem, compression_of, invalid, opened
+from drsvm.messages import Message, Parameter
 
 LARGEST_BLOCK = (1 << 31) - 1
 """pyarrow guesses the types of columns from one block; this is the largest one it can read."""
@@ -170,8 +170,9 @@ class ParquetFile:
         odd = {name: kind for name, kind in kinds.items() if types.is_nested(kind) or types.is_binary(kind)}
         if odd:
             listed = " and ".join(f"column {name!r} has type {kind}" for name, kind in odd.items())
-            drops = " ".join(f"--drop {shlex.quote(name)}" for name in odd)
-            raise invalid(self.path, f"{listed}: drop it with {drops}.", [Fix(("--drop", name)) for name in odd])
+            drops = [Parameter("drop", name) for name in odd]
+            what = Message("{}: drop it with" + " {}" * len(drops) + ".", listed, *drops)
+            raise invalid(self.path, Problem(what, drops))
 
     def _texts(self, values: Any) -> Any:
         """Return labels as text: few are distinct, so that each is converted once."""

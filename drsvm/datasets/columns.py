@@ -5,12 +5,13 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Fix
+from drsvm.datasets.files import Problem
+from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
 
-Problem = tuple[str, list[Fix]]
-"""What is wrong, and the changes of the options that avoid it."""
+ROLES = ("drop", "features", "id", "categorical", "numeric")
+"""The parameters that name several columns."""
 
 
 class Chosen(NamedTuple):
@@ -31,69 +32,53 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    by_option = {
-        option: [found for name in listed(names, given) if (found := find(names, name, option, problems)) is not None]
-        for option, given in (
-            ("--drop", options.drop),
-            ("--features", options.features),
-            ("--id", options.id),
-            ("--categorical", options.categorical),
-            ("--numeric", options.numeric),
-            ("--verified", (options.verified,) if options.verified else ()),
-        )
-    }
-    for option, role in (("--features", "a feature"), ("--drop", "dropped"), ("--id", "an id")):
-        if label in by_option[option]:
-            fixes = [Fix(option=option, old=label)]
-            problems.append((f"{label!r} is the label column and cannot be {role}: remove it from {option}.", fixes))
-    both = [name for name in by_option["--categorical"] if name in by_option["--numeric"]]
+    found = {role: find_all(names, getattr(options, role), role, problems) for role in ROLES}
+    verified = find_all(names, (options.verified,) if options.verified else (), "verified", problems)
+    for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
+        if label in found[role]:
+            what = "{!r} is the label column and cannot be {}: remove it from {}."
+            problems.append(Problem(Message(what, label, called, Parameter(role)), [Parameter(role, "", label)]))
+    both = [name for name in found["categorical"] if name in found["numeric"]]
     if both:
-        fixes = [Fix(option="--numeric", old=name) for name in both]
-        problems.append((f"{both[0]!r} cannot be both --categorical and --numeric.", fixes))
-    aside = {label, *by_option["--drop"], *by_option["--id"], *by_option["--verified"]}
-    features = [name for name in by_option["--features"] or names if name not in aside]
+        what = Message("{!r} cannot be both {} and {}.", both[0], Parameter("categorical"), Parameter("numeric"))
+        problems.append(Problem(what, [Parameter("numeric", "", name) for name in both]))
+    aside = {label, *found["drop"], *found["id"], *verified}
+    features = [name for name in found["features"] or names if name not in aside]
     if not features:
-        problems.append((f"no feature columns remain besides the label column {label!r}.", []))
-    return Chosen(
-        label=label,
-        features=features,
-        ids=by_option["--id"],
-        categorical=by_option["--categorical"],
-        numeric=by_option["--numeric"],
-        verified=next(iter(by_option["--verified"]), None),
-        mentioned=_mentioned(names, features, options, problems),
-        notes=notes,
-        problems=problems,
-    )
+        problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
+    mentioned = _mentioned(names, features, options, problems)
+    roles = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
+    return Chosen(label, features, *roles, mentioned, notes, problems)
 
 
 def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
-    """Return the options that name features; other columns are problems."""
-    pairs = [(option, name) for option, given in options.mentioned for name in listed(names, (given,))]
-    found = [(option, found) for option, name in pairs if (found := find(names, name, option, problems)) is not None]
-    for option, name in found:
+    """Return the parameters that name features; other columns are problems."""
+    found = [(role, name) for role, given in options.mentioned for name in find_all(names, (given,), role, problems)]
+    for role, name in found:
         if name not in features:
-            fixes = [Fix(option=option, old=name)]
-            problems.append((f"{option} {name}: this column is not a feature; remove the option.", fixes))
+            what = Message("{}: this column is not a feature; omit it.", Parameter(role, name))
+            problems.append(Problem(what, [Parameter(role, "", name)]))
     return found
 
 
-def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
-    """Return the names as a list; each text may contain several, separated by commas."""
+def find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
+    """Return the columns given by name or index; each text may contain several, separated by commas."""
     parts = [[text] if text in names else text.split(",") for text in given]
-    return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
+    wanted = dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip())
+    return [found for name in wanted if (found := find(names, name, role, problems)) is not None]
 
 
 def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
     if wanted is not None:
-        found = find(names, wanted, "--label", problems)
+        found = find(names, wanted, "label", problems)
         return found if found is not None else names[-1], []
     called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
-    return chosen, [f"Column {chosen!r} is used as the label ({reason}); choose another one with --label."]
+    note = "Column {!r} is used as the label ({}); choose another one with {}."
+    return chosen, [Message(note, chosen, reason, Parameter("label"))]
 
 
-def find(names: list[str], wanted: str, option: str, problems: list[Problem]) -> str | None:
+def find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
     """Return the column given by name or index; otherwise note the problem, and return the nearest name or None."""
     if wanted in names:
         return wanted
@@ -101,14 +86,13 @@ def find(names: list[str], wanted: str, option: str, problems: list[Problem]) ->
         index = int(wanted)
         if -len(names) <= index < len(names):
             return names[index]
-        problems.append(
-            (f"{option} {wanted}: there are {len(names)} columns, 0 to {len(names) - 1} (-1: the last).", [])
-        )
+        what = "{}: there are {} columns, 0 to {} (-1: the last)."
+        problems.append(Problem(Message(what, Parameter(role, wanted), len(names), len(names) - 1)))
         return None
     near = close_names(names, wanted)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else _all_of(names)
-    fixes = [Fix(option=option, old=wanted, new=near[0])] if near else []
-    problems.append((f"there is no column {wanted!r} ({option}): {hint}", fixes))
+    fixes = [Parameter(role, near[0], wanted)] if near else []
+    problems.append(Problem(Message("there is no column {!r} ({}): {}", wanted, Parameter(role), hint), fixes))
     return near[0] if near else None
 
 

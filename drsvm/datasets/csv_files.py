@@ -13,6 +13,7 @@ from drsvm.datasets.arrow_arrays import pyarrow_or_error, texts
 from drsvm.datasets.arrow_files import cleaned, csv_table
 from drsvm.datasets.files import DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
+from drsvm.messages import Message, Parameter
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
@@ -178,7 +179,8 @@ class CsvFile:
         other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
         hint = f"the delimiter seems to be a {DELIMITERS[other]}." if other else "is it a CSV file?"
         used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
-        return invalid(self.path, f"line 1 has only one column with the delimiter {used} (--delimiter): {hint}")
+        what = "line 1 has only one column with the delimiter {} ({}): {}"
+        return invalid(self.path, Message(what, used, Parameter("delimiter"), hint))
 
 
 def likely_delimiter(text: str) -> str:

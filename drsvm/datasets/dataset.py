@@ -37,7 +37,7 @@ class ReadOptions:
     verified : str, optional
         A column that says whether the label of a row was verified: no feature.
     mentioned : tuple of pairs
-        Further options and columns they name, which must be features: ``("--increasing", "age")``.
+        Further parameters and columns they name, which must be features: ``("increasing", "age")``.
     delimiter : str, optional
         Delimiter of the columns of a CSV file.
     header : bool, optional

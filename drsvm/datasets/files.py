@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drsvm.extras import missing
+from drsvm.messages import Message, Parameter
 
 HEAD_BYTES = 1 << 16
 
@@ -40,40 +41,32 @@ UNSUPPORTED = {
 }
 
 
-class Fix(NamedTuple):
-    """A change of the options that avoids an error: options to add, or a value of one option to replace."""
+class Problem(NamedTuple):
+    """What is wrong with a file, and the parameters of `ReadOptions` that avoid it: to add, replace or remove."""
 
-    add: tuple[str, ...] = ()
-    option: str | None = None
-    old: str = ""
-    new: str = ""
+    what: str
+    fixes: Sequence[Parameter] = ()
 
 
 class DataFileError(ValueError):
     """A data file cannot be used; the message names the file, the position and the remedy.
 
-    `fixes` are the changes of the options after which it can be used.
+    `what` is the message without the file; `fixes` are the parameters with which the file can be used.
     """
 
-    def __init__(self, message: str, fixes: Sequence[Fix] = ()):
-        super().__init__(message)
-        self.fixes = tuple(fixes)
+    def __init__(self, what: str, path: Path | None = None, fixes: Sequence[Parameter] = ()):
+        super().__init__(what if path is None else Message("{}: {}", path, what))
+        self.what, self.fixes = what, tuple(fixes)
 
 
-def invalid(path: Path, what: str, fixes: Sequence[Fix] = ()) -> DataFileError:
-    """Return an error about a file."""
-    return DataFileError(f"{path}: {what}", fixes)
-
-
-def all_invalid(path: Path, problems: Sequence[tuple[str, Sequence[Fix]]]) -> DataFileError:
-    """Return one error about several problems with a file."""
-    texts, fixes = zip(*problems, strict=True)
-    every = [fix for some in fixes for fix in some]
-    if len(texts) == 1:
-        return invalid(path, texts[0], every)
-    return invalid(
-        path, "".join([f"{len(texts)} things need a decision.", *(f"\n  - {text}" for text in texts)]), every
-    )
+def invalid(path: Path, *problems: str | Problem) -> DataFileError:
+    """Return one error about the problems with a file."""
+    found = [Problem(each) if isinstance(each, str) else each for each in problems]
+    what, fixes = found[0].what, [fix for problem in found for fix in problem.fixes]
+    if len(found) > 1:
+        lines = "\n  - {}" * len(found)
+        what = Message("{} things need a decision." + lines, len(found), *(problem.what for problem in found))
+    return DataFileError(what, path, fixes)
 
 
 def check_readable(path: Path) -> None:
@@ -200,7 +193,8 @@ def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
         found = "svmlight" if looks_like_svmlight(head) else "csv"
     expected = format_of_name(path)
     if expected == "parquet" and found != expected:
-        raise invalid(path, "is not a Parquet file despite its name: is it complete? Otherwise use --format.")
+        what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
+        raise invalid(path, Message(what, Parameter("format")))
     if expected == "svmlight" and found != expected:
         return expected, None  # the svmlight reader explains what is wrong with the first line
     note = None if expected in (None, found) else f"{path.name} contains {found} data and is read as such."

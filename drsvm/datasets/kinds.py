@@ -2,15 +2,14 @@
 
 import re
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.columns import Chosen, Problem
+from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Fix
+from drsvm.datasets.files import Problem
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import (
     CATEGORY,
@@ -30,6 +29,7 @@ from drsvm.datasets.values import (
     shown,
     too_large,
 )
+from drsvm.messages import Message, Parameter
 
 FREQUENT_GAPS = 0.05
 """A column with at least this share of empty cells gets an indicator of them."""
@@ -164,11 +164,11 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
         values = numbers_of(column, kind.style, options.empty)
     except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
         text = f"column {name!r} has type {column.type} ({place(wrong.row)} contains {shown(wrong.text)}): drop it."
-        return replace(kind, problem=(text, [Fix(("--drop", name))]))
+        return replace(kind, problem=Problem(text, [Parameter("drop", name)]))
     large = too_large(name, values, place)
     if large is not None:
-        fixes = [Fix(("--missing-values", str(column[row].as_py()))) for row in large[1][:NEEDLESS]]
-        return replace(kind, problem=(f"{large[0]}: correct it, or let it count as empty.", fixes))
+        fixes = [Parameter("missing_values", str(column[row].as_py())) for row in large[1][:NEEDLESS]]
+        return replace(kind, problem=Problem(f"{large[0]}: correct it, or let it count as empty.", fixes))
     given = values[~np.isnan(values)]
     missing = len(values) - len(given)
     if len(given) == 0:
@@ -240,11 +240,10 @@ def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
     if not broken:
         return None
     row = int(np.argmax(np.isin(cells.codes, broken)))
-    text = (
+    return Problem(
         f"the cell of column {name!r} that starts in {file.place(row)} spans several lines: add the missing closing "
         "quote, or remove the line break."
     )
-    return text, []
 
 
 # --- what needs a decision ----------------------------------------------------------------------------------------
@@ -254,11 +253,9 @@ def _ambiguous_sign(cells: Coded, name: str, style: str, place) -> Problem:
     sign, word, other = (",", "comma", ".") if style == AMBIGUOUS_COMMAS else (".", "dot", ",")
     code = next(code for code, value in enumerate(cells.values) if sign in value)
     text, row = cells.values[code], int(np.argmax(cells.codes == code))
-    return (
-        f"column {name!r} contains {shown(text)} ({place(row)}): the {word} may separate thousands or decimals; use "
-        f"--decimal {other} if it separates thousands, --decimal {sign} if decimals.",
-        [Fix(("--decimal", other))],
-    )
+    what = "column {!r} contains {} ({}): the {} may separate thousands or decimals; {} if thousands, {} if decimals."
+    thousands, decimals = Parameter("decimal", other), Parameter("decimal", sign)
+    return Problem(Message(what, name, shown(text), place(row), word, thousands, decimals), [thousands])
 
 
 def _mixed(cells: Coded, numbers: np.ndarray, name: str, place) -> Problem:
@@ -268,7 +265,8 @@ def _mixed(cells: Coded, numbers: np.ndarray, name: str, place) -> Problem:
     some = ", ".join(shown(cells.values[code]) for code in odd[:NEEDLESS]) + (", ..." if len(odd) > NEEDLESS else "")
     where = f"column {name!r} contains the text {shown(cells.values[cells.codes[row]])} ({place(row)})"
     share = f"while {counts[numbers].sum():,} of {counts.sum():,} values are numbers"
-    text = f"{where}, {share}: let {some} count as empty, or treat the column as --categorical {quote(name)}."
+    what = "{}, {}: let {} count as empty, or treat the column as {}."
+    text = Message(what, where, share, some, Parameter("categorical", name))
     if len(odd) > NEEDLESS:
-        return text, [Fix(("--numeric", name))]
-    return text, [Fix(("--missing-values", cells.values[code])) for code in odd]
+        return Problem(text, [Parameter("numeric", name)])
+    return Problem(text, [Parameter("missing_values", cells.values[code]) for code in odd])

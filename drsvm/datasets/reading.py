@@ -9,12 +9,11 @@ import numpy as np
 
 from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
 from drsvm.datasets.arrow_files import ParquetFile
-from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find, listed
+from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, find, find_all
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
-    Fix,
-    all_invalid,
+    Problem,
     check_readable,
     check_text,
     detect_format,
@@ -41,6 +40,7 @@ from drsvm.datasets.values import (
     too_large,
     truth_texts,
 )
+from drsvm.messages import Message, Parameter
 
 TableFile = CsvFile | ParquetFile
 
@@ -125,7 +125,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
     if kind == "svmlight":
         if options.keep:
-            raise invalid(path, "--keep: an svmlight file has no further columns; remove the option.")
+            raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
         return _with_notes(read_svmlight_like(path, schema), notes)
     file = _table(path, kind, head, options)
     label = _label_if_present(path, file.names, schema, options)
@@ -208,9 +208,9 @@ def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
 def _further_columns(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> list[str]:
     """Return the ids that the file contains and the columns to keep."""
     problems: list[Problem] = []
-    wanted = [found for name in listed(names, options.keep) if (found := find(names, name, "--keep", problems))]
+    wanted = find_all(names, options.keep, "keep", problems)
     if problems:
-        raise all_invalid(path, problems)
+        raise invalid(path, *problems)
     return list(dict.fromkeys([*(name for name in schema.id if name in names), *wanted]))
 
 
@@ -218,9 +218,9 @@ def _label_if_present(path: Path, names: list[str], schema: Schema, options: Rea
     if options.label is None:
         return schema.label if schema.label in names else None
     problems = []
-    found = find(names, options.label, "--label", problems)
+    found = find(names, options.label, "label", problems)
     if problems:
-        raise all_invalid(path, problems)
+        raise invalid(path, *problems)
     return found
 
 
@@ -233,10 +233,10 @@ def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str,
     problems += [problem for pair in chosen.mentioned if (problem := _misplaced(*pair, kinds)) is not None]
     if not problems and all(kind.left_out for kind in kinds.values()):
         reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
-        problems.append((f"no column is left to learn from; left out: {reasons}. Keep some with --numeric or "
-                         "--categorical.", []))  # fmt: skip
+        what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
+        problems.append(Problem(Message(what, reasons, Parameter("numeric"), Parameter("categorical"))))
     if problems:
-        raise all_invalid(path, problems)
+        raise invalid(path, *problems)
 
 
 def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
@@ -245,20 +245,21 @@ def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
     copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
     if not copies:
         return []
-    fixes = [Fix(("--drop", copy)) for copy in copies]
-    return [(f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others.", fixes)]
+    what = f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others."
+    return [Problem(what, [Parameter("drop", copy) for copy in copies])]
 
 
-def _misplaced(option: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
-    """Return what is wrong with an option that names a column without a weight, or a sign for categories."""
-    kind = kinds.get(name)
+def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
+    """Return what is wrong with a parameter that names a column without a weight, or a sign for categories."""
+    kind, given = kinds.get(name), Parameter(role, name)
     if kind is None or kind.problem:
         return None
     if kind.left_out:
-        keep = Fix(("--numeric", name))
-        return f"{option} {name}: the column is left out ({kind.left_out}); keep it with --numeric.", [keep]
-    if kind.style == CATEGORY and option in ("--increasing", "--decreasing"):
-        return f"{option} {name}: the column has categories, which have no order.", [Fix(option=option, old=name)]
+        what = "{}: the column is left out ({}); keep it with {}."
+        return Problem(Message(what, given, kind.left_out, Parameter("numeric")), [Parameter("numeric", name)])
+    if kind.style == CATEGORY and role in ("increasing", "decreasing"):
+        what = Message("{}: the column has categories, which have no order.", given)
+        return Problem(what, [Parameter(role, "", name)])
     return None
 
 
@@ -301,12 +302,12 @@ def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: froz
     try:
         values = numbers_of(column, style, empty)
     except NotANumber as wrong:
-        raise invalid(
-            file.path,
-            f"column {name!r} contains the text {shown(wrong.text)} ({file.place(wrong.row)}), but the model needs "
-            f"{_expected(style)}: correct it, or let it count as empty with --missing-values.",
-            [Fix(("--missing-values", wrong.text))],
-        ) from None
+        what = (
+            "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
+        )
+        where = name, shown(wrong.text), file.place(wrong.row), _expected(style)
+        fixes = [Parameter("missing_values", wrong.text)]
+        raise invalid(file.path, Problem(Message(what, *where, Parameter("missing_values")), fixes)) from None
     large = too_large(name, values, file.place)
     if large is not None:
         raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
@@ -320,11 +321,13 @@ def _expected(style: str) -> str:
 def truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     column = table.column(name)
-    problem = f"column {name!r} (--verified) must say yes or no, true or false, or 1 or 0"
+    what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
+    verified = Parameter("verified")
     try:
         values = numbers_of(column, TRUTH, options.empty)
     except NotANumber as wrong:
-        raise invalid(file.path, f"{problem}; {file.place(wrong.row)} contains {shown(wrong.text)}.") from None
+        where = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
+        raise invalid(file.path, Message(what, name, verified, where)) from None
     if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        raise invalid(file.path, f"{problem}; it contains other numbers.")
+        raise invalid(file.path, Message(what, name, verified, "it contains other numbers."))
     return values == 1.0

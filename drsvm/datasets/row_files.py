@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.datasets.columns import find
-from drsvm.datasets.files import DataFileError, all_invalid, invalid
+from drsvm.datasets.files import DataFileError, invalid
 from drsvm.datasets.spool import DESCRIPTION, Spool, check_space
 from drsvm.datasets.table_blocks import TableBlocks
 
@@ -254,9 +254,9 @@ class _Columns(NamedTuple):
     @classmethod
     def of(cls, table: TableBlocks, label: str | None) -> "_Columns":
         problems = []
-        found = None if label is None else find(table.names, label, "label=", problems)
+        found = None if label is None else find(table.names, label, "label", problems)
         if problems:
-            raise all_invalid(table.path, problems)
+            raise invalid(table.path, *problems)
         features = [name for name in table.names if name != found]
         kinds = {name: str(table.schema.field(name).type) for name in features}
         odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]

@@ -8,7 +8,8 @@ from drsvm.datasets.arrow_arrays import array_of
 from drsvm.datasets.arrow_files import ParquetFile
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions, Schema
-from drsvm.datasets.files import Fix, all_invalid, invalid
+from drsvm.datasets.files import Problem, invalid
+from drsvm.messages import Message, Parameter
 
 
 def kept_rows(
@@ -20,7 +21,8 @@ def kept_rows(
     if not len(kept):
         unlabelled = label is not None and table.column(label).null_count == n
         what = "no row has a label" if unlabelled else "every row has a missing value"
-        raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
+        remedy = "{}: choose another column with {}, or drop empty ones with {}."
+        raise invalid(file.path, Message(remedy, what, Parameter("label"), Parameter("drop")))
     if len(kept) == n:
         return kept, []
     lost = n - len(kept)
@@ -47,9 +49,8 @@ def _reject_empty_cells(file: CsvFile | ParquetFile, empty: dict[Any, np.ndarray
         row = int(np.argmax(mask))
         share = f"{np.count_nonzero(mask):,} of {len(mask):,} are empty"
         what = "has no label" if name == label else "has an empty cell"
-        text = f"column {name!r} {what} at {file.place(row)} ({share}): use --missing fill, or --missing drop."
-        problems.append((text, []))
+        ways = Parameter("missing", "fill", "error"), Parameter("missing", "drop")
+        text = Message("column {!r} {} at {} ({}): use {}, or {}.", name, what, file.place(row), share, *ways)
+        problems.append(Problem(text, ways[:1]))
     if problems:
-        text, _ = problems[0]
-        problems[0] = (text, [Fix(option="--missing", old="error", new="fill")])
-        raise all_invalid(file.path, problems)
+        raise invalid(file.path, *problems)

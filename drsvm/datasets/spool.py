@@ -10,7 +10,8 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 
-from drsvm.datasets.files import DataFileError
+from drsvm.datasets.files import DataFileError, invalid
+from drsvm.messages import Message, Parameter
 
 RESERVE = 1 << 26
 """Bytes of disk space that are left free."""
@@ -25,11 +26,8 @@ def check_space(folder: Path, needed: int) -> None:
     """Raise an error if a disk has not enough space for so many bytes."""
     free = shutil.disk_usage(folder).free - RESERVE
     if needed > free:
-        raise DataFileError(
-            f"{folder}: the rows need {needed / 1e9:.3g} GB of disk space, but only {max(free, 0) / 1e9:.3g} GB are "
-            "free: choose a folder on a larger disk (folder=..., or --spool FOLDER on the command line), or delete "
-            "something."
-        )
+        what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
+        raise invalid(folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder")))
 
 
 class GrowingArray:

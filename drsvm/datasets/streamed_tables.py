@@ -23,6 +23,7 @@ from drsvm.datasets.rows import empty_rows
 from drsvm.datasets.spool import Spool, check_space
 from drsvm.datasets.table_blocks import BLOCK_ROWS, TableBlocks
 from drsvm.datasets.values import Coded, coded, labels_of
+from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
 
 SAMPLE_ROWS = 200_000
@@ -178,7 +179,8 @@ class _Stream:
                 vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
                 train.extend(opened_folder(Path(beside)).X, BLOCK_ROWS, **vectors)
         if train.n_rows == 0:
-            raise invalid(self.table.path, "no row has a label and all its cells: see --label and --missing.")
+            what = "no row has a label and all its cells: see {} and {}."
+            raise invalid(self.table.path, Message(what, Parameter("label"), Parameter("missing")))
         return test.n_rows
 
     def _finite(self, features: Any) -> Any:

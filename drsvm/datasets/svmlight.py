@@ -9,6 +9,9 @@ import numpy as np
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import compression_of, invalid, opened
 from drsvm.datasets.values import LARGEST, whole_numbers
+from drsvm.messages import Message, Parameter
+
+COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
 
 LONELY = 10
 """The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
@@ -16,11 +19,9 @@ LONELY = 10
 
 def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
     """Read an svmlight file whose number of features is unknown."""
-    if options.label or options.features or options.drop or options.id or options.categorical or options.numeric:
-        raise invalid(
-            path,
-            "--label, --features, --drop, --id, --categorical and --numeric do not apply to svmlight files: omit them.",
-        )
+    if any(getattr(options, name) for name in COLUMN_OPTIONS):
+        what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
+        raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
     base, notes = _index_base(path, X, options.index_base)
     n_features = _count(path, X, base, options.max_features)
@@ -85,14 +86,10 @@ def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
     zeros = int(np.count_nonzero(X.indices == 0)) if X.nnz else 0
     if wanted == 0 or (zeros == 0 and wanted is None):
         return (0, []) if wanted == 0 else (1, [])
-    if zeros and wanted == 1:
-        raise invalid(path, f"line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0.")
-    if zeros == 1:
-        raise invalid(
-            path,
-            f"only line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0 if the "
-            "indices start at 0.",
-        )
+    if zeros == 1 or (zeros and wanted == 1):
+        what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
+        only = "only " if zeros == 1 else ""
+        raise invalid(path, Message(what, only, _line_of(path, _has_index(0)), Parameter("index_base", 0)))
     return (0, ["Indices are assumed to start at 0, because the index 0 occurs."]) if zeros else (1, [])
 
 
@@ -104,11 +101,11 @@ def _count(path: Path, X, base: int, limit: int) -> int:
     if n_features > limit:
         largest = n_features - 1 + base
         line = _line_of(path, _has_index(largest))
-        raise invalid(
-            path,
-            f"line {line} has the index {largest}, which gives {n_features:,} features, more than the limit of "
-            f"{limit:,}: correct the index if it is mistyped, or allow it with --max-features {n_features}.",
+        what = (
+            "line {} has the index {}, which gives {:,} features, more than the limit of {:,}: correct the index if it "
+            "is mistyped, or allow it with {}."
         )
+        raise invalid(path, Message(what, line, largest, n_features, limit, Parameter("max_features", n_features)))
     return n_features
 
 
@@ -150,7 +147,7 @@ def _first_error(path: Path, error: Exception):
         label, *pairs = line.split()
         message = _label_error(label) or _pair_error(pairs)
         if message:
-            return invalid(path, f"line {number}: {message}.")
+            return invalid(path, Message("line {}: {}.", number, message))
     return invalid(path, f"is not an svmlight file ({error}).")
 
 
@@ -163,7 +160,8 @@ def _label_error(label: bytes) -> str | None:
     value = _number(label)
     if value is None:
         remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
-        return f"the label {_shown(label)} is not a number ({remedy}; for another format use --format)"
+        what = "the label {} is not a number ({}; for another format use {})"
+        return Message(what, _shown(label), remedy, Parameter("format"))
     return None if np.isfinite(value) else f"the label is {_shown(label)}: delete the line or correct it"
 
 

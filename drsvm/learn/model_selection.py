@@ -40,6 +40,7 @@ from drsvm.learn.documentation import DocumentedMixin
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.learn.warning import warn_user
+from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.notices import listening
@@ -438,9 +439,10 @@ def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> No
         message = f"The time ran out with {idle} of {len(paths)} paths in {n_folds} folds unfinished; only complete "
         message += "folds count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
     elif short.any():
-        message = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
-        message += f"largest is {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise "
-        message += "the features."
+        gap = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
+        gap += f"largest is {gaps.max():.1e}."
+        remedy = "{} Allow more iterations or time ({}, {}), or standardise the features."
+        message = Message(remedy, gap, Parameter("max_iter"), Parameter("max_time"))
     else:
         return
     warn_user(message, ConvergenceWarning)

@@ -14,6 +14,7 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre
 from drsvm.learn.warning import warn_user
+from drsvm.messages import Message, Parameter
 from drsvm.model import products
 from drsvm.model.elsewhere import fetched, is_elsewhere
 from drsvm.model.large_rows import must_stay
@@ -34,6 +35,8 @@ TINY = 1e-12
 
 ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
 """Time for the largest useful radius in a warning, and the smallest one worth naming, in units of a typical row."""
+
+BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -172,7 +175,7 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
             advice = advice or _advice(problem)
     if constant:
         of = f" ({listed(constant)})" if len(problems) > 1 else ""
-        warn_user(f"The fitted classifier is constant on the training rows{of}: {advice}")
+        warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
 
 
 def _advice(problem: Problem) -> str:
@@ -181,17 +184,17 @@ def _advice(problem: Problem) -> str:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
     largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
-        return (
-            "no radius gives a better one, because the features hardly differ between the classes. Use other features, "
-            'or class_weight="balanced" if one class is rare.'
-        )
-    rare = 'class_weight="balanced" if one class is rare, or WassersteinSVCCV, which tries it and several radii.'
+        text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
+        return Message(text + "features, or {} if one class is rare.", BALANCED)
+    rare = Message("{} if one class is rare, or {}, which tries it and several radii.", BALANCED, SEARCH)
     if problem.radius >= largest:
-        return (
-            f"radius={problem.radius:.3g} is too large for these data. The largest useful radius is {largest:.3g}; use "
-            f'half of it or less, or radius="auto". It may also help to standardise the features, or to use {rare}'
+        text = (
+            "radius={:.3g} is too large for these data. The largest useful radius is {:.3g}; use half of it or less, "
+            "or {}. It may also help to standardise the features, or to use {}"
         )
-    return f"the rows of the smaller class do not outweigh the others at radius={problem.radius:.3g}. Use {rare}"
+        return Message(text, problem.radius, largest, Parameter("radius", "auto"), rare)
+    text = "the rows of the smaller class do not outweigh the others at radius={:.3g}. Use {}"
+    return Message(text, problem.radius, rare)
 
 
 def listed(names: list[str], most: int = 5) -> str:
@@ -234,5 +237,5 @@ def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
         cut = f", {late} of them for lack of time" if late else ""
         gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
         gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
-    remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
-    warn_user(f"{gap} {remedy}", ConvergenceWarning)
+    remedy = "{} Allow more iterations or time ({}, {}), accept a larger {}, or standardise the features."
+    warn_user(Message(remedy, gap, *map(Parameter, ("max_iter", "max_time", "tol"))), ConvergenceWarning)

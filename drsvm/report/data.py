@@ -117,7 +117,7 @@ class Material:
             return Rows(self.X, self.y, held_out=False)
         return Rows(self.X_test, self.y_test, held_out=True)
 
-    def warn(self, messages: Sequence[str]) -> None:
+    def warn(self, messages: Sequence[str | Warning]) -> None:
         """Add warnings to the notes, in the words of the command line if the report was made there."""
         self.notes.extend(dict.fromkeys(map(self.shell.wording if self.shell else str, messages)))
 
@@ -189,7 +189,7 @@ def prepare(model, given: Given) -> Material:
         notes=notes,
         shell=given.shell,
     )
-    material.warn([str(warning.message) for warning in caught])
+    material.warn([warning.message for warning in caught])
     return material
 
 

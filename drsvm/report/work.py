@@ -14,6 +14,7 @@ from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn import prices
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.messages import Message, Parameter
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -130,7 +131,7 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
             second_opinion="auto",
         )
-    material.warn([f"Labels worth checking: {warning.message}" for warning in caught])
+    material.warn([Message("Labels worth checking: {}", warning.message.args[0]) for warning in caught])
     return issues
 
 
@@ -196,5 +197,6 @@ def _path(material: Material, positive, steps: Steps, time: TimeLimit) -> tuple[
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
-        material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
+        text = "Time ran out before all radii were solved: increase {} for exact curves."
+        material.warn([Message(text, Parameter("max_time"))])
     return replace(path, results=[original.back(result) for result in path.results]), largest

@@ -225,7 +225,7 @@ def test_a_table_that_changes_while_it_is_read(tmp_path, temporary):
 def test_tables_that_cannot_be_used(tmp_path, temporary):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y, town=["here"] * N)
-    with pytest.raises(DataFileError, match=r"there is no column 'z' \(label=\)"):
+    with pytest.raises(DataFileError, match=r"there is no column 'z' \(label\)"):
         rows_on_disk(path, label="z")
     with pytest.raises(DataFileError, match="column 'town' has type string, not numbers: use drsvm fit"):
         rows_on_disk(path, label="y")
