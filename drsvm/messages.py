@@ -16,13 +16,13 @@ class Parameter(NamedTuple):
 
 
 class Message(str):
-    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``."""
+    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text."""
 
     _template: str
     _values: tuple[Any, ...]
 
     def __new__(cls, template: str, *values: Any):
-        message = super().__new__(cls, template.format(*values))
+        message = super().__new__(cls, template.format(*values) if values else template)
         message._template, message._values = template, values
         return message
 
@@ -31,7 +31,8 @@ class Message(str):
 
     def spelled(self, spell: Callable[[Parameter], str]) -> str:
         """Return the text with another spelling of the parameters."""
-        return self._template.format(*(_spelled(value, spell) for value in self._values))
+        values = [_spelled(value, spell) for value in self._values]
+        return self._template.format(*values) if values else str(self)
 
 
 def _spelled(value: Any, spell: Callable[[Parameter], str]) -> Any:

@@ -85,12 +85,11 @@ def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
     }
 
 
-def show_fit(console, payload: dict[str, Any]) -> None:
-    """Print the summary as text."""
+def summary_lines(payload: dict[str, Any]) -> list[Any]:
+    """Return the summary as text."""
     from rich.text import Text
 
-    for name, text in _lines(payload).items():
-        console.print(Text.assemble((f"{name:<11}", "bold"), text), soft_wrap=True)
+    return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in _lines(payload).items()]
 
 
 def _lines(payload: dict[str, Any]) -> dict[str, str]:

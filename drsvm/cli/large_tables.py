@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,17 @@ import numpy as np
 from drsvm.cli import work
 from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
-from drsvm.cli.streams import STANDARD
+from drsvm.cli.streams import STANDARD, read_from
 from drsvm.cli.work import Parts, Prepared
-from drsvm.datasets import DataFileError, ReadOptions
+from drsvm.datasets import DataFileError, ReadOptions, read_like
+from drsvm.datasets.arrow_tables import ARROW, TableBlocks
 from drsvm.datasets.files import format_of_name
-from drsvm.datasets.table_blocks import ARROW, TableBlocks
 
 BYTES_OF_CELL = 60
 """Memory that a cell takes while a table is read, prepared and used for training twice."""
 
 COPIES_OF_TEXT = 3
 """A text file needs at least this many times its size."""
-
-
-@dataclass(frozen=True)
-class StreamedParts(Parts):
-    """Rows that are features already, on disk."""
-
-    prepared: Any = None
 
 
 def available_memory() -> float:
@@ -75,9 +68,9 @@ def streamed(
     share = _test_share(split, TableBlocks(file).n_rows)
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
-    with screen.following(file.name):
+    with screen.progress(file.name):
         table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
-    work.show_notes(table.data, screen)
+    screen.note(*table.data.notes)
     try:
         whole = _whole(table, split, options)
         yield whole, _held_out(table, whole, screen)
@@ -92,22 +85,21 @@ def _test_share(split: SplitOptions, n_rows: int) -> float:
     return size / n_rows if size >= 1 else size
 
 
-def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> StreamedParts:
+def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
     from drsvm.datasets.preparation import features_of
 
     work.check_labels(replace(table.data, y=table.y))
-    X_test = y_test = None
-    if split.test is not None:
-        tested, y_test = work.read_test(split.test, table.data.schema, options, table.y)
-        X_test = table.steps.transform(tested.X)
     features = features_of(table.steps, table.data.schema)
-    prepared = Prepared(table.rows.X, X_test, table.steps.steps, features)
-    return StreamedParts(
-        table.rows.X, table.y, np.zeros(0, dtype=int), X_test, y_test, table.data, table.verified, prepared=prepared
-    )
+    ready = Prepared(table.rows.X, None, table.steps.steps, features)
+    whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+    if split.test is None:
+        return whole
+    test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
+    y_test, ready = work.known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
+    return replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
 
 
-def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
+def _held_out(table: Any, whole: Parts, screen: Screen) -> Parts | None:
     """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
     if table.n_test == 0:
         return None
@@ -125,5 +117,5 @@ def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
         X_test=test,
         y_test=table.y[first:],
         verified=None if table.verified is None else table.verified[:first],
-        prepared=replace(whole.prepared, X=train, X_test=test),
+        ready=whole.ready and replace(whole.ready, X=train, X_test=test),
     )

@@ -1,16 +1,13 @@
 """``drsvm report``: a page about a classifier, what an adversary could do to it, and what to do next."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from drsvm.cli import exit_codes
 from drsvm.cli.options import (
-    OUTPUT,
-    READING,
     BallOptions,
     ClassWeight,
     DataFile,
@@ -20,7 +17,8 @@ from drsvm.cli.options import (
     Radius,
     SplitOptions,
     check_choice,
-    check_class_weight,
+    output,
+    reading,
 )
 from drsvm.cli.screen import Screen
 
@@ -37,11 +35,7 @@ class ReportOptions(DataOptions):
 
     format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         list[str] | None,
-        typer.Option(
-            "--format",
-            help="Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names.",
-            rich_help_panel=READING,
-        ),
+        reading("Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."),
     ] = None
 
     def reading(self) -> DataOptions:
@@ -77,15 +71,9 @@ def report(
     radius: Radius = None,
     positive: Positive = None,
     class_weight: ClassWeight = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
+    title: Annotated[str | None, output("Title of the page.")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            metavar="OUT",
-            help="The file: .html, .md or .json. Default: drsvm-report.html.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
     ] = None,
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
@@ -95,63 +83,69 @@ def report(
     tolerance was not reached, 3 if it was for limited weights only.
     """
     from drsvm.cli import work
-    from drsvm.cli.prices import feature_prices, flip_cost_by_label
-    from drsvm.cli.streams import name_of
+    from drsvm.cli.outputs import check_outputs
 
     format, output = data.written(output)
-    work.check_outputs([output], [file, split.test])
-    solver = "auto" if ball.solver == "auto" else ball.checked_solver()  # the check imports all solvers
-    settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
-    settings |= {**prices.intercept(), "random_state": split.seed, "class_weight": class_weight}
-    check_class_weight(class_weight)
+    check_outputs([output], [file, split.test])
+    check_choice("--class-weight", class_weight, (None, "balanced"))
+    settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
+    settings |= {"random_state": split.seed, "class_weight": class_weight}
     options = data.reading()
-    wanted = replace(options.read_options(), mentioned=prices.mentioned(), name_rows=True)
+    wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
     parts = work.held_out(whole, split, screen) or whole
-    # An input error should come before the long imports.
-    from drsvm import WassersteinSVC
-    from drsvm.report import report_on
-
-    if "flip_cost" in settings:
-        settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
-    prepared = work.prepared(parts, standardise=ball.standardise)
-    model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
-    named = {"--radius": radius, "--class-weight": class_weight, "--positive": None if several else positive}
-    settings_typed = [word for option, value in named.items() if value is not None for word in (option, value)]
-    settings_typed += [*_typed(ball), *_typed(prices)]
-    given = _given(
-        parts, prepared, prepared.scaled(ball.standardise), _shell(file, _typed(options), settings_typed, parts.data)
-    )
-    with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
-        made = report_on(
-            model,
-            given,
-            title=title or name_of(file),
-            positive=work.label_called(parts.y, positive) if several and positive else parts.positive,
-            progress=lambda share, words: advance(words, completed=100 * share),
-        )
+    shown = work.label_called(parts.y, positive) if several and positive else parts.positive
+    named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
+    typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
+    shell = _shell(file, _typed(_changed(options)), typed, parts.data)
+    with screen.whole("report") as tell, screen.warnings_as_notes():
+        made = _made(parts, settings, ball.standardise, shell, title, shown, tell)
     made.save(output, format)
     code = exit_codes.of_all(certificate["status"] for certificate in made.summary["certificates"])
-    payload: dict[str, Any] = {
-        "command": "report",
-        "file": str(file),
-        "output": str(output),
-        "proven": code == 0,
-        "summary": made.summary,
-    }
-    screen.finish(payload, lambda console: _show(console, made.summary, output))
+    payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
+    screen.finish(payload, _text(made.summary, output))
     return code
+
+
+def _made(
+    parts,
+    settings: dict[str, Any],
+    standardise: bool,
+    shell,
+    title: str | None,
+    positive,
+    tell: Callable[[float], None],
+) -> Any:
+    """Return the report; input errors come before these imports, which take long."""
+    from drsvm import WassersteinSVC
+    from drsvm.cli import work
+    from drsvm.cli.prices import feature_prices, with_flip_costs
+    from drsvm.cli.streams import name_of
+    from drsvm.report import report_on
+
+    prepared = work.prepared(parts, standardise=standardise)
+    return report_on(
+        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
+        _given(parts, prepared, prepared.scaled(standardise), shell),
+        title=title or name_of(parts.data.path),
+        positive=positive,
+        progress=lambda share, words: tell(share),
+    )
 
 
 def _given(parts, prepared, scaled: list[bool], shell) -> Any:
     """Return the data and names of the report: rows are held out and prepared already."""
     from drsvm.report.data import Given
 
-    names, note = _row_names(parts)
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
+    names = [str(row + 1) for row in parts.rows.tolist()]
+    note = "Rows are numbered like the rows of the file, from 1, not counting the header."
+    if parts.ids:
+        names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
+        note = f"Rows are named by {', '.join(parts.ids)}."
     return Given(
         X=prepared.X,
         y=parts.y,
@@ -185,35 +179,28 @@ def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
     )
 
 
-def _show(console, summary: dict[str, Any], output: Path) -> None:
-    """Print what matters most, and where the rest is."""
+def _text(summary: dict[str, Any], output: Path) -> str:
+    """Return what matters most, and where the rest is."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
     lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
-    lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
-    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    return "\n".join([*lines, f"next: {summary['next']['command']}", f"report written to {output.resolve()}"])
 
 
-def _row_names(parts) -> tuple[list[str], str]:
-    """Return the names of the training rows and a sentence that explains them."""
-    if not parts.ids:
-        return (
-            [str(row + 1) for row in parts.rows.tolist()],
-            "Rows are numbered like the rows of the file, from 1, not counting the header.",
-        )
-    names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
-    return names, f"Rows are named by {', '.join(parts.ids)}."
+def _changed(group: Any) -> dict[str, Any]:
+    """Return the options of a group that do not have their default values."""
+    values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
+    return {entry.name: values[entry.name] for entry in fields(group) if values[entry.name] != entry.default}
 
 
-def _typed(options: Any) -> list[str]:
-    """Return a group of options as they are typed; those with default values are left out."""
+def _typed(options: dict[str, Any]) -> list[str]:
+    """Return options as they are typed."""
     words: list[str] = []
-    for entry in fields(options):
-        value = getattr(options, entry.name)
-        if value == entry.default:
+    for name, value in options.items():
+        option = name.replace("_", "-")
+        if value is None:
             continue
-        option = entry.name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
         else:

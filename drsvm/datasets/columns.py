@@ -37,11 +37,12 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
         if label in found[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
-            problems.append(Problem(Message(what, label, called, Parameter(role)), [Parameter(role, "", label)]))
+            problems.append(Problem(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
     both = [name for name in found["categorical"] if name in found["numeric"]]
     if both:
-        what = Message("{!r} cannot be both {} and {}.", both[0], Parameter("categorical"), Parameter("numeric"))
-        problems.append(Problem(what, [Parameter("numeric", "", name) for name in both]))
+        fixes = [Parameter("numeric", "", name) for name in both]
+        names_of_roles = Parameter("categorical"), Parameter("numeric")
+        problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *names_of_roles, fixes=fixes))
     aside = {label, *found["drop"], *found["id"], *verified}
     features = [name for name in found["features"] or names if name not in aside]
     if not features:
@@ -56,8 +57,8 @@ def _mentioned(names: list[str], features: list[str], options: ReadOptions, prob
     found = [(role, name) for role, given in options.mentioned for name in find_all(names, (given,), role, problems)]
     for role, name in found:
         if name not in features:
-            what = Message("{}: this column is not a feature; omit it.", Parameter(role, name))
-            problems.append(Problem(what, [Parameter(role, "", name)]))
+            what = "{}: this column is not a feature; omit it."
+            problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
     return found
 
 
@@ -87,12 +88,12 @@ def find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> s
         if -len(names) <= index < len(names):
             return names[index]
         what = "{}: there are {} columns, 0 to {} (-1: the last)."
-        problems.append(Problem(Message(what, Parameter(role, wanted), len(names), len(names) - 1)))
+        problems.append(Problem(what, Parameter(role, wanted), len(names), len(names) - 1))
         return None
     near = close_names(names, wanted)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else _all_of(names)
     fixes = [Parameter(role, near[0], wanted)] if near else []
-    problems.append(Problem(Message("there is no column {!r} ({}): {}", wanted, Parameter(role), hint), fixes))
+    problems.append(Problem("there is no column {!r} ({}): {}", wanted, Parameter(role), hint, fixes=fixes))
     return near[0] if near else None
 
 

@@ -10,10 +10,16 @@ import zlib
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from drsvm.extras import missing
 from drsvm.messages import Message, Parameter
+
+try:
+    from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
+except ImportError:
+    zstd = None
+ZSTD_ERRORS = () if zstd is None else (zstd.ZstdError,)
 
 HEAD_BYTES = 1 << 16
 
@@ -41,11 +47,15 @@ UNSUPPORTED = {
 }
 
 
-class Problem(NamedTuple):
+class Problem(Message):
     """What is wrong with a file, and the parameters of `ReadOptions` that avoid it: to add, replace or remove."""
 
-    what: str
-    fixes: Sequence[Parameter] = ()
+    fixes: Sequence[Parameter]
+
+    def __new__(cls, template: str, *values: Any, fixes: Sequence[Parameter] = ()):
+        problem = super().__new__(cls, template, *values)
+        problem.fixes = fixes
+        return problem
 
 
 class DataFileError(ValueError):
@@ -59,14 +69,12 @@ class DataFileError(ValueError):
         self.what, self.fixes = what, tuple(fixes)
 
 
-def invalid(path: Path, *problems: str | Problem) -> DataFileError:
+def invalid(path: Path, *problems: str) -> DataFileError:
     """Return one error about the problems with a file."""
-    found = [Problem(each) if isinstance(each, str) else each for each in problems]
-    what, fixes = found[0].what, [fix for problem in found for fix in problem.fixes]
-    if len(found) > 1:
-        lines = "\n  - {}" * len(found)
-        what = Message("{} things need a decision." + lines, len(found), *(problem.what for problem in found))
-    return DataFileError(what, path, fixes)
+    n, what = len(problems), problems[0]
+    if n > 1:
+        what = Message("{} things need a decision." + n * "\n  - {}", n, *problems)
+    return DataFileError(what, path, [fix for problem in problems for fix in getattr(problem, "fixes", ())])
 
 
 def check_readable(path: Path) -> None:
@@ -107,25 +115,11 @@ def opened(path: Path):
     try:
         with _open(path, ending) as stream:
             yield stream
-    except _signs_of_damage() as error:
-        raise _damaged(path, error) from None
-    except OSError as error:
-        if ending is None or isinstance(error, FileNotFoundError | PermissionError):
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, *ZSTD_ERRORS) as error:
+        ordinary = ending is None or isinstance(error, FileNotFoundError | PermissionError)
+        if isinstance(error, OSError) and ordinary:
             raise
-        raise _damaged(path, error) from None
-
-
-def _signs_of_damage() -> tuple[type[Exception], ...]:
-    known = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
-    try:
-        from compression.zstd import ZstdError  # pyright: ignore[reportMissingImports]  # Python 3.14
-    except ImportError:
-        return known
-    return (*known, ZstdError)
-
-
-def _damaged(path: Path, error: Exception) -> DataFileError:
-    return invalid(path, f"is truncated or damaged ({error}): copy or download it again.")
+        raise invalid(path, f"is truncated or damaged ({error}): copy or download it again.") from None
 
 
 def compression_of(path: Path) -> str | None:
@@ -150,12 +144,8 @@ def _open(path: Path, ending: str | None) -> Any:
 
 
 def _open_zst(path: Path) -> Any:
-    try:
-        from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
-
+    if zstd is not None:
         return zstd.open(path, "rb")
-    except ImportError:
-        pass
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:

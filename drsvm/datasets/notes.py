@@ -35,9 +35,7 @@ def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
         *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
-        *_line(
-            "numbers with a unit", _with_units(encoded, X), "they count as text; remove the unit to use the numbers"
-        ),
+        *_line("numbers with a unit", _with_units(encoded, X), "they count as text, unless the unit is removed"),
         *_line("all different", dict.fromkeys(different), DROP_IDS),
         *what_was_filled(schema, X),
     ]

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
-from drsvm.datasets.arrow_files import ParquetFile
+from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, find, find_all
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
     Problem,
-    check_readable,
     check_text,
     detect_format,
     ends_in_mid_line,
@@ -42,30 +41,16 @@ from drsvm.datasets.values import (
 )
 from drsvm.messages import Message, Parameter
 
-TableFile = CsvFile | ParquetFile
+TableFile = CsvFile | ArrowTable
 
 MANY_LEVELS = 200
 """With more categories than this, the features are stored sparsely."""
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
-    """Read features and labels from a file.
+    """Read features and labels from a new file: svmlight, CSV or Parquet.
 
-    Parameters
-    ----------
-    path : str or Path
-        An svmlight, CSV or Parquet file; svmlight and CSV may be compressed (.gz, .bz2, .xz, .zst).
-    options : ReadOptions, optional
-        How to read it.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be used; the message names everything that needs a decision, and the remedy.
+    Raises a `DataFileError` if the file cannot be used, which names everything that needs a decision, and the remedy.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
@@ -103,20 +88,8 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
     """Read a file in the same way as an earlier one; columns are found by name, labels may be missing.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    schema : Schema
-        Schema of the earlier file.
-    options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are used; the
-        schema determines the rest.
-
-    Returns
-    -------
-    Dataset
-        ``y`` is None if the file has no label column.
+    Only the options ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are
+    used; the schema of the earlier file determines the rest.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
@@ -163,27 +136,17 @@ def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, l
 def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
     """Return all columns of a file as text, also those that are not used; svmlight files have none.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    options : ReadOptions, optional
-        Only ``format``, ``delimiter`` and ``header`` are used.
-
-    Returns
-    -------
-    dict from str to list
+    Only the options ``format``, ``delimiter`` and ``header`` are used.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, _ = _format(path, options)
     if kind == "svmlight":
         return {}
     file = _table(path, kind, head, options)
-    return {name: list(column) for name, column in zip(file.names, zip(*file.cells(), strict=True), strict=True)}
+    return file.texts(file.names)
 
 
 def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
-    check_readable(path)
     head = read_head(path)
     if options.format is None:
         kind, note = detect_format(path, head)
@@ -198,7 +161,7 @@ def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
 
 
 def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFile:
-    return ParquetFile(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
+    return ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
 
 
 def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
@@ -234,7 +197,7 @@ def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str,
     if not problems and all(kind.left_out for kind in kinds.values()):
         reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
         what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
-        problems.append(Problem(Message(what, reasons, Parameter("numeric"), Parameter("categorical"))))
+        problems.append(Problem(what, reasons, Parameter("numeric"), Parameter("categorical")))
     if problems:
         raise invalid(path, *problems)
 
@@ -246,7 +209,7 @@ def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
     if not copies:
         return []
     what = f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others."
-    return [Problem(what, [Parameter("drop", copy) for copy in copies])]
+    return [Problem(what, fixes=[Parameter("drop", copy) for copy in copies])]
 
 
 def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
@@ -256,10 +219,10 @@ def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
         return None
     if kind.left_out:
         what = "{}: the column is left out ({}); keep it with {}."
-        return Problem(Message(what, given, kind.left_out, Parameter("numeric")), [Parameter("numeric", name)])
+        return Problem(what, given, kind.left_out, Parameter("numeric"), fixes=[Parameter("numeric", name)])
     if kind.style == CATEGORY and role in ("increasing", "decreasing"):
-        what = Message("{}: the column has categories, which have no order.", given)
-        return Problem(what, [Parameter(role, "", name)])
+        what = "{}: the column has categories, which have no order."
+        return Problem(what, given, fixes=[Parameter(role, "", name)])
     return None
 
 
@@ -283,7 +246,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
+def converted(file: Any, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     given = dict(zip(table.column_names, table.columns, strict=True))
     columns = {}
@@ -298,7 +261,7 @@ def converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]
     return pyarrow_or_error().table(columns)
 
 
-def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
+def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
     try:
         values = numbers_of(column, style, empty)
     except NotANumber as wrong:
@@ -307,7 +270,7 @@ def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: froz
         )
         where = name, shown(wrong.text), file.place(wrong.row), _expected(style)
         fixes = [Parameter("missing_values", wrong.text)]
-        raise invalid(file.path, Problem(Message(what, *where, Parameter("missing_values")), fixes)) from None
+        raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
     large = too_large(name, values, file.place)
     if large is not None:
         raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
@@ -318,7 +281,7 @@ def _expected(style: str) -> str:
     return {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
 
 
-def truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     column = table.column(name)
     what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"

@@ -44,6 +44,7 @@ from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
 from drsvm.notices import listening
+from drsvm.progress import stage, taken_over
 from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 12, 5
@@ -353,14 +354,16 @@ class WassersteinSVCCV(DocumentedMixin, CallbackSupportMixin, LinearClassifierMi
             delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []
-        for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
-            task = context.subcontext(task_name="path")
-            task.call_on_fit_task_begin(estimator=self)
-            done.append(outcome)
-            if self.verbose:
-                best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
-                print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
-            task.call_on_fit_task_end(estimator=self)
+        with stage("cross-validating"), taken_over() as tell:
+            for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+                task = context.subcontext(task_name="path")
+                task.call_on_fit_task_begin(estimator=self)
+                done.append(outcome)
+                if self.verbose:
+                    best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
+                    print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
+                tell(number / len(pairs))
+                task.call_on_fit_task_end(estimator=self)
         _warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 

@@ -63,7 +63,7 @@ class GrowingArray:
             self._stream.close()
 
 
-class Spool:
+class RowWriter:
     """Writes blocks of rows, and vectors such as their labels, into a folder, each into its own files.
 
     The first block decides what the others must have: dense or sparse rows, their width, and the vectors. It is a
@@ -77,7 +77,7 @@ class Spool:
         self._vectors: dict[str, list[np.ndarray]] = {}
         self._n_blocks = self.n_rows = self._n_entries = 0
 
-    def __enter__(self) -> "Spool":
+    def __enter__(self) -> "RowWriter":
         return self
 
     def __exit__(self, exception, *others) -> None:
