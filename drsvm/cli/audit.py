@@ -47,7 +47,10 @@ def audit(
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    _check_two_classes(len(saved.model.classes_), {"--plot": outputs.plot, "--compare": compare})
+    n_classes = len(saved.model.classes_)
+    for option, given in (("--plot", outputs.plot), ("--compare", compare)):
+        if given and n_classes > 2:
+            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
     y = work.known_labels(dataset, saved.model.classes_, "an audit")
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
@@ -59,12 +62,6 @@ def audit(
     payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], "risks": columns, **files}
     title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
     screen.finish(payload, title, columns)
-
-
-def _check_two_classes(n_classes: int, options: dict[str, Any]) -> None:
-    for option, given in options.items():
-        if given and n_classes > 2:
-            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
 
 
 def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: str | None) -> dict[str, Any]:

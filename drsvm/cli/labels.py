@@ -52,7 +52,7 @@ def labels(
     """Rank the rows of a file by how doubtful their labels are.
 
     Every row is judged by a robust linear classifier and by boosted trees that were trained without it. The ranking
-    says which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
+    shows which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
     header, as in predict.
     """
     from drsvm.cli import work

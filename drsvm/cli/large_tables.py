@@ -34,7 +34,7 @@ def available_memory() -> float:
 
 
 def is_to_stream(file: Path, spool: Path | None) -> bool:
-    """Return whether a file is read in blocks: on request, or because it would not fit into memory.
+    """Return True for a file to be read in blocks: on request, or because it would not fit into memory.
 
     Raises an error for files that do not fit and cannot be read in blocks.
     """
@@ -65,7 +65,8 @@ def streamed(
     """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
     from drsvm.datasets.streamed_tables import stream_table
 
-    share = _test_share(split, TableBlocks(file).n_rows)
+    size = work.TEST_SHARE if split.test_size is None else split.test_size
+    share = 0.0 if split.test is not None else size / TableBlocks(file).n_rows if size >= 1 else size
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
     with screen.progress(file.name):
@@ -76,13 +77,6 @@ def streamed(
         yield whole, _held_out(table, whole, screen)
     finally:
         table.rows.close()
-
-
-def _test_share(split: SplitOptions, n_rows: int) -> float:
-    if split.test is not None:
-        return 0.0
-    size = work.TEST_SHARE if split.test_size is None else split.test_size
-    return size / n_rows if size >= 1 else size
 
 
 def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:

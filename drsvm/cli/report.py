@@ -31,7 +31,7 @@ WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 
 @dataclass(frozen=True)
 class ReportOptions(DataOptions):
-    """How to read the file and to write the report: `--format` says either, as no format is of both kinds."""
+    """How to read the file and to write the report: `--format` is either, as no format is of both kinds."""
 
     format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         list[str] | None,
@@ -78,7 +78,7 @@ def report(
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
 
-    A quarter of the rows is held out unless --test or --test-size say otherwise (--test-size 0: none). Rows are named
+    A quarter of the rows is held out unless --test or --test-size is given (--test-size 0: none). Rows are named
     by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
     tolerance was not reached, 3 if it was for limited weights only.
     """
@@ -163,7 +163,7 @@ def _given(parts, prepared, scaled: list[bool], shell) -> Any:
 
 
 def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
-    """Return what commands to copy are made of."""
+    """Return the parts of commands to copy."""
     from drsvm.cli.remedy import in_options
     from drsvm.cli.streams import STANDARD
     from drsvm.report.data import Shell
@@ -180,7 +180,7 @@ def _shell(file: Path, reading: list[str], settings: list[str], data) -> Any:
 
 
 def _text(summary: dict[str, Any], output: Path) -> str:
-    """Return what matters most, and where the rest is."""
+    """Return the main figures, and the file with the rest."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]

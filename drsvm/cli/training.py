@@ -81,7 +81,7 @@ class Fitted(NamedTuple):
 class Training:
     """How rows become a classifier, alike for all rows and for some of them.
 
-    `flip_cost` is a price, or prices by the text of a label; `by_row` says that the estimator takes them by row.
+    `flip_cost` is a price, or prices by the text of a label; `by_row`: the estimator takes them by row.
     """
 
     estimator: Any

@@ -21,7 +21,7 @@ TEST_SHARE = 0.25
 """The share of the rows that ``fit`` holds out for a test by default."""
 
 FEWEST_ROWS = 8
-"""With fewer rows of a class than this, nothing is held out by default: a quarter of them would say nothing."""
+"""With fewer rows of a class than this, nothing is held out by default: a quarter of them is too few."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def check_split(split: SplitOptions) -> None:
 
 
 def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
-    """Return the rows with some held out, as `split` says or a quarter of them; None if there is a test file or none.
+    """Return the rows with some held out, a quarter by default; None if there is a test file or no test.
 
-    Small tables keep all rows, unless `split` says otherwise.
+    Small tables keep all rows by default.
     """
     if whole.y_test is not None or split.test_size == 0:
         return None
@@ -196,7 +196,7 @@ def load_for_model(
 
 
 def _is_earlier(schema: Any) -> bool:
-    """Return whether a model was trained on a table before models started from the raw table."""
+    """Return True for models of tables that do not start from the raw table yet."""
     return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
 
 
@@ -233,7 +233,7 @@ class Prepared:
         return None if self.features is None else [feature.name for feature in self.features]
 
     def scaled(self, standardise: bool) -> list[bool]:
-        """Return which features are in standard deviations: all of an svmlight file, the numbers of a table."""
+        """Return a mask of the features in standard deviations: all of an svmlight file, the numbers of a table."""
         if self.features is None:
             return [standardise] * self.X.shape[1]
         return [standardise and feature.part == "numbers" for feature in self.features]

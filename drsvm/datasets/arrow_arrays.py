@@ -13,7 +13,7 @@ from drsvm.extras import optional
 
 
 def pyarrow_or_error() -> Any:
-    """Return pyarrow; if it is missing, the error says how to install it."""
+    """Return pyarrow, or raise an error that explains how to install it."""
     return optional("pyarrow", "reading tables needs")
 
 

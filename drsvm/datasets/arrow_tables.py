@@ -47,7 +47,7 @@ class TableBlocks:
                     tell(done / self.n_rows)
             except (pyarrow.ArrowException, OSError) as error:
                 raise _damaged(file, error) from None
-            if _stamp(file) != stamp:
+            if not file.exists() or _stamp(file) != stamp:
                 raise invalid(file, "changed while it was read: wait until it is complete, and try again.")
 
     def sample(self, columns: list[str], n_rows: int | None) -> Any:
@@ -170,6 +170,8 @@ def _damaged(path: Path, error: Exception) -> DataFileError:
 
 
 def _files(path: Path) -> list[Path]:
+    if not path.exists():
+        raise invalid(path, "no such file.")
     if not path.is_dir():
         return [path]
     hidden = (".", "_")  # other programs put notes such as _SUCCESS beside the data
@@ -182,8 +184,5 @@ def _files(path: Path) -> list[Path]:
 
 
 def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        raise invalid(path, "no such file.") from None
+    status = path.stat()
     return status.st_size, status.st_mtime_ns

@@ -2,10 +2,11 @@
 
 import re
 from difflib import get_close_matches
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Problem
+from drsvm.datasets.files import Problem, invalid
 from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
@@ -32,8 +33,8 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    found = {role: find_all(names, getattr(options, role), role, problems) for role in ROLES}
-    verified = find_all(names, (options.verified,) if options.verified else (), "verified", problems)
+    found = {role: _find_all(names, getattr(options, role), role, problems) for role in ROLES}
+    verified = _find_all(names, (options.verified,) if options.verified else (), "verified", problems)
     for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
         if label in found[role]:
             what = "{!r} is the label column and cannot be {}: remove it from {}."
@@ -54,7 +55,7 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
 
 def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
     """Return the parameters that name features; other columns are problems."""
-    found = [(role, name) for role, given in options.mentioned for name in find_all(names, (given,), role, problems)]
+    found = [(role, name) for role, given in options.mentioned for name in _find_all(names, (given,), role, problems)]
     for role, name in found:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
@@ -62,10 +63,14 @@ def _mentioned(names: list[str], features: list[str], options: ReadOptions, prob
     return found
 
 
-def find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
-    """Return the columns given by name or index; each text may contain several, separated by commas."""
+def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
+    """Return the names as a list; each text may contain several, separated by commas."""
     parts = [[text] if text in names else text.split(",") for text in given]
-    wanted = dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip())
+    return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
+
+
+def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
+    wanted = listed(names, given)
     return [found for name in wanted if (found := find(names, name, role, problems)) is not None]
 
 
@@ -77,6 +82,15 @@ def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tup
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
     note = "Column {!r} is used as the label ({}); choose another one with {}."
     return chosen, [Message(note, chosen, reason, Parameter("label"))]
+
+
+def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[Any]:
+    """Return columns given by name or index, all of which must exist."""
+    problems: list[Problem] = []
+    found = [find(names, name, role, problems) for name in wanted]
+    if problems:
+        raise invalid(path, *problems)
+    return found
 
 
 def find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
@@ -109,7 +123,7 @@ def _all_of(names: list[str]) -> str:
 
 
 def absent_columns(names: list[str], needed: list[str]) -> str | None:
-    """Return what is wrong if columns that a model needs are absent: all of them, with similar names."""
+    """Return a text about the columns that a model needs and that are absent, with similar names, or None."""
     absent = [name for name in needed if name not in names]
     if not absent:
         return None

@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,8 @@ class CsvFile:
         try:
             return (head[:cut] or head).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise self._not_utf8(error.start, head[: error.start].count(b"\n") + 1) from None
+            line = head[: error.start].count(b"\n") + 1
+            raise self._not_utf8(f"line {line} ") from None
 
     def _first_record(self, text: str) -> list[str]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
@@ -147,7 +147,7 @@ class CsvFile:
         return pyarrow_or_error().table(columns)
 
     def swallowed(self, name: str, cell: str) -> bool:
-        """Return whether a cell that spans several lines seems to contain other rows, for want of a closing quote.
+        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote.
 
         A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends in
         the same column.
@@ -178,7 +178,7 @@ class CsvFile:
             yield line, cells
 
     def _all_records(self) -> Iterator[tuple[int, list[str]]]:
-        with self._lines() as lines:
+        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
             reader, before = csv.reader(lines, delimiter=self.delimiter, strict=True), 0
             try:
                 for cells in reader:
@@ -187,25 +187,16 @@ class CsvFile:
                     before = reader.line_num
             except csv.Error as error:
                 raise self._bad_quotes(before + 1, error) from None
-            except UnicodeDecodeError as error:
-                raise self._not_utf8(error.start, None) from None
-
-    @contextmanager
-    def _lines(self):
-        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
-            yield lines
+            except UnicodeDecodeError:
+                raise self._not_utf8() from None
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        return invalid(
-            self.path, f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
-        )
+        what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
+        return invalid(self.path, what)
 
-    def _not_utf8(self, position: int, line: int | None) -> DataFileError:
-        where = f"line {line} " if line else ""
-        return invalid(
-            self.path,
-            f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8.",
-        )
+    def _not_utf8(self, where: str = "") -> DataFileError:
+        what = f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
+        return invalid(self.path, what)
 
     def _one_column(self, text: str) -> DataFileError:
         line = text.lstrip().splitlines()[0]

@@ -18,13 +18,13 @@ class ReadOptions:
     label: str | None = None
     features: tuple[str, ...] = ()  # if empty, all other columns
     drop: tuple[str, ...] = ()
-    id: tuple[str, ...] = ()  # columns that identify a row, and are no features
+    id: tuple[str, ...] = ()  # columns that identify a row, and are not features
     categorical: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()  # cells in these that are not numbers count as empty
     keep: tuple[str, ...] = ()  # for a saved model: columns to return as they are, besides the ids
     unlabelled: bool = False  # for a saved model: whether to keep rows without a label
     name_rows: bool = False  # whether to return the ids of a training file, too
-    verified: str | None = None  # a yes/no column, no feature: whether the label of the row was verified
+    verified: str | None = None  # a yes/no column, not a feature: whether the label of the row was verified
     mentioned: tuple[tuple[str, str], ...] = ()  # parameters and columns that must be features: ("increasing", "age")
     delimiter: str | None = None
     header: bool | None = None  # whether the first line of a CSV file contains the column names

@@ -79,18 +79,16 @@ def invalid(path: Path, *problems: str) -> DataFileError:
 
 def check_readable(path: Path) -> None:
     """Raise an error if a path is not a readable file."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if path.is_dir():
+        raise invalid(path, "is a folder: give a file in it.")
+    if path.exists() and not path.is_file():
         raise invalid(path, "is a pipe or a device and cannot be read more than once: save it to a file first.")
     try:
         with path.open("rb") as stream:
             stream.read(1)
     except FileNotFoundError:
         raise invalid(path, f"no such file{_close_names(path)}") from None
-    except IsADirectoryError:
-        raise invalid(path, "is a folder: give a file in it.") from None
     except PermissionError:
-        if path.is_dir():  # Windows raises it for folders
-            raise invalid(path, "is a folder: give a file in it.") from None
         raise invalid(path, "permission denied: change its permissions (chmod +r), or ask its owner.") from None
     except OSError as error:
         raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
@@ -137,13 +135,8 @@ def compression_of(path: Path) -> str | None:
 
 
 def _open(path: Path, ending: str | None) -> Any:
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    if ending is None:
-        return path.open("rb")
-    return openers[ending](path, "rb") if ending in openers else _open_zst(path)
-
-
-def _open_zst(path: Path) -> Any:
+    if ending != ".zst":
+        return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, None: open}[ending](path, "rb")
     if zstd is not None:
         return zstd.open(path, "rb")
     try:

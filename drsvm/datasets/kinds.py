@@ -17,6 +17,7 @@ from drsvm.datasets.values import (
     ISO_DATE,
     OR_EMPTY,
     PLAIN,
+    TEXTS,
     THOUSANDS,
     TIME,
     TRUTH,
@@ -71,10 +72,10 @@ class Kind:
 
 
 def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dict[str, Kind]:
-    """Return what the feature columns of a file contain."""
+    """Return the kinds of the feature columns of a file."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     columns = {name: columns[name] for name in chosen.features}
-    texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
+    texts = {name: coded(column) for name, column in columns.items() if str(column.type) in TEXTS}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
     rows = _different_rows([texts.get(name, column) for name, column in columns.items()])
@@ -100,7 +101,7 @@ class _Column(NamedTuple):
     file: Any
 
     def numbers_the_rows(self, numbers: np.ndarray) -> bool:
-        """Return whether integers count the rows, or are nearly all different under a typical name."""
+        """Return True for integers that count the rows, or are nearly all different under a typical name."""
         numbers = numbers[self.rows]
         if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():  # nor with empty cells
             return False
@@ -116,10 +117,6 @@ def _different_rows(columns: list[Any]) -> Any:
     except NotImplementedError:  # pyarrow cannot compare the cells of some types; these are refused later
         return slice(None)
     return slice(None) if copies is None else first_of_each(copies)
-
-
-def _is_typed(column: Any) -> bool:
-    return str(column.type) not in ("string", "large_string")
 
 
 # --- columns of numbers -------------------------------------------------------------------------------------------
@@ -219,7 +216,7 @@ def _category(column: _Column, cells: Coded) -> Kind:
 
 
 def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
-    """Return what is wrong if a cell contains other rows because a closing quote is missing."""
+    """Return the problem that a cell contains other rows because a closing quote is missing, if there is one."""
     broken = [code for code, value in enumerate(cells.values) if file.swallowed(name, str(value))]
     if not broken:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
 from drsvm.datasets.arrow_tables import ArrowTable
-from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, find, find_all
+from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
@@ -55,7 +55,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
     if kind == "svmlight":
-        return _with_notes(read_svmlight(path, options), notes)
+        return read_svmlight(path, options, notes)
     return read_table(_table(path, kind, head, options), options, notes)
 
 
@@ -99,13 +99,17 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     if kind == "svmlight":
         if options.keep:
             raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
-        return _with_notes(read_svmlight_like(path, schema), notes)
+        return read_svmlight_like(path, schema, notes)
     file = _table(path, kind, head, options)
-    label = _label_if_present(path, file.names, schema, options)
+    label = schema.label if schema.label in file.names else None
+    if options.label is not None:
+        [label] = found_or_error(path, file.names, [options.label], "label")
     absent = absent_columns(file.names, schema.columns)
     if absent:
         raise invalid(path, absent)
-    further = _further_columns(path, file.names, schema, options)
+    ids = [name for name in schema.id if name in file.names]
+    wanted = found_or_error(path, file.names, listed(file.names, options.keep), "keep")
+    further = list(dict.fromkeys([*ids, *wanted]))
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
@@ -164,29 +168,6 @@ def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFil
     return ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
 
 
-def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
-    return replace(data, notes=[*notes, *data.notes])
-
-
-def _further_columns(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> list[str]:
-    """Return the ids that the file contains and the columns to keep."""
-    problems: list[Problem] = []
-    wanted = find_all(names, options.keep, "keep", problems)
-    if problems:
-        raise invalid(path, *problems)
-    return list(dict.fromkeys([*(name for name in schema.id if name in names), *wanted]))
-
-
-def _label_if_present(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:
-    if options.label is None:
-        return schema.label if schema.label in names else None
-    problems = []
-    found = find(names, options.label, "label", problems)
-    if problems:
-        raise invalid(path, *problems)
-    return found
-
-
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
@@ -203,7 +184,7 @@ def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str,
 
 
 def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
-    """Return what is wrong if a feature has the name of the label in the file: it would betray the label."""
+    """Return the problem that features have the name of the label in the file: they would betray the label."""
     name = file.renamed.get(chosen.label, chosen.label)
     copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
     if not copies:
@@ -213,7 +194,7 @@ def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
 
 
 def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
-    """Return what is wrong with a parameter that names a column without a weight, or a sign for categories."""
+    """Return the problem with a parameter for a column without a weight, or a sign for categories."""
     kind, given = kinds.get(name), Parameter(role, name)
     if kind is None or kind.problem:
         return None
@@ -268,17 +249,14 @@ def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[
         what = (
             "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
         )
-        where = name, shown(wrong.text), file.place(wrong.row), _expected(style)
+        expected = {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+        where = name, shown(wrong.text), file.place(wrong.row), expected
         fixes = [Parameter("missing_values", wrong.text)]
         raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
     large = too_large(name, values, file.place)
     if large is not None:
         raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
     return values
-
-
-def _expected(style: str) -> str:
-    return {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
 
 
 def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarray:

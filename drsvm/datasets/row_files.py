@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.datasets.arrow_tables import TableBlocks
-from drsvm.datasets.columns import find
+from drsvm.datasets.columns import found_or_error
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.datasets.row_writer import DESCRIPTION, RowWriter, check_space
 
@@ -124,7 +124,10 @@ def rows_on_disk(
     if not path.exists():
         raise invalid(path, "no such file or folder.")
     if path.suffix == ".npy":
-        return _single_array(path)
+        X = _mapped(path)
+        if X.ndim != 2:
+            raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
+        return RowsOnDisk(path.parent, X)
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = TableBlocks(path)
@@ -136,21 +139,15 @@ def rows_on_disk(
 # --- files that can be opened as they are -------------------------------------------------------------------------
 
 
-def _single_array(path: Path) -> RowsOnDisk:
-    X = _mapped(path)
-    if X.ndim != 2:
-        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
-    return RowsOnDisk(path.parent, X)
-
-
 def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
     """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
     description = folder / DESCRIPTION
     known = json.loads(description.read_text()) if description.exists() else {}
     X = _matrix(folder, known.get("n_features"))
-    vectors = {name: _vector(folder / f"{name}.npy") for name in ("y", "sample_weight")}
+    files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
+    vectors: dict[str, Any] = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
     for name, values in vectors.items():
-        if values is not None and len(values) != X.shape[0]:
+        if len(values) != X.shape[0]:
             raise invalid(folder, f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.")
     return RowsOnDisk(folder, X, **vectors, names=known.get("names"), remove=remove)
 
@@ -161,11 +158,7 @@ def _mapped(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
-        raise invalid(path, f"is truncated, changed or no .npy file ({error}): write it again.") from None
-
-
-def _vector(path: Path) -> np.ndarray | None:
-    return np.array(_mapped(path)) if path.exists() else None
+        raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
 
 
 def _matrix(folder: Path, n_features: int | None) -> Any:
@@ -247,10 +240,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, table: TableBlocks, label: str | None) -> "_Columns":
-        problems = []
-        found = None if label is None else find(table.names, label, "label", problems)
-        if problems:
-            raise invalid(table.path, *problems)
+        found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
         features = [name for name in table.names if name != found]
         kinds = {name: str(table.schema.field(name).type) for name in features}
         odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]

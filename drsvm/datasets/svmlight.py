@@ -18,15 +18,16 @@ LONELY = 10
 """The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
 
 
-def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
+def read_svmlight(path: Path, options: ReadOptions, notes: list[str]) -> Dataset:
     """Read an svmlight file whose number of features is unknown."""
     if any(getattr(options, name) for name in COLUMN_OPTIONS):
         what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
         raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
-    base, notes = _index_base(path, X, options.index_base)
+    base, found = _index_base(path, X, options.index_base)
+    notes = [*notes, *found]
     n_features = _count(path, X, base, options.max_features)
-    lonely = _lonely_feature(X, n_features, base)
+    lonely = _lonely_feature(X, n_features)
     if lonely:
         line = _line_with_index(path, lonely)
         notes.append(f"Feature {lonely} occurs only in line {line}, far from all others: is its index mistyped?")
@@ -35,10 +36,10 @@ def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
-def read_svmlight_like(path: Path, schema: Schema) -> Dataset:
+def read_svmlight_like(path: Path, schema: Schema, notes: list[str]) -> Dataset:
     """Read an svmlight file for a trained model; features that the model does not have are ignored."""
     X, y = _parse(path)
-    base, notes = schema.index_base, []
+    base, notes = schema.index_base, [*notes]
     if base == 1 and X.nnz and int(X.indices.min()) == 0:
         line = _line_with_index(path, 0)
         raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
@@ -110,7 +111,7 @@ def _count(path: Path, X, base: int, limit: int) -> int:
     return n_features
 
 
-def _lonely_feature(X, n_features: int, base: int) -> int | None:
+def _lonely_feature(X, n_features: int) -> int | None:
     """Return the index of the last feature if it looks mistyped."""
     used = np.flatnonzero(np.bincount(X.indices))
     if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
