@@ -1,7 +1,6 @@
 """``drsvm report``: a page about a classifier, what an adversary could do to it, and what to do next."""
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -100,8 +99,8 @@ def report(
     named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
     typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
     shell = _shell(file, _typed(_changed(options)), typed, parts.data)
-    with screen.whole("report") as tell, screen.warnings_as_notes():
-        made = _made(parts, settings, ball.standardise, shell, title, shown, tell)
+    with screen.progress("report"), screen.warnings_as_notes():
+        made = _made(parts, settings, ball.standardise, shell, title, shown)
     made.save(output, format)
     code = exit_codes.of_all(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
@@ -109,15 +108,7 @@ def report(
     return code
 
 
-def _made(
-    parts,
-    settings: dict[str, Any],
-    standardise: bool,
-    shell,
-    title: str | None,
-    positive,
-    tell: Callable[[float], None],
-) -> Any:
+def _made(parts, settings: dict[str, Any], standardise: bool, shell, title: str | None, positive) -> Any:
     """Return the report; input errors come before these imports, which take long."""
     from drsvm import WassersteinSVC
     from drsvm.cli import work
@@ -131,7 +122,7 @@ def _made(
         _given(parts, prepared, prepared.scaled(standardise), shell),
         title=title or name_of(parts.data.path),
         positive=positive,
-        progress=lambda share, words: tell(share),
+        progress=None,
     )
 
 

@@ -46,7 +46,7 @@ class Shell:
     settings: str
     notes: Sequence[str] = ()
     tell_tales: Sequence[str] = ()
-    wording: Callable[[str], str] = str
+    wording: Callable[[Any], str] = str
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,10 @@ class Material:
             return Rows(self.X, self.y, held_out=False)
         return Rows(self.X_test, self.y_test, held_out=True)
 
-    def warn(self, messages: Sequence[str | Warning]) -> None:
+    def warn(self, messages: Sequence[Any], about: str = "") -> None:
         """Add warnings to the notes, in the words of the command line if the report was made there."""
-        self.notes.extend(dict.fromkeys(map(self.shell.wording if self.shell else str, messages)))
+        wording = self.shell.wording if self.shell else str
+        self.notes.extend(dict.fromkeys(f"{about}{wording(message)}" for message in messages))
 
     def setting(self, name: str) -> Any:
         """Return the value of a parameter that was used: the one chosen by the fit, if any."""

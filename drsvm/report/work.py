@@ -131,7 +131,7 @@ def _label_issues(material: Material, steps: Steps, time: TimeLimit) -> LabelIss
             callback=lambda done, total: steps.begin("checking the labels", 0.1 * done / total),
             second_opinion="auto",
         )
-    material.warn([Message("Labels worth checking: {}", warning.message.args[0]) for warning in caught])
+    material.warn([warning.message for warning in caught], "Labels worth checking: ")
     return issues
 
 
