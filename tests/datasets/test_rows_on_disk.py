@@ -258,7 +258,7 @@ def test_arrays_that_are_damaged(tmp_path):
         rows_on_disk(tmp_path / "kept")
     content = (tmp_path / "kept" / "X.npy").read_bytes()
     (tmp_path / "kept" / "X.npy").write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataFileError, match=r"is truncated, changed or no \.npy file"):
+    with pytest.raises(DataFileError, match=r"is truncated, changed or not a \.npy file"):
         rows_on_disk(tmp_path / "kept")
     np.save(tmp_path / "vector.npy", y)
     with pytest.raises(DataFileError, match="rows need two dimensions"):
