@@ -33,7 +33,7 @@ def compare(
     positive: Positive = None,
     seed: Annotated[int, classifier("Random seed of the solvers.")] = 0,
 ) -> int:
-    """Run every solver on one problem, that of fit: time, objective, proven bound and gap.
+    """Run every solver on one problem, priced as in fit: time, objective, proven bound and gap.
 
     Each solver has its own tolerance unless --tol is given, and a minute unless --max-time is given, which they share
     evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance, 3 that
