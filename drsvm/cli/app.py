@@ -1,12 +1,17 @@
-"""The application, with all commands."""
+"""The application, with all commands: functions whose groups of options become parameters, as typer needs them."""
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
 import drsvm
 from drsvm.cli import audit, compare, demo, export, fit, labels, path, predict, report
-from drsvm.cli.commands import command
+from drsvm.cli.screen import Screen, reported_errors
+from drsvm.progress import following
 
 ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
 
@@ -56,7 +61,45 @@ def _common(
     pass
 
 
+def _command(function: Callable[..., int | None]) -> Callable[..., None]:
+    """Turn a function with groups of options into one with a parameter per option, as typer needs it."""
+    signature = inspect.signature(function)
+    groups: dict[str, Any] = {
+        name: entry.annotation for name, entry in signature.parameters.items() if is_dataclass(entry.annotation)
+    }
+    parameters = [
+        part
+        for name, entry in signature.parameters.items()
+        for part in (_parameters(groups[name]) if name in groups else [entry.replace(kind=entry.KEYWORD_ONLY)])
+    ]
+
+    @wraps(function)
+    def run(**given):
+        built = {
+            name: group(**{part.name: given.pop(part.name) for part in _parameters(group)})
+            for name, group in groups.items()
+        }
+        screen = next(group for group in built.values() if isinstance(group, Screen))
+        with reported_errors(screen), following(message=screen.whisper):
+            code = function(**given, **built)
+        if code:
+            raise typer.Exit(code)
+
+    run.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {part.name: part.annotation for part in parameters}
+    return run
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(entry.name, kind, default=entry.default, annotation=entry.type)
+        for entry in fields(group)
+        if entry.init
+    ]
+
+
 for module in (fit, predict, export, path, audit, labels, compare, report, demo):
     function = getattr(module, module.__name__.rpartition(".")[2])
     examples = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in module.EXAMPLES.splitlines())
-    app.command(help=_flowing(function.__doc__), epilog=examples)(command(function))
+    app.command(help=_flowing(function.__doc__), epilog=examples)(_command(function))

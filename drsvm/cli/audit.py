@@ -3,17 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from drsvm.cli.options import (
-    MODEL,
     NORMS,
     DataFile,
     FileOptions,
     ModelFile,
-    PlotFile,
-    TableFile,
+    TableOptions,
     check_choice,
+    classifier,
     numbers_in,
 )
 from drsvm.cli.screen import Screen
@@ -27,29 +24,15 @@ def audit(
     model: ModelFile,
     file: DataFile,
     options: FileOptions,
+    outputs: TableOptions,
     screen: Screen,
-    radii: Annotated[
-        str | None,
-        typer.Option(help="Radii, such as 0,0.05,0.1. Default: multiples of the model's.", rich_help_panel=MODEL),
-    ] = None,
-    flip_cost: Annotated[
-        float | None, typer.Option(help="Cost of flipping a label. Default: the model's.", rich_help_panel=MODEL)
-    ] = None,
-    norm: Annotated[
-        str | None, typer.Option(help="Norm of the shifts: 1, 2 or inf. Default: the model's.", rich_help_panel=MODEL)
-    ] = None,
-    compare: Annotated[
-        bool,
-        typer.Option("--compare", help="Also evaluate LinearSVC and LogisticRegression.", rich_help_panel=MODEL),
-    ] = False,
+    radii: Annotated[str | None, classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's.")] = None,
+    flip_cost: Annotated[float | None, classifier("Cost of flipping a label. Default: the model's.")] = None,
+    norm: Annotated[str | None, classifier("Norm of the shifts: 1, 2 or inf. Default: the model's.")] = None,
+    compare: Annotated[bool, classifier("Also evaluate LinearSVC and LogisticRegression.", "--compare")] = False,
     train: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="File to train these two on. Default: the audited file.", rich_help_panel=MODEL
-        ),
+        Path | None, classifier("File to train these two on. Default: the audited file.", metavar="FILE")
     ] = None,
-    csv: TableFile = None,
-    plot: PlotFile = None,
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
@@ -57,57 +40,28 @@ def audit(
     while 0/1 columns stay as they are.
     """
     from drsvm.cli import work
-    from drsvm.cli.plots import check_plot
     from drsvm.cli.streams import check_inputs
-    from drsvm.cli.tables import save_outputs, show_table
 
-    work.check_outputs([csv, plot], [model, file, train])
-    check_plot(plot)
+    outputs.check(model, file, train)
     check_inputs(model, [file, train])
     check_choice("--norm", norm, (None, *NORMS))
     wanted = numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    _check_two_classes(len(saved.model.classes_), {"--plot": plot, "--compare": compare})
-    y = _labels(saved.model, dataset)
+    n_classes = len(saved.model.classes_)
+    for option, given in (("--plot", outputs.plot), ("--compare", compare)):
+        if given and n_classes > 2:
+            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
+    y = work.known_labels(dataset, saved.model.classes_, "an audit")
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    save_outputs(columns, csv, plot, lambda target: _drawn(target, models, dataset.X, y, ball))
-    payload: dict[str, Any] = {
-        "command": "audit",
-        "model": str(model),
-        "file": str(file),
-        "rows": dataset.shape[0],
-        "flip_cost": ball["flip_cost"],
-        "norm": ball["norm"],
-        "risks": columns,
-        "csv": None if csv is None else str(csv),
-        "plot": None if plot is None else str(plot),
-    }
+    files = outputs.save(columns, lambda: _display(models, dataset.X, y, ball))
+    payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
+    payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], "risks": columns, **files}
     title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
-    screen.finish(payload, lambda console: show_table(console, columns, title))
-
-
-def _check_two_classes(n_classes: int, options: dict[str, Any]) -> None:
-    for option, given in options.items():
-        if given and n_classes > 2:
-            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
-
-
-def _labels(model, dataset):
-    from drsvm.cli import work
-
-    if dataset.y is None:
-        raise ValueError(
-            f"{dataset.path}: no label column {dataset.schema.label!r}; an audit needs labels: name it with --label."
-        )
-    unknown = work.unknown_label(dataset.y, model.classes_)
-    if unknown is not None:
-        known = ", ".join(map(str, model.classes_.tolist()[:10]))
-        raise ValueError(f"{dataset.path}: unknown label {unknown!r}; the model was trained on {known}.")
-    return dataset.y.astype(model.classes_.dtype)
+    screen.finish(payload, title, columns)
 
 
 def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: str | None) -> dict[str, Any]:
@@ -137,15 +91,12 @@ def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen:
         screen.note("LinearSVC and LogisticRegression are trained on the audited file; use --train for another one.")
     else:
         training = work.read_for(saved.metadata["schema"], train, options)
-        X, y = training.X, _labels(saved.model, training)
+        X, y = training.X, work.known_labels(training, saved.model.classes_, "an audit")
     steps = [step for _, step in saved.model.steps[:-1]]
-    with screen.progress("training the other classifiers", total=2) as advance, screen.warnings_as_notes():
-        fitted = {}
-        for rival in (LinearSVC(random_state=0), LogisticRegression(max_iter=1000)):
-            rows = saved.model[:-1].transform(X) if steps else X
-            fitted[type(rival).__name__] = make_pipeline(*steps, rival.fit(rows, y))
-            advance()
-    return fitted
+    with screen.progress("training the other classifiers"), screen.warnings_as_notes():
+        rows = saved.model[:-1].transform(X) if steps else X
+        rivals = (LinearSVC(random_state=0), LogisticRegression(max_iter=1000))
+        return {type(rival).__name__: make_pipeline(*steps, rival.fit(rows, y)) for rival in rivals}
 
 
 def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]:
@@ -163,12 +114,10 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
     return columns
 
 
-def _drawn(plot: Path, models, X, y, ball: dict[str, Any]) -> bytes:
+def _display(models, X, y, ball: dict[str, Any]) -> Any:
     import numpy as np
 
-    from drsvm.cli.plots import plot_content
     from drsvm.plotting import RiskCurveDisplay
 
     radii = np.linspace(0.0, max(ball["radius"]), 61)
-    display = RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})
-    return plot_content(display, plot)
+    return RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})

@@ -5,23 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from drsvm.progress import Pace
-
-PERCENT = 100
-"""The total of a bar that shows shares."""
 
 
 class TimeLeft(ProgressColumn):
@@ -30,19 +17,20 @@ class TimeLeft(ProgressColumn):
     def render(self, task: Task) -> Text:
         """Return the time, which runs between two steps, too."""
         left = task.fields["pace"].seconds_left()
-        return Text(f"time left {'-:--:--' if left is None else timedelta(seconds=round(left))}")
+        return Text("" if task.total is None else f"time left {_shown(left)}")
+
+
+def _shown(seconds: float | None) -> str:
+    return "-:--:--" if seconds is None else str(timedelta(seconds=round(seconds)))
 
 
 class Bar:
-    """A bar for `total` steps, or something that moves if their number is unknown. Calling it advances it."""
+    """A bar for the stages of some work (see `drsvm.progress`); before the first one, it only moves."""
 
-    def __init__(self, console: Console, text: str, total: int | None = None):
-        done = TaskProgressColumn() if total == PERCENT else MofNCompleteColumn()
-        counted = [BarColumn(), done, TimeLeft()] if total else [SpinnerColumn()]
-        columns = [TextColumn("{task.description}", markup=False), *counted, TimeElapsedColumn()]
-        self._shown = Progress(*columns, console=console, transient=True)
-        self.text, self.total, self._pace = text, total, Pace()
-        self._task = self._shown.add_task(text, total=total, pace=self._pace)
+    def __init__(self, console: Console, text: str):
+        columns = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeLeft()]
+        self._shown = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._text, self._task = text, self._shown.add_task(text, total=None, pace=Pace())
 
     def __enter__(self) -> "Bar":
         self._shown.start()
@@ -51,15 +39,14 @@ class Bar:
     def __exit__(self, *exception: Any) -> None:
         self._shown.stop()
 
-    def __call__(self, description: str | None = None, *, completed: float | None = None) -> None:
-        """Advance by one step, or to a number of steps."""
-        step: dict[str, Any] = {"advance": 1} if completed is None else {"completed": completed}
-        self._shown.update(self._task, description=description or self.text, **step)
-        if self.total:
-            self._pace.record(self._shown.tasks[0].completed / self.total)
-
     def begin(self, stage: str) -> Callable[[float], None]:
-        """Start again from 0 for a stage of the work; return a function that is told its shares."""
-        self._pace, description = Pace(), f"{self.text}: {stage}"
-        self._shown.reset(self._task, description=description, pace=self._pace)
-        return lambda share: self(description, completed=PERCENT * max(share, self._pace.share))
+        """Start again from 0 for a stage of the work; return the function that receives the share that is done."""
+        pace = Pace()
+        description = f"{self._text}: {stage}" if stage else self._text
+        self._shown.reset(self._task, total=100, description=description, pace=pace)
+
+        def tell(share: float) -> None:
+            pace.record(share)
+            self._shown.update(self._task, completed=100 * pace.share)
+
+        return tell

@@ -1,12 +1,17 @@
 """``drsvm compare``: all solvers on one file."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from drsvm.cli import exit_codes
-from drsvm.cli.options import MODEL, BallOptions, DataFile, DataOptions, PlotFile, Positive
+from drsvm.cli.options import (
+    BallOptions,
+    DataFile,
+    DataOptions,
+    PlotOptions,
+    Positive,
+    PriceOptions,
+    classifier,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned
@@ -20,55 +25,43 @@ def compare(
     file: DataFile,
     data: DataOptions,
     ball: BallOptions,
+    prices: PriceOptions,
+    outputs: PlotOptions,
     screen: Screen,
-    radius: Annotated[float, typer.Option(help="Radius of the ball.", rich_help_panel=MODEL)] = 0.05,
-    solvers: Annotated[
-        str | None, typer.Option(help="Names, such as interior-point,hybrid. Default: all.", rich_help_panel=MODEL)
-    ] = None,
+    radius: Annotated[float, classifier("Radius of the ball.")] = 0.05,
+    solvers: Annotated[str | None, classifier("Names, such as interior-point,hybrid. Default: all.")] = None,
     positive: Positive = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the solvers.", rich_help_panel=MODEL)] = 0,
-    plot: PlotFile = None,
+    seed: Annotated[int, classifier("Random seed of the solvers.")] = 0,
 ) -> int:
-    """Run every solver on one problem: time, objective, proven bound and gap.
+    """Run every solver on one problem, priced as in fit: time, objective, proven bound and gap.
 
     Each solver has its own tolerance unless --tol is given, and a minute unless --max-time is given, which they share
     evenly. Compiling kernels is not counted. Exit code 1 means that no solver reached its tolerance, 3 that
     none did for all classifiers.
     """
-    from drsvm import Problem
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
-    from drsvm.cli.plots import check_plot
-    from drsvm.cli.prices import flip_cost_by_row
-    from drsvm.cli.tables import show_table
-    from drsvm.persistence.model_files import write_whole
 
-    work.check_outputs([plot], [file])
-    check_plot(plot)
+    outputs.check(file)
     names = _names(solvers, ball.solver)
-    parts = work.load_parts(file, data.read_options(), SplitOptions(), screen)
+    parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), SplitOptions(), screen)
     chosen, (y,) = work.two_classes(parts.y, positive)
-    settings = ball.problem()
-    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
-    problem = Problem(work.prepared(parts, standardise=ball.standardise).X, y, radius=radius, **settings)
+    # Not before: input errors should come quickly.
+    from drsvm.cli.prices import problem_of
+    from drsvm.plotting import ConvergenceDisplay
+
+    prepared = work.prepared(parts, standardise=ball.standardise)
+    problem = problem_of(parts, prepared, y, radius, ball, prices).problem
     seconds = SECONDS if ball.max_time is None else ball.max_time / len(names)
-    results = _run(problem, names, {**ball.limits(), "max_time": seconds}, seed, screen)
+    results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
         raise ValueError("none of the solvers could run.")
     columns = _columns(results)
-    if plot is not None:
-        write_whole(plot, _drawn(results, plot))
-    payload: dict[str, Any] = {
-        "command": "compare",
-        "file": str(file),
-        "rows": problem.n_rows,
-        "features": problem.n_features,
-        "positive": chosen,
-        "solvers": columns,
-        "plot": None if plot is None else str(plot),
-    }
-    title = f"{problem.n_rows:,} rows, {problem.n_features:,} features, radius {radius:g}, positive: {chosen}"
-    screen.finish(payload, lambda console: show_table(console, columns, title))
+    files = outputs.save(columns, lambda: ConvergenceDisplay.from_results(results))
+    n, d = prepared.X.shape
+    payload = {"command": "compare", "file": file, "rows": n, "features": d, "positive": chosen}
+    payload |= {"solvers": columns, **files}
+    screen.finish(payload, f"{n:,} rows, {d:,} features, radius {radius:g}, positive: {chosen}", columns)
     return exit_codes.of_any(columns["status"])
 
 
@@ -84,22 +77,22 @@ def _names(given: str | None, single: str) -> list[str]:
     return names
 
 
-def _run(problem, names: list[str], limits: dict[str, Any], seed: int, screen: Screen) -> dict[str, Any]:
+def _run(problem, names: list[str], settings: dict[str, Any], screen: Screen) -> dict[str, Any]:
     from drsvm import solve
     from drsvm.model.result import Status
 
     results = {}
-    with screen.progress("solving", total=len(names)) as advance:
-        for name in names:
+    with screen.whole("solving") as tell:
+        for number, name in enumerate(names):
+            tell(number / len(names))
             try:
-                result = solve(problem, name, **limits, random_state=seed, callback=lambda progress: False)
+                result = solve(problem, **{**settings, "solver": name}, callback=lambda progress: False)
             except (ImportError, ValueError) as error:
                 screen.note(f"skipped {name}: {error}")
                 continue
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             results[name] = result
-            advance()
     return results
 
 
@@ -110,10 +103,3 @@ def _columns(results: dict[str, Any]) -> dict[str, Any]:
     columns["iterations"] = [result.n_iter for result in results.values()]
     columns["status"] = [str(result.status) for result in results.values()]
     return columns
-
-
-def _drawn(results: dict[str, Any], plot: Path) -> bytes:
-    from drsvm.cli.plots import plot_content
-    from drsvm.plotting import ConvergenceDisplay
-
-    return plot_content(ConvergenceDisplay.from_results(results), plot)

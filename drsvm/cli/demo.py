@@ -18,4 +18,4 @@ def demo(screen: Screen) -> None:
     printed = io.StringIO()
     with redirect_stdout(printed):
         main()
-    screen.finish({"command": "demo", "text": printed.getvalue()}, lambda console: None)
+    screen.finish({"command": "demo", "text": printed.getvalue()})

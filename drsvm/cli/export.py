@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from drsvm.cli.options import OUTPUT, ModelFile
+from drsvm.cli.options import ModelFile, output
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm export churn.drsvm --onnx churn.onnx"""
@@ -16,12 +14,7 @@ MOST_NAMES = 8
 def export(
     model: ModelFile,
     screen: Screen,
-    onnx: Annotated[
-        Path,
-        typer.Option(
-            "--onnx", metavar="OUT", help="The ONNX file, for onnxruntime and others.", rich_help_panel=OUTPUT
-        ),
-    ],
+    onnx: Annotated[Path, output("The ONNX file, for onnxruntime and others.", metavar="OUT")],
 ) -> None:
     """Export a saved model to ONNX, with all of its preparation except the reading of text.
 
@@ -29,32 +22,30 @@ def export(
     since 1970, yes and no as 1 and 0; categories as text, "(empty)" for empty cells. Its outputs are label and
     decision. A model of an svmlight file has one input X.
     """
-    from drsvm.cli import work
+    from drsvm.cli.outputs import check_outputs
     from drsvm.cli.streams import check_inputs
+    from drsvm.cli.work import current_model
     from drsvm.persistence.model_files import OpenModel, write_whole
 
     check_inputs(model, [])
-    work.check_outputs([onnx], [model])
+    check_outputs([onnx], [model])
     opened = OpenModel(model)
     from drsvm.persistence.onnx_models import skl2onnx_or_error, to_onnx
 
     skl2onnx_or_error()
     with screen.progress(f"exporting {model.name}"):
-        graph = to_onnx(work.current_model(opened).model)
+        graph = to_onnx(current_model(opened).model)
         write_whole(onnx, graph.SerializeToString())
-    payload = {"command": "export", "model": str(model), "onnx": str(onnx), "inputs": _inputs(graph.graph)}
-    screen.finish(payload, lambda console: console.print(_text(payload), markup=False, highlight=False, soft_wrap=True))
-
-
-def _inputs(graph: Any) -> dict[str, str]:
     from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
-    texts = TensorProto.STRING
-    return {each.name: "text" if each.type.tensor_type.elem_type == texts else "number" for each in graph.input}
+    kinds = {TensorProto.STRING: "text"}
+    inputs = {each.name: kinds.get(each.type.tensor_type.elem_type, "number") for each in graph.graph.input}
+    payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
+    screen.finish(payload, _text(payload))
 
 
 def _text(payload: dict[str, Any]) -> str:
-    """Return what the exported model takes, in a few lines."""
+    """Return the inputs of the exported model, in a few lines."""
     lines = [f"exported to {payload['onnx']}; outputs: label, decision"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in payload["inputs"].items() if given == kind]

@@ -28,6 +28,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     decisions = model.train_decisions()
     constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
+    scaled = int(sum(prepared.scaled(standardise)))
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -42,7 +43,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
             **{name: getattr(classifier, name) for name in PARAMETERS},
             "standardise": standardise,
         },
-        "units": _units(prepared, standardise),
+        "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
         "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
         "proven": exit_codes.of_all(str(result.status) for result in results) == 0,
         "train": scores(decisions, parts.y, classifier.classes_),
@@ -50,12 +51,6 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         "held_out": held_out,
         "weights": _weights(model, results, constant),
     }
-
-
-def _units(prepared, standardise: bool) -> dict[str, int]:
-    """Return how many features are in standard deviations, and how many are as they are: 0/1 columns, for instance."""
-    scaled = int(sum(prepared.scaled(standardise)))
-    return {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled}
 
 
 def _certificate(result, positive, constant: bool) -> dict[str, Any]:
@@ -66,7 +61,7 @@ def _certificate(result, positive, constant: bool) -> dict[str, Any]:
 
 
 def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
-    """Return how many weights count, of classifiers that are not constant, and the largest ones of a single one."""
+    """Return the number of weights that count, of classifiers that are not constant, and the largest of one."""
     import numpy as np
 
     from drsvm.learn.resolution import column_deviations, weights_that_count
@@ -85,12 +80,11 @@ def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
     }
 
 
-def show_fit(console, payload: dict[str, Any]) -> None:
-    """Print the summary as text."""
+def summary_lines(payload: dict[str, Any]) -> list[Any]:
+    """Return the summary as text."""
     from rich.text import Text
 
-    for name, text in _lines(payload).items():
-        console.print(Text.assemble((f"{name:<11}", "bold"), text), soft_wrap=True)
+    return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in _lines(payload).items()]
 
 
 def _lines(payload: dict[str, Any]) -> dict[str, str]:

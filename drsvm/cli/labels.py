@@ -1,12 +1,19 @@
 """``drsvm labels``: which labels of a file to check first."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from drsvm.cli.options import LIMITS, MODEL, OUTPUT, BallOptions, ClassWeight, DataFile, DataOptions, PlotFile
+from drsvm.cli.options import (
+    BallOptions,
+    ClassWeight,
+    DataFile,
+    DataOptions,
+    TableOptions,
+    classifier,
+    output,
+    solving,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -19,71 +26,61 @@ CAVEAT = (
 )
 
 
+@dataclass(frozen=True)
+class LabelTable(TableOptions):
+    """The table with all rows, and the plot."""
+
+    csv: Annotated[
+        Path | None,
+        output("Save all rows as CSV: the columns of the file, and scores.", metavar="OUT"),
+    ] = None
+
+
 def labels(
     file: DataFile,
     data: DataOptions,
     ball: BallOptions,
+    outputs: LabelTable,
     screen: Screen,
-    radius: Annotated[
-        float | None, typer.Option(help="Radius of the ball. Default: automatic.", rich_help_panel=MODEL)
-    ] = None,
+    radius: Annotated[float | None, classifier("Radius of the ball. Default: automatic.")] = None,
     class_weight: ClassWeight = None,
-    folds: Annotated[int, typer.Option(help="Number of folds.", min=2, rich_help_panel=MODEL)] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed of the folds.", rich_help_panel=MODEL)] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Folds to fit in parallel (-1: one per core).", rich_help_panel=LIMITS)
-    ] = None,
-    top: Annotated[int, typer.Option(help="Number of rows to print.", min=1, rich_help_panel=OUTPUT)] = 20,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            "--csv",
-            metavar="OUT",
-            help="Save all rows as CSV: the columns of the file, and scores.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    plot: PlotFile = None,
+    folds: Annotated[int, classifier("Number of folds.", min=2)] = 5,
+    seed: Annotated[int, classifier("Random seed of the folds.")] = 0,
+    jobs: Annotated[int | None, solving("Folds to fit in parallel (-1: one per core).")] = None,
+    top: Annotated[int, output("Number of rows to print.", min=1)] = 20,
 ) -> None:
     """Rank the rows of a file by how doubtful their labels are.
 
     Every row is judged by a robust linear classifier and by boosted trees that were trained without it. The ranking
-    says which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
+    shows which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
     header, as in predict.
     """
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
-    from drsvm.cli.plots import check_plot
-    from drsvm.cli.prices import flip_cost_by_label
-    from drsvm.cli.tables import save_outputs, show_table
     from drsvm.datasets import read, read_cells
 
-    work.check_outputs([csv, plot], [file])
-    check_plot(plot)
-    settings = {**ball.ball(), **ball.limits(), "solver": ball.checked_solver(), "class_weight": class_weight}
+    outputs.check(file)
+    settings = {**ball.ball(), **ball.run(), "class_weight": class_weight}
     original: dict[str, list[str]] = {}
 
     def reader(path: Path, options):
         dataset = read(path, options)
-        original.update(read_cells(path, options) if csv is not None else {})
+        original.update(read_cells(path, options) if outputs.csv is not None else {})
         return dataset
 
-    parts = work.load_parts(file, replace(data.read_options(), name_rows=True), SplitOptions(), screen, reader)
-    if "flip_cost" in settings:
-        settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
+    parts = work.load_parts(file, data.read_options(name_rows=True), SplitOptions(), screen, reader)
+    from drsvm.cli.prices import with_flip_costs  # not before: input errors should come quickly
+    from drsvm.plotting import LabelIssuesDisplay
+
     X = work.prepared(parts, standardise=ball.standardise).X
-    judges = _judges(parts, X, ball.standardise, {"radius": radius, **settings}, folds)
+    judges = _judges(parts, X, ball.standardise, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
     issues = _found(judges, parts, folds, seed, jobs, screen)
-    save_outputs(_all_columns(issues, parts.rows, original), csv, plot, lambda target: _drawn(issues, target))
+    columns = _all_columns(issues, parts.rows, original)
+    files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues))
     worst = _worst(issues, parts, top)
-    payload = {"command": "labels", "file": str(file), **_figures(issues, X), "worst": worst, "caveat": CAVEAT}
-    payload |= {"csv": None if csv is None else str(csv), "plot": None if plot is None else str(plot)}
-
-    def show(console) -> None:
-        show_table(console, worst, f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first")
-        console.print(f"\n{issues.summary()}\n{CAVEAT}", markup=False, highlight=False)
-
-    screen.finish(payload, show)
+    payload = {"command": "labels", "file": file, **_figures(issues, X), "worst": worst, "caveat": CAVEAT, **files}
+    title = f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first"
+    screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 
 def _figures(issues, X) -> dict[str, Any]:
@@ -115,17 +112,9 @@ def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -
 def _found(judges: dict[str, Any], parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
     from drsvm import find_label_issues
 
-    total = folds * sum(judge is not None for judge in judges.values())
-    with screen.progress("judging the labels", total=total) as advance, screen.warnings_as_notes():
-        return find_label_issues(
-            parts.X,
-            parts.y,
-            cv=folds,
-            random_state=seed,
-            n_jobs=jobs,
-            callback=lambda done, total: advance(),
-            **judges,
-        )
+    given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
+    with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
+        return find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
 
 
 def _worst(issues, parts, top: int) -> dict[str, Any]:
@@ -145,10 +134,3 @@ def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]
     kept = {name: [values[row] for row in rows] for name, values in original.items()}
     new = {"row": rows + 1, "rank": rank, **issues.to_dict()}
     return kept | {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
-
-
-def _drawn(issues, plot: Path) -> bytes:
-    from drsvm.cli.plots import plot_content
-    from drsvm.plotting import LabelIssuesDisplay
-
-    return plot_content(LabelIssuesDisplay.from_result(issues), plot)

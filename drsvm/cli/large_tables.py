@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,17 @@ import numpy as np
 from drsvm.cli import work
 from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
-from drsvm.cli.streams import STANDARD
+from drsvm.cli.streams import STANDARD, read_from
 from drsvm.cli.work import Parts, Prepared
-from drsvm.datasets import DataFileError, ReadOptions
+from drsvm.datasets import DataFileError, ReadOptions, read_like
+from drsvm.datasets.arrow_tables import ARROW, TableBlocks
 from drsvm.datasets.files import format_of_name
-from drsvm.datasets.table_blocks import ARROW, TableBlocks
 
 BYTES_OF_CELL = 60
 """Memory that a cell takes while a table is read, prepared and used for training twice."""
 
 COPIES_OF_TEXT = 3
 """A text file needs at least this many times its size."""
-
-
-@dataclass(frozen=True)
-class StreamedParts(Parts):
-    """Rows that are features already, on disk."""
-
-    prepared: Any = None
 
 
 def available_memory() -> float:
@@ -41,7 +34,7 @@ def available_memory() -> float:
 
 
 def is_to_stream(file: Path, spool: Path | None) -> bool:
-    """Return whether a file is read in blocks: on request, or because it would not fit into memory.
+    """Return True for a file to be read in blocks: on request, or because it would not fit into memory.
 
     Raises an error for files that do not fit and cannot be read in blocks.
     """
@@ -53,13 +46,14 @@ def is_to_stream(file: Path, spool: Path | None) -> bool:
         table = TableBlocks(file)
         return spool is not None or BYTES_OF_CELL * table.n_rows * len(table.names) > available_memory()
     if spool is not None:
-        raise DataFileError(f"{file}: --spool is for Parquet and Arrow files: convert it to Parquet first.")
+        raise DataFileError("--spool is for Parquet and Arrow files: convert it to Parquet first.", file)
     needed, available = COPIES_OF_TEXT * file.stat().st_size, available_memory()
     if needed > available:
         raise DataFileError(
-            f"{file}: needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available: "
-            "convert it to Parquet, which is read in blocks, for instance with DuckDB: "
-            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'."
+            f"needs at least {needed / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are available: convert "
+            "it to Parquet, which is read in blocks, for instance with DuckDB: "
+            f"COPY (FROM '{file.name}') TO '{file.stem}.parquet'.",
+            file,
         )
     return False
 
@@ -71,12 +65,13 @@ def streamed(
     """Write the features of a table to disk; yield all rows, and the same with some held out, or None."""
     from drsvm.datasets.streamed_tables import stream_table
 
-    share = _test_share(split, TableBlocks(file).n_rows)
+    size = work.TEST_SHARE if split.test_size is None else split.test_size
+    share = 0.0 if split.test is not None else size / TableBlocks(file).n_rows if size >= 1 else size
     where = f"in {spool}" if spool else "in a temporary folder"
     screen.note(f"{file.name} is read in blocks, and its features are kept {where} while the classifier is trained.")
-    with screen.following(file.name):
+    with screen.progress(file.name):
         table = stream_table(file, options, standardise=standardise, test_share=share, seed=split.seed, folder=spool)
-    work.show_notes(table.data, screen)
+    screen.note(*table.data.notes)
     try:
         whole = _whole(table, split, options)
         yield whole, _held_out(table, whole, screen)
@@ -84,29 +79,21 @@ def streamed(
         table.rows.close()
 
 
-def _test_share(split: SplitOptions, n_rows: int) -> float:
-    if split.test is not None:
-        return 0.0
-    size = work.TEST_SHARE if split.test_size is None else split.test_size
-    return size / n_rows if size >= 1 else size
-
-
-def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> StreamedParts:
+def _whole(table: Any, split: SplitOptions, options: ReadOptions) -> Parts:
     from drsvm.datasets.preparation import features_of
 
     work.check_labels(replace(table.data, y=table.y))
-    X_test = y_test = None
-    if split.test is not None:
-        tested, y_test = work.read_test(split.test, table.data.schema, options, table.y)
-        X_test = table.steps.transform(tested.X)
     features = features_of(table.steps, table.data.schema)
-    prepared = Prepared(table.rows.X, X_test, table.steps.steps, features)
-    return StreamedParts(
-        table.rows.X, table.y, np.zeros(0, dtype=int), X_test, y_test, table.data, table.verified, prepared=prepared
-    )
+    ready = Prepared(table.rows.X, None, table.steps.steps, features)
+    whole = Parts(table.rows.X, table.y, table.data.rows, table.data, verified=table.verified, ready=ready)
+    if split.test is None:
+        return whole
+    test = read_from(split.test, lambda path: read_like(path, table.data.schema, options))
+    y_test, ready = work.known_labels(test, table.y), replace(ready, X_test=table.steps.transform(test.X))
+    return replace(whole, X_test=ready.X_test, y_test=y_test, ready=ready)
 
 
-def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
+def _held_out(table: Any, whole: Parts, screen: Screen) -> Parts | None:
     """Return the rows with the last ones as a test, if there are any; their preparation is that of all rows."""
     if table.n_test == 0:
         return None
@@ -124,5 +111,5 @@ def _held_out(table: Any, whole: StreamedParts, screen: Screen) -> Parts | None:
         X_test=test,
         y_test=table.y[first:],
         verified=None if table.verified is None else table.verified[:first],
-        prepared=replace(whole.prepared, X=train, X_test=test),
+        ready=whole.ready and replace(whole.ready, X=train, X_test=test),
     )

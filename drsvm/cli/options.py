@@ -1,54 +1,44 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-READING, SPLITTING, MODEL, LIMITS, OUTPUT = "Reading the file", "Testing", "The classifier", "The solver", "Output"
-KNOWN = "What is known about the data"
-
 NORMS = ("1", "2", "inf")
+
+
+def _panel(title: str) -> Callable[..., Any]:
+    """Return a function that declares an option of a panel of the help; options have the names of their parameters."""
+    return lambda help, *names, **settings: typer.Option(*names, help=help, rich_help_panel=title, **settings)
+
+
+reading, testing, classifier = _panel("Reading the file"), _panel("Testing"), _panel("The classifier")
+known, solving, output = _panel("What is known about the data"), _panel("The solver"), _panel("Output")
+
+Texts = list[str] | None
 
 DataFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="Data: CSV, Parquet or svmlight, may be compressed; - is standard input."),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by 'drsvm fit --model'.")]
-TestFile = Annotated[
-    Path | None, typer.Option("--test", metavar="FILE", help="A separate file to test on.", rich_help_panel=SPLITTING)
-]
 Radius = Annotated[
     str | None,
-    typer.Option(
-        help="Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto.",
-        rich_help_panel=MODEL,
+    classifier(
+        "Average shift per row to be robust to, in units of the (standardised) features, or auto. Default: auto."
     ),
-]
-TableFile = Annotated[
-    Path | None, typer.Option("--csv", metavar="OUT", help="Save the table as CSV.", rich_help_panel=OUTPUT)
-]
-PlotFile = Annotated[
-    Path | None,
-    typer.Option("--plot", metavar="OUT", help="Save a plot (.png, .svg, .pdf).", rich_help_panel=OUTPUT),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(
-        help="The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than "
-        "two classes: the one to separate from the others.",
-        rich_help_panel=READING,
+    reading(
+        "The positive class. Default: the yes of yes and no, otherwise the later in the alphabet. With more than two "
+        "classes: the one to separate from the others."
     ),
 ]
-ClassWeight = Annotated[
-    str | None, typer.Option(help="balanced: all classes have the same total weight.", rich_help_panel=MODEL)
-]
-
-
-def _option(*names: str, help: str, panel: str, **settings) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, **settings)
+ClassWeight = Annotated[str | None, classifier("balanced: all classes have the same total weight.")]
 
 
 @dataclass(frozen=True)
@@ -57,60 +47,35 @@ class FileOptions:
 
     label: Annotated[
         str | None,
-        _option(
-            "--label",
-            help="Label column: name or index (0: first, -1: last). Default: the one called label, target, y or class, "
-            "otherwise the last; for a saved model, the one it was trained with.",
-            panel=READING,
+        reading(
+            "Label column: name or index (0: first, -1: last). Default: the one called label, target, y or class, "
+            "otherwise the last; for a saved model, the one it was trained with."
         ),
     ] = None
-    format: Annotated[
-        str | None, _option("--format", help="csv, parquet or svmlight. Default: detected.", panel=READING)
-    ] = None
-    delimiter: Annotated[
-        str | None,
-        _option("--delimiter", help="Delimiter of CSV columns, such as ';' or tab. Default: detected.", panel=READING),
-    ] = None
-    header: Annotated[
-        bool | None,
-        _option(
-            "--header/--no-header",
-            help="Whether a CSV file starts with column names. Default: detected.",
-            panel=READING,
-        ),
-    ] = None
+    format: Annotated[str | None, reading("csv, parquet or svmlight. Default: detected.")] = None
+    delimiter: Annotated[str | None, reading("Delimiter of CSV columns, such as ';' or tab. Default: detected.")] = None
+    header: Annotated[bool | None, reading("Whether a CSV file starts with column names. Default: detected.")] = None
     missing: Annotated[
         str | None,
-        _option(
-            "--missing",
-            help="Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or "
-            "error. Default: fill; for a saved model, as in its training.",
-            panel=READING,
+        reading(
+            "Empty cells: fill (numbers with the median, text as a category of its own), drop (their rows) or error. "
+            "Default: fill; for a saved model, as in its training."
         ),
     ] = None
     missing_values: Annotated[
-        list[str] | None,
-        _option(
-            "--missing-values",
-            help="A text that counts as empty, besides ?, NA, NaN, null, None and blanks; repeat for more.",
-            panel=READING,
-        ),
+        Texts, reading("A text that counts as empty, besides ?, NA, NaN, null, None and blanks; repeat for more.")
     ] = None
 
-    def read_options(self):
-        """Return the options in the words of `drsvm.datasets`."""
+    def read_options(self, **further: Any) -> Any:
+        """Return these and further options as `drsvm.datasets.ReadOptions`, which have the same names."""
         from drsvm.datasets import ReadOptions
 
         check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
         check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
-        return ReadOptions(
-            format=self.format,
-            label=self.label,
-            delimiter=self.delimiter,
-            header=self.header,
-            missing=self.missing,
-            missing_values=tuple(self.missing_values or ()),
-        )
+        check_choice("--decimal", getattr(self, "decimal", None), (None, ".", ","))
+        given: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)} | further
+        given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+        return ReadOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -118,64 +83,17 @@ class DataOptions(FileOptions):
     """How to read a new file."""
 
     features: Annotated[
-        list[str] | None,
-        _option(
-            "--features",
-            help="Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used.",
-            panel=READING,
-        ),
+        Texts, reading("Columns to use, by name or index: a,b,c, or repeat the option. Default: all that can be used.")
     ] = None
-    drop: Annotated[
-        list[str] | None,
-        _option("--drop", help="Columns to ignore: a,b,c, or repeat the option.", panel=READING),
-    ] = None
-    id: Annotated[
-        list[str] | None,
-        _option("--id", help="Columns that identify a row, not used as features. Default: detected.", panel=READING),
-    ] = None
-    categorical: Annotated[
-        list[str] | None,
-        _option("--categorical", help="Columns to treat as categories, such as codes that are numbers.", panel=READING),
-    ] = None
-    numeric: Annotated[
-        list[str] | None,
-        _option("--numeric", help="Columns to treat as numbers; other cells in them count as empty.", panel=READING),
-    ] = None
-    decimal: Annotated[
-        str | None,
-        _option("--decimal", help="The decimal sign, . or , (the other separates thousands).", panel=READING),
-    ] = None
+    drop: Annotated[Texts, reading("Columns to ignore: a,b,c, or repeat the option.")] = None
+    id: Annotated[Texts, reading("Columns that identify a row, not used as features. Default: detected.")] = None
+    categorical: Annotated[Texts, reading("Columns to treat as categories, such as codes that are numbers.")] = None
+    numeric: Annotated[Texts, reading("Columns to treat as numbers; other cells in them count as empty.")] = None
+    decimal: Annotated[str | None, reading("The decimal sign, . or , (the other separates thousands).")] = None
     index_base: Annotated[
-        int | None,
-        _option(
-            "--index-base",
-            help="First index of an svmlight file, 0 or 1. Default: detected.",
-            min=0,
-            max=1,
-            panel=READING,
-        ),
+        int | None, reading("First index of an svmlight file, 0 or 1. Default: detected.", min=0, max=1)
     ] = None
-    max_features: Annotated[
-        int,
-        _option("--max-features", help="Reject an svmlight file with more features than this.", min=1, panel=READING),
-    ] = 5_000_000
-
-    def read_options(self):
-        """Return the options in the words of `drsvm.datasets`."""
-        from dataclasses import replace
-
-        check_choice("--decimal", self.decimal, (None, ".", ","))
-        return replace(
-            super().read_options(),
-            features=tuple(self.features or ()),
-            drop=tuple(self.drop or ()),
-            id=tuple(self.id or ()),
-            categorical=tuple(self.categorical or ()),
-            numeric=tuple(self.numeric or ()),
-            decimal=self.decimal,
-            index_base=self.index_base,
-            max_features=self.max_features,
-        )
+    max_features: Annotated[int, reading("Reject an svmlight file with more features than this.", min=1)] = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -184,15 +102,13 @@ class SplitOptions:
 
     test_size: Annotated[
         float | None,
-        _option(
-            "--test-size",
-            help="Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit holds out 0.25 by default, "
-            "and saves a model of all rows.",
-            panel=SPLITTING,
+        testing(
+            "Share (0.3) or number (200) of rows to hold out for testing; 0: none. fit holds out 0.25 by default, and "
+            "saves a model of all rows."
         ),
     ] = None
-    test: TestFile = None
-    seed: Annotated[int, _option("--seed", help="Random seed of the split and the solvers.", panel=SPLITTING)] = 0
+    test: Annotated[Path | None, testing("A separate file to test on.", metavar="FILE")] = None
+    seed: Annotated[int, testing("Random seed of the split and the solvers.")] = 0
 
 
 @dataclass(frozen=True)
@@ -200,45 +116,23 @@ class BallOptions:
     """The adversary and the classifier."""
 
     flip_cost: Annotated[
-        list[str] | None,
-        _option(
-            "--flip-cost",
-            help="Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. "
-            "A number, or CLASS=NUMBER for every class. Default: inf.",
-            panel=MODEL,
+        Texts,
+        classifier(
+            "Cost of flipping a label: up to radius / flip cost of the labels may be wrong; inf: trust them all. A "
+            "number, or CLASS=NUMBER for every class. Default: inf."
         ),
     ] = None
-    norm: Annotated[
-        str,
-        _option("--norm", help="Norm of the shifts: 1, 2, or inf, which gives sparse weights.", panel=MODEL),
-    ] = "2"
-    l2: Annotated[float, _option("--l2", help="Coefficient of an additional ridge term.", panel=MODEL)] = 0.0
-    intercept: Annotated[
-        bool, _option("--intercept/--no-intercept", help="Whether to fit an intercept.", panel=MODEL)
-    ] = True
+    norm: Annotated[str, classifier("Norm of the shifts: 1, 2, or inf, which gives sparse weights.")] = "2"
+    l2: Annotated[float, classifier("Coefficient of an additional ridge term.")] = 0.0
+    intercept: Annotated[bool, classifier("Whether to fit an intercept.")] = True
     standardise: Annotated[
-        bool,
-        _option(
-            "--standardise/--no-standardise",
-            help="Scale numbers to variance 1 (and mean 0, unless sparse); categories are 0 or 1.",
-            panel=MODEL,
-        ),
+        bool, classifier("Scale numbers to variance 1 (and mean 0, unless sparse); categories are 0 or 1.")
     ] = True
-    solver: Annotated[
-        str,
-        _option("--solver", help="Name of a solver ('drsvm compare' lists them); auto picks one.", panel=LIMITS),
-    ] = "auto"
-    tol: Annotated[
-        float | None, _option("--tol", help="Stop once the proven gap to the optimum is this small.", panel=LIMITS)
-    ] = None
-    max_iter: Annotated[int | None, _option("--max-iter", help="Stop after this many iterations.", panel=LIMITS)] = None
+    solver: Annotated[str, solving("Name of a solver ('drsvm compare' lists them); auto picks one.")] = "auto"
+    tol: Annotated[float | None, solving("Stop once the proven gap to the optimum is this small.")] = None
+    max_iter: Annotated[int | None, solving("Stop after this many iterations.")] = None
     max_time: Annotated[
-        float | None,
-        _option(
-            "--max-time",
-            help="Stop after this many seconds in total, excluding reading files and compiling kernels.",
-            panel=LIMITS,
-        ),
+        float | None, solving("Stop after this many seconds in total, excluding reading files and compiling kernels.")
     ] = None
 
     def ball(self) -> dict[str, Any]:
@@ -258,70 +152,71 @@ class BallOptions:
         except ValueError:
             raise ValueError(f"--radius must be a number or auto, got {radius!r}.") from None
 
-    def problem(self) -> dict[str, Any]:
-        """Return the parameters of a Problem, with the estimator's default flip cost."""
-        from drsvm import WassersteinSVC
+    def run(self) -> dict[str, Any]:
+        """Return the solver and the limits of a run."""
+        if self.solver != "auto":
+            from drsvm.solvers import solver_names  # it imports all solvers
 
-        return {"flip_cost": WassersteinSVC().flip_cost, **self.ball()}
-
-    def checked_solver(self) -> str:
-        """Return the name of the solver after checking it."""
-        from drsvm.solvers import solver_names
-
-        check_choice("--solver", self.solver, solver_names())
-        return self.solver
-
-    def limits(self) -> dict[str, Any]:
-        """Return the limits of a run."""
-        return {"tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
+            check_choice("--solver", self.solver, solver_names())
+        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "max_time": self.max_time}
 
 
 @dataclass(frozen=True)
 class PriceOptions:
     """What is known about labels, features and the intercept."""
 
-    trust_column: Annotated[
-        list[str] | None,
-        _option(
-            "--trust-column",
-            help="A column that cannot shift, such as a year of birth; repeat for more.",
-            panel=KNOWN,
-        ),
-    ] = None
-    increasing: Annotated[
-        list[str] | None,
-        _option(
-            "--increasing", help="A numeric column whose larger values may only favour the positive class.", panel=KNOWN
-        ),
-    ] = None
-    decreasing: Annotated[
-        list[str] | None,
-        _option("--decreasing", help="A numeric column whose larger values may only count against it.", panel=KNOWN),
-    ] = None
+    trust_column: Annotated[Texts, known("A column that cannot shift, such as a year of birth; repeat for more.")] = (
+        None
+    )
+    increasing: Annotated[Texts, known("A numeric column whose larger values may only favour the positive class.")] = (
+        None
+    )
+    decreasing: Annotated[Texts, known("A numeric column whose larger values may only count against it.")] = None
     intercept_cost: Annotated[
         float | None,
-        _option(
-            "--intercept-cost",
-            help="Price of the intercept; inf: it is not regularised. Default: the size of a typical feature.",
-            panel=KNOWN,
-        ),
+        known("Price of the intercept; inf: it is not regularised. Default: the size of a typical feature."),
     ] = None
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
         """Return the options that name columns, with the columns."""
-        named = {
-            "--trust-column": self.trust_column,
-            "--increasing": self.increasing,
-            "--decreasing": self.decreasing,
-        }
-        return tuple((option, column) for option, columns in named.items() for column in columns or ())
+        roles = ("trust_column", "increasing", "decreasing")
+        return tuple((role, column) for role in roles for column in getattr(self, role) or ())
 
     def intercept(self) -> dict[str, float]:
         """Return the price of the intercept if it was given."""
         return {} if self.intercept_cost is None else {"intercept_cost": self.intercept_cost}
 
 
-def flip_cost_of(given: list[str] | None) -> float | dict[str, float] | None:
+@dataclass(frozen=True)
+class PlotOptions:
+    """The plot that a command draws."""
+
+    plot: Annotated[Path | None, output("Save a plot (.png, .svg, .pdf).", metavar="OUT")] = None
+
+    def check(self, *inputs: Path | None) -> None:
+        """Raise an error, before any work is done, if a file cannot be written."""
+        from drsvm.cli.outputs import check_outputs, check_plot
+
+        check_outputs([getattr(self, entry.name) for entry in fields(self)], inputs)
+        check_plot(self.plot)
+
+    def save(self, columns: dict[str, Any], draw: Callable[[], Any]) -> dict[str, Path | None]:
+        """Write the table and the plot, a Display that is drawn if it is wanted; return the files."""
+        from drsvm.cli.outputs import save_outputs
+
+        files = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        save_outputs(columns, files.get("csv"), self.plot, draw)
+        return files
+
+
+@dataclass(frozen=True)
+class TableOptions(PlotOptions):
+    """The table and the plot of a command."""
+
+    csv: Annotated[Path | None, output("Save the table as CSV.", metavar="OUT")] = None
+
+
+def flip_cost_of(given: Texts) -> float | dict[str, float] | None:
     """Return one price, or one for each class by its text."""
     if not given:
         return None
@@ -338,17 +233,11 @@ def flip_cost_of(given: list[str] | None) -> float | dict[str, float] | None:
     raise ValueError(f"{shown}: give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf.")
 
 
-def check_choice(option: str, value, allowed: Sequence) -> None:
+def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:
     """Raise an error if a value is not allowed."""
     if value not in allowed:
-        names = ", ".join(str(choice) for choice in allowed if choice is not None)
-        raise ValueError(f"{option} must be one of {names}, got {value!r}.")
-
-
-def check_class_weight(value: str | None) -> None:
-    """Raise an error if the weights of the classes are not allowed."""
-    if value not in (None, "balanced"):
-        raise ValueError(f"--class-weight must be balanced, got {value!r}.")
+        names = [choice for choice in allowed if choice is not None]
+        raise ValueError(f"{option} must be {'one of ' if len(names) > 1 else ''}{', '.join(names)}, got {value!r}.")
 
 
 def numbers_in(option: str, text: str | None) -> list[float] | None:

@@ -1,22 +1,18 @@
 """``drsvm path``: solutions over a grid of radii."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from drsvm.cli import exit_codes
 from drsvm.cli.options import (
-    MODEL,
     BallOptions,
     DataFile,
     DataOptions,
-    PlotFile,
     Positive,
     PriceOptions,
     SplitOptions,
-    TableFile,
+    TableOptions,
+    classifier,
     numbers_in,
 )
 from drsvm.cli.screen import Screen
@@ -34,115 +30,78 @@ def path(
     split: SplitOptions,
     ball: BallOptions,
     prices: PriceOptions,
+    outputs: TableOptions,
     screen: Screen,
-    radii: Annotated[
-        str | None, typer.Option(help="Radii, such as 0.2,0.1,0.05. Default: a grid.", rich_help_panel=MODEL)
-    ] = None,
-    n_radii: Annotated[int, typer.Option(help="Number of radii in the grid.", min=1, rich_help_panel=MODEL)] = 30,
-    smallest: Annotated[
-        float, typer.Option(help="Smallest radius of the grid, as a share of the largest.", rich_help_panel=MODEL)
-    ] = 1e-3,
+    radii: Annotated[str | None, classifier("Radii, such as 0.2,0.1,0.05. Default: a grid.")] = None,
+    n_radii: Annotated[int, classifier("Number of radii in the grid.", min=1)] = 30,
+    smallest: Annotated[float, classifier("Smallest radius of the grid, as a share of the largest.")] = 1e-3,
     positive: Positive = None,
-    csv: TableFile = None,
-    plot: PlotFile = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
-    import numpy as np
-
-    from drsvm import Problem
     from drsvm.cli import work
-    from drsvm.cli.plots import check_plot
-    from drsvm.cli.prices import feature_prices, flip_cost_by_row
-    from drsvm.cli.tables import save_outputs, show_table
-    from drsvm.learn.prices import at_centre, with_intercept_cost
-    from drsvm.learn.resolution import column_deviations, weights_that_count
 
     if not 0 < smallest < 1:
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
-    work.check_outputs([csv, plot], [file, split.test])
-    check_plot(plot)
-    settings: dict[str, Any] = {**ball.problem(), "feature_cost": None, "intercept_cost": "auto"}
-    settings |= prices.intercept()
-    limits = {"solver": ball.checked_solver(), **ball.limits(), "random_state": split.seed}
+    outputs.check(file, split.test)
+    limits = {**ball.run(), "random_state": split.seed}
     grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
-    parts = work.load_parts(file, replace(data.read_options(), mentioned=prices.mentioned()), split, screen)
+    parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), split, screen)
     chosen, (y, y_test) = work.two_classes(parts.y, positive, parts.y_test)
+    # Not before: input errors should come quickly.
+    from drsvm.cli.prices import problem_of
+    from drsvm.plotting import RadiusPathDisplay
+
     prepared = work.prepared(parts, standardise=ball.standardise)
-    settings |= feature_prices(parts, prepared)
-    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
-    X, X_test = prepared.X, prepared.X_test
-    cost = settings.pop("intercept_cost")
-    centred = at_centre(with_intercept_cost(Problem(X, y, radius=0.0, **settings), cost))
-    found = _solve(centred.problem, grid, limits, screen)
-    found = replace(found, results=[centred.from_centred(result) for result in found.results])
-    columns = {NAMES.get(name, name): values for name, values in found.table().items()}
-    deviations = column_deviations(X)
-    columns["nonzero"] = np.array([weights_that_count(result, deviations).sum() for result in found.results])
-    columns |= _scores(found, X, y, "train_accuracy")
-    if X_test is not None:
-        columns |= _scores(found, X_test, y_test, "test_accuracy")
-    save_outputs(columns, csv, plot, lambda target: _drawn(found, target, X, y, X_test, y_test, prepared.names))
+    found = _solve(problem_of(parts, prepared, y, 0.0, ball, prices), grid, limits, screen)
+    rows = {"X": prepared.X, "y": y, "X_test": prepared.X_test, "y_test": y_test}
+    columns = _columns(found, **rows)
+    files = outputs.save(columns, lambda: RadiusPathDisplay.from_path(found, **rows, feature_names=prepared.names))
     best = _best(columns)
     code = exit_codes.of_all(columns["status"])
-    payload: dict[str, Any] = {
-        "command": "path",
-        "file": str(file),
-        "rows": int(X.shape[0]),
-        "features": int(X.shape[1]),
-        "positive": chosen,
-        "proven": code == 0,
-        "path": columns,
-        "best": None if best is None else {"row": best + 1, "radius": float(found.radii[best])},
-        "csv": None if csv is None else str(csv),
-        "plot": None if plot is None else str(plot),
-    }
-    title = f"{X.shape[0]:,} rows, {X.shape[1]:,} features, positive: {chosen}"
-    screen.finish(
-        payload, lambda console: show_table(console, _marked(columns, best), f"{title}\n{_words(found, best)}")
-    )
+    n, d = prepared.X.shape
+    payload = {"command": "path", "file": file, "rows": n, "features": d, "positive": chosen, "proven": code == 0}
+    payload |= {"path": columns, "best": best and {"row": best[0] + 1, "radius": best[1]}, **files}
+    title = f"{n:,} rows, {d:,} features, positive: {chosen}\n"
+    if best is None:
+        title += "which radius is best, test rows would show: --test-size 0.25"
+    else:
+        title += f"highest accuracy on the test rows: radius {best[1]:.4g}"
+        columns = {**columns, "": ["best" if place == best[0] else "" for place in range(len(found.radii))]}
+    screen.finish(payload, title, columns)
     return code
 
 
-def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen):
+def _solve(centred, grid: dict[str, Any], limits: dict[str, Any], screen: Screen) -> Any:
     from drsvm import radius_path
 
     total = grid["n_radii"] if grid["radii"] is None else len(grid["radii"])
-    with screen.progress("radius path", total=total) as advance:
-        found = radius_path(problem, **grid, **limits, callback=lambda index, result: advance())
+    with screen.whole("radius path") as tell:
+        found = radius_path(centred.problem, **grid, **limits, callback=lambda index, result: tell((index + 1) / total))
     if found.interrupted:
         raise KeyboardInterrupt
-    return found
+    return replace(found, results=[centred.from_centred(result) for result in found.results])
 
 
-def _scores(found, X, y, name: str) -> dict[str, Any]:
+def _columns(found, X, y, X_test, y_test) -> dict[str, Any]:
     import numpy as np
 
-    values = np.asarray(X @ found.weights.T) + found.intercepts
-    return {name: np.mean((values > 0) == y[:, None], axis=0)}
+    from drsvm.learn.resolution import column_deviations, weights_that_count
+
+    columns: dict[Any, Any] = {NAMES.get(name, name): values for name, values in found.table().items()}
+    deviations = column_deviations(X)
+    columns["nonzero"] = np.array([weights_that_count(result, deviations).sum() for result in found.results])
+    for name, rows, labels in (("train_accuracy", X, y), ("test_accuracy", X_test, y_test)):
+        if rows is not None:
+            decisions = np.asarray(rows @ found.weights.T) + found.intercepts
+            columns[name] = np.mean((decisions > 0) == labels[:, None], axis=0)
+    return columns
 
 
-def _best(columns: dict[str, Any]) -> int | None:
-    """Return the position of the best radius on test rows; training rows would favour the smallest ones."""
+def _best(columns: dict[str, Any]) -> tuple[int, float] | None:
+    """Return the position of the best radius on test rows, and the radius; training rows would favour small ones."""
     from drsvm.solvers.path.radius_path import best_index
 
-    return best_index(columns["radius"], columns["test_accuracy"]) if "test_accuracy" in columns else None
-
-
-def _marked(columns: dict[str, Any], best: int | None) -> dict[str, Any]:
-    if best is None:
-        return columns
-    return {**columns, "": ["best" if place == best else "" for place in range(len(columns["radius"]))]}
-
-
-def _words(found, best: int | None) -> str:
-    if best is None:
-        return "which radius is best, test rows would show: --test-size 0.25"
-    return f"highest accuracy on the test rows: radius {found.radii[best]:.4g}"
-
-
-def _drawn(found, plot: Path, X, y, X_test, y_test, names) -> bytes:
-    from drsvm.cli.plots import plot_content
-    from drsvm.plotting import RadiusPathDisplay
-
-    display = RadiusPathDisplay.from_path(found, X=X, y=y, X_test=X_test, y_test=y_test, feature_names=names)
-    return plot_content(display, plot)
+    if "test_accuracy" not in columns:
+        return None
+    best = best_index(columns["radius"], columns["test_accuracy"])
+    return best, float(columns["radius"][best])

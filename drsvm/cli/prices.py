@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from drsvm import Problem, WassersteinSVC
+from drsvm.cli.options import BallOptions, PriceOptions
 from drsvm.cli.work import Parts, Prepared, label_called
+from drsvm.learn.prices import Centred, at_centre, flip_costs_of_rows, with_intercept_cost
 
 
 def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
@@ -15,11 +18,11 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
     columns = np.array([feature.column for feature in prepared.features], dtype=object)
     values = np.array([feature.part != "gaps" for feature in prepared.features])  # being empty has no order
     costs, signs = np.ones(len(columns)), np.zeros(len(columns), dtype=np.int8)
-    for option, name in mentioned:
-        if option == "--trust-column":
+    for role, name in mentioned:
+        if role == "trust_column":
             costs[columns == name] = np.inf
             continue
-        sign = parts.side if option == "--increasing" else -parts.side
+        sign = parts.side if role == "increasing" else -parts.side
         if (signs[(columns == name) & values] == -sign).any():
             raise ValueError(f"{name}: a column cannot be both --increasing and --decreasing.")
         signs[(columns == name) & values] = sign
@@ -27,16 +30,29 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def flip_cost_by_label(flip_cost: Any, labels: np.ndarray) -> Any:
-    """Return prices by label from prices by the text of a label; a number stays as it is."""
-    if not isinstance(flip_cost, dict):
-        return flip_cost
-    return {label_called(labels, name, "--flip-cost"): price for name, price in flip_cost.items()}
+def problem_of(
+    parts: Parts, prepared: Prepared, y: np.ndarray, radius: float, ball: BallOptions, prices: PriceOptions
+) -> Centred:
+    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, centred."""
+    names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
+    settings: dict[str, Any] = {name: getattr(WassersteinSVC(), name) for name in names}
+    settings |= ball.ball() | prices.intercept()
+    settings |= feature_prices(parts, prepared)
+    settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
+    cost = settings.pop("intercept_cost")
+    return at_centre(with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost))
+
+
+def with_flip_costs(settings: dict[str, Any], labels: np.ndarray) -> dict[str, Any]:
+    """Return settings with prices by label in place of prices by the text of a label; a number stays as it is."""
+    cost = settings.get("flip_cost")
+    if not isinstance(cost, dict):
+        return settings
+    return {**settings, "flip_cost": {label_called(labels, name, "--flip-cost"): cost[name] for name in cost}}
 
 
 def flip_cost_by_row(flip_cost: Any, labels: np.ndarray, verified: np.ndarray | None) -> Any:
     """Return one price per row where rows differ: by their label, or because it was verified."""
-    from drsvm.learn.prices import flip_costs_of_rows
-
-    costs = flip_costs_of_rows(flip_cost_by_label(flip_cost, labels), labels, np.unique(labels))
+    by_label = with_flip_costs({"flip_cost": flip_cost}, labels)["flip_cost"]
+    costs = flip_costs_of_rows(by_label, labels, np.unique(labels))
     return costs if verified is None else np.where(verified, np.inf, costs)

@@ -1,33 +1,46 @@
-"""The command that a user should have typed."""
+"""Messages with the options of the command line, and the command that a user should have typed."""
 
 import shlex
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from itertools import pairwise
 
-if TYPE_CHECKING:  # it would import numpy, and take long
-    from drsvm.datasets.files import Fix
+from drsvm.messages import Message, Parameter
 
 ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 """The arguments of the current command."""
 
+OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}
+"""Options that do not have the name of the parameter."""
 
-def corrected_command(fixes: "Sequence[Fix]") -> str | None:
+
+def in_options(message: str | BaseException) -> str:
+    """Return a text, warning or error with options in place of parameters."""
+    text = next(iter(message.args), None) if isinstance(message, BaseException) else message
+    return text.spelled(_typed) if isinstance(text, Message) else str(message)
+
+
+def _typed(parameter: Parameter) -> str:
+    value = () if parameter.value is None else (str(parameter.value),)
+    return shlex.join([_option(parameter), *value])
+
+
+def _option(parameter: Parameter) -> str:
+    return OPTIONS.get(parameter.name, f"--{parameter.name.replace('_', '-')}")
+
+
+def corrected_command(fixes: Sequence[Parameter]) -> str | None:
     """Return the complete command with some changes, for the shell; None if there are none."""
     arguments = list(ARGUMENTS.get())
     if not fixes or not arguments:
         return None
     for fix in fixes:
-        if fix.add:
-            arguments += () if _contains(arguments, fix.add) else fix.add
-        elif fix.option is not None:
-            arguments = _replaced(arguments, fix.option, fix.old, fix.new)
+        option, value = _option(fix), str(fix.value)
+        if fix.old is not None:
+            arguments = _replaced(arguments, option, fix.old, value)
+        elif (option, value) not in pairwise(arguments):
+            arguments += option, value
     return shlex.join(["drsvm", *arguments])
-
-
-def _contains(arguments: list[str], pair: tuple[str, ...]) -> bool:
-    width = len(pair)
-    return any(tuple(arguments[k : k + width]) == pair for k in range(len(arguments)))
 
 
 def _replaced(arguments: list[str], option: str, old: str, new: str) -> list[str]:

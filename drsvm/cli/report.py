@@ -6,12 +6,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from drsvm.cli import exit_codes
 from drsvm.cli.options import (
-    OUTPUT,
-    READING,
     BallOptions,
     ClassWeight,
     DataFile,
@@ -21,7 +17,8 @@ from drsvm.cli.options import (
     Radius,
     SplitOptions,
     check_choice,
-    check_class_weight,
+    output,
+    reading,
 )
 from drsvm.cli.screen import Screen
 
@@ -34,15 +31,11 @@ WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 
 @dataclass(frozen=True)
 class ReportOptions(DataOptions):
-    """How to read the file and to write the report: `--format` says either, as no format is of both kinds."""
+    """How to read the file and to write the report: `--format` is either, as no format is of both kinds."""
 
     format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         list[str] | None,
-        typer.Option(
-            "--format",
-            help="Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names.",
-            rich_help_panel=READING,
-        ),
+        reading("Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."),
     ] = None
 
     def reading(self) -> DataOptions:
@@ -78,83 +71,73 @@ def report(
     radius: Radius = None,
     positive: Positive = None,
     class_weight: ClassWeight = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.", rich_help_panel=OUTPUT)] = None,
+    title: Annotated[str | None, output("Title of the page.")] = None,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            metavar="OUT",
-            help="The file: .html, .md or .json. Default: drsvm-report.html.",
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
     ] = None,
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
 
-    A quarter of the rows is held out unless --test or --test-size say otherwise (--test-size 0: none). Rows are named
+    A quarter of the rows is held out unless --test or --test-size is given (--test-size 0: none). Rows are named
     by the id column, otherwise numbered like the rows of the file, from 1, as in predict. The exit code is 1 if the
     tolerance was not reached, 3 if it was for limited weights only.
     """
     from drsvm.cli import work
-    from drsvm.cli.prices import feature_prices, flip_cost_by_label
-    from drsvm.cli.streams import name_of
+    from drsvm.cli.outputs import check_outputs
 
     format, output = data.written(output)
-    work.check_outputs([output], [file, split.test])
-    solver = "auto" if ball.solver == "auto" else ball.checked_solver()  # the check imports all solvers
-    settings = {**ball.with_radius(radius), **ball.limits(), "solver": solver}
-    settings |= {**prices.intercept(), "random_state": split.seed, "class_weight": class_weight}
-    check_class_weight(class_weight)
+    check_outputs([output], [file, split.test])
+    check_choice("--class-weight", class_weight, (None, "balanced"))
+    settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
+    settings |= {"random_state": split.seed, "class_weight": class_weight}
     options = data.reading()
-    wanted = replace(options.read_options(), mentioned=prices.mentioned(), name_rows=True)
+    wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
     several = len(set(whole.y.tolist())) > 2  # one of them is shown against the rest
     whole = whole if several else work.with_positive(whole, positive)
     parts = work.held_out(whole, split, screen) or whole
-    # An input error should come before the long imports.
-    from drsvm import WassersteinSVC
-    from drsvm.report import report_on
-
-    if "flip_cost" in settings:
-        settings["flip_cost"] = flip_cost_by_label(settings["flip_cost"], parts.y)
-    prepared = work.prepared(parts, standardise=ball.standardise)
-    model = WassersteinSVC(**settings, **feature_prices(parts, prepared))
+    shown = work.label_called(parts.y, positive) if several and positive else parts.positive
     named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
-    source = _source(
-        file,
-        [str(file), *_typed(_changed(options))],
-        [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))],
-        parts.data,
-    )
-    given = _given(parts, prepared, prepared.scaled(ball.standardise), source)
-    with screen.progress("report", total=100) as advance, screen.warnings_as_notes():
-        made = report_on(
-            model,
-            given,
-            title=title or name_of(file),
-            positive=work.label_called(parts.y, positive) if several and positive else parts.positive,
-            progress=lambda share, words: advance(words, completed=100 * share),
-        )
+    typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
+    source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
+    with screen.progress("report"), screen.warnings_as_notes():
+        made = _made(parts, settings, ball.standardise, source, title, shown)
     made.save(output, format)
     code = exit_codes.of_all(certificate["status"] for certificate in made.summary["certificates"])
-    payload: dict[str, Any] = {
-        "command": "report",
-        "file": str(file),
-        "output": str(output),
-        "proven": code == 0,
-        "summary": made.summary,
-    }
-    screen.finish(payload, lambda console: _show(console, made.summary, output))
+    payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
+    screen.finish(payload, _text(made.summary, output))
     return code
+
+
+def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str | None, positive) -> Any:
+    """Return the report; input errors come before these imports, which take long."""
+    from drsvm import WassersteinSVC
+    from drsvm.cli import work
+    from drsvm.cli.prices import feature_prices, with_flip_costs
+    from drsvm.cli.streams import name_of
+    from drsvm.report import report_on
+
+    prepared = work.prepared(parts, standardise=standardise)
+    return report_on(
+        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
+        _given(parts, prepared, prepared.scaled(standardise), source),
+        title=title or name_of(parts.data.path),
+        positive=positive,
+        progress=None,
+    )
 
 
 def _given(parts, prepared, scaled: list[bool], source) -> Any:
     """Return the data and names of the report: rows are held out and prepared already."""
     from drsvm.report.inputs import Given
 
-    names, note = _row_names(parts)
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
+    names = [str(row + 1) for row in parts.rows.tolist()]
+    note = "Rows are numbered like the rows of the file, from 1, not counting the header."
+    if parts.ids:
+        names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
+        note = f"Rows are named by {', '.join(parts.ids)}."
     return Given(
         X=prepared.X,
         y=parts.y,
@@ -173,15 +156,15 @@ def _given(parts, prepared, scaled: list[bool], source) -> Any:
 
 def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
     """Return where the data come from, with the words of the command line for warnings and the next step."""
-    from drsvm.cli.screen import in_terms_of_options
+    from drsvm.cli.remedy import in_options
     from drsvm.cli.streams import STANDARD
     from drsvm.report.inputs import Source
 
     return Source(
         file=file if file != STANDARD and file.is_file() else None,  # a pipe is gone
-        notes=data.notes,
+        notes=[in_options(note) for note in data.notes],
         tell_tales=data.tell_tales,
-        wording=lambda warning: in_terms_of_options(str(warning)),
+        wording=in_options,
         command=lambda step: _command(step, reading, settings),
     )
 
@@ -202,25 +185,13 @@ def _command(step, reading: list[str], settings: list[str]) -> str:
     return shlex.join(["drsvm", verb, *reading, *(settings if step.keeps_settings else []), *changes, *options])
 
 
-def _show(console, summary: dict[str, Any], output: Path) -> None:
-    """Print what matters most, and where the rest is."""
+def _text(summary: dict[str, Any], output: Path) -> str:
+    """Return the main figures, and the file with the rest."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
     lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
-    lines += [f"next: {summary['next']['command']}", f"report written to {output.resolve()}"]
-    console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
-
-
-def _row_names(parts) -> tuple[list[str], str]:
-    """Return the names of the training rows and a sentence that explains them."""
-    if not parts.ids:
-        return (
-            [str(row + 1) for row in parts.rows.tolist()],
-            "Rows are numbered like the rows of the file, from 1, not counting the header.",
-        )
-    names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
-    return names, f"Rows are named by {', '.join(parts.ids)}."
+    return "\n".join([*lines, f"next: {summary['next']['command']}", f"report written to {output.resolve()}"])
 
 
 def _changed(group: Any) -> dict[str, Any]:

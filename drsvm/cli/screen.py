@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from drsvm.progress import following
+from drsvm.cli.remedy import corrected_command, in_options
+from drsvm.progress import following, stage, taken_over
 
 
 @dataclass
@@ -23,28 +24,31 @@ class Screen:
         bool, typer.Option("--json", help="Print one JSON document and nothing else.", rich_help_panel="Output")
     ] = False
     notes: list[str] = field(default_factory=list, init=False)
-    results_to_stderr: bool = field(default=False, init=False)
 
-    def note(self, text: str) -> None:
-        """Print a note, once."""
-        if text in self.notes:
-            return
-        self.notes.append(text)
-        if not self.as_json:
-            self._console(stderr=True).print(
-                f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True
-            )
+    def note(self, *messages: str | Warning) -> None:
+        """Print notes, each of them once."""
+        new = [text for text in dict.fromkeys(map(in_options, messages)) if text not in self.notes]
+        self.notes += new
+        for text in [] if self.as_json else new:
+            console = self._console(stderr=True)
+            console.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
     def whisper(self, text: str) -> None:
         """Explain a delay on standard error, even with --json."""
         typer.echo(text, err=True)
 
-    def finish(self, payload: dict[str, Any], show: Callable[[Any], None]) -> None:
-        """Print the results: as JSON, or with `show`, which receives a console."""
+    def finish(self, payload: dict[str, Any], *shown: Any, stderr: bool = False) -> None:
+        """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
         if self.as_json:
             print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
-        else:
-            show(self._console(stderr=self.results_to_stderr))
+            return
+        from drsvm.cli.tables import table_of
+
+        console = self._console(stderr)
+        for part in shown:
+            is_table = isinstance(part, dict)
+            content = table_of(part) if is_table else part
+            console.print(content, markup=False, highlight=False, soft_wrap=not is_table)
 
     @property
     def on_terminal(self) -> bool:
@@ -52,26 +56,21 @@ class Screen:
         return sys.stderr.isatty()
 
     @contextmanager
-    def progress(self, text: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """Show a progress bar on a terminal while the block runs; yields a function that advances it."""
+    def progress(self, text: str) -> Iterator[None]:
+        """Show a bar on a terminal while the block runs, with the progress that the library reports."""
         if not self.on_terminal:
-            yield lambda *ignored, **also_ignored: None
+            yield
             return
         from drsvm.cli.bars import Bar
 
-        with Bar(self._console(stderr=True), text, total) as bar:
-            yield bar
+        with Bar(self._console(stderr=True), text) as bar, following(bar.begin):
+            yield
 
     @contextmanager
-    def following(self, text: str) -> Iterator[None]:
-        """Show on a terminal how far the library's work in the block is, one bar for each of its stages."""
-        if not self.on_terminal:
-            yield
-            return
-        from drsvm.cli.bars import PERCENT, Bar
-
-        with Bar(self._console(stderr=True), text, PERCENT) as bar, following(bar.begin):
-            yield
+    def whole(self, text: str) -> Iterator[Callable[[float], None]]:
+        """Show a bar for the block as a whole; yields the function that receives the share that is done."""
+        with self.progress(text), stage(""), taken_over() as tell:
+            yield tell
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
@@ -81,9 +80,8 @@ class Screen:
             try:
                 yield
             finally:
-                for warning in caught:
-                    if not issubclass(warning.category, DeprecationWarning | FutureWarning | ResourceWarning):
-                        self.note(in_terms_of_options(str(warning.message)))
+                ignored = DeprecationWarning | FutureWarning | ResourceWarning
+                self.note(*(each.message for each in caught if not issubclass(each.category, ignored)))
 
     def _console(self, stderr: bool = False) -> Any:
         from rich.console import Console
@@ -91,25 +89,6 @@ class Screen:
         # Without a terminal there is no width to respect.
         stream = sys.stderr if stderr else sys.stdout
         return Console(file=stream, width=None if stream.isatty() else 160, soft_wrap=False)
-
-
-OPTIONS = {
-    'radius="auto"': "--radius auto",
-    'class_weight="balanced"': "--class-weight balanced",
-    "WassersteinSVCCV": "--cv",
-    "(max_iter, max_time)": "(--max-iter, --max-time)",
-    "accept a larger tol": "accept a larger --tol",
-    "increase max_time": "increase --max-time",
-    "Choose an estimator with a smaller radius": "Choose a smaller --radius",
-}
-"""What the warnings of the library call it, and what it is called here."""
-
-
-def in_terms_of_options(message: str) -> str:
-    """Return a warning of the library with options in place of parameters."""
-    for parameter, option in OPTIONS.items():
-        message = message.replace(parameter, option)
-    return message
 
 
 @contextmanager
@@ -128,15 +107,11 @@ def reported_errors(screen: Screen) -> Iterator[None]:
         # The user cannot fix an ImportError without a remedy.
         if os.environ.get("DRSVM_TRACEBACK") or (isinstance(error, ImportError) and "pip install" not in str(error)):
             raise
-        raise _fail(screen, str(error), 2, getattr(error, "fixes", ())) from None
+        raise _fail(screen, in_options(error), 2, getattr(error, "fixes", ())) from None
 
 
 def _fail(screen: Screen, message: str, code: int, fixes: Sequence[Any] = ()) -> typer.Exit:
-    remedy = None
-    if fixes:
-        from drsvm.cli.remedy import corrected_command
-
-        remedy = corrected_command(fixes)
+    remedy = corrected_command(fixes)
     if screen.as_json:
         print(json.dumps({"error": message, "exit_code": code, **({"try": remedy} if remedy else {})}))
     typer.echo(f"error: {message}" + (f"\nTry:\n  {remedy}" if remedy else ""), err=True)

@@ -29,18 +29,13 @@ class PreparedFold(NamedTuple):
         """
         if not self.steps:
             return X[self.train], X[self.test]
-        pipeline = Pipeline([(name, clone(step)) for name, step in self.steps])
-        parts = (
-            pipeline.fit_transform(rows_of(self.table, self.train)),
-            pipeline.transform(rows_of(self.table, self.test)),
-        )
-        features = features_of(pipeline, self.schema)
-        if features is None or self.names is None:
-            return parts
-        given = [feature.name for feature in features]
-        if given == self.names:
-            return parts
-        return aligned(parts[0], given, self.names), aligned(parts[1], given, self.names)
+        pipeline = clone(Pipeline(self.steps))
+        train = pipeline.fit_transform(rows_of(self.table, self.train))
+        test = pipeline.transform(rows_of(self.table, self.test))
+        given = [feature.name for feature in features_of(pipeline, self.schema) or ()]
+        if self.names is None or given == self.names:
+            return train, test
+        return aligned(train, given, self.names), aligned(test, given, self.names)
 
 
 class PreparedSearch(WassersteinSVCCV):

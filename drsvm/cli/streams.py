@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,20 +26,12 @@ def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
     shown = Path(name_of(file)) if file == STANDARD else file
     with TemporaryDirectory(prefix="drsvm-") as folder:
         copy = Path(folder) / shown.name
-        _copy(file, copy)
+        with copy.open("wb") as out, nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as stream:
+            shutil.copyfileobj(stream, out)
         try:
             return replace(reader(copy), path=shown)
         except DataFileError as error:
-            raise DataFileError(str(error).replace(str(copy), str(shown)), error.fixes) from None
-
-
-def _copy(file: Path, copy: Path) -> None:
-    with copy.open("wb") as out:
-        if file == STANDARD:
-            shutil.copyfileobj(sys.stdin.buffer, out)
-            return
-        with file.open("rb") as stream:
-            shutil.copyfileobj(stream, out)
+            raise DataFileError(error.what, shown, error.fixes) from None
 
 
 def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:

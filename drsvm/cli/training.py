@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,14 +10,32 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
+from drsvm import WassersteinSVC
 from drsvm.cli import work
-from drsvm.cli.large_tables import StreamedParts
-from drsvm.cli.prices import feature_prices, flip_cost_by_row
+from drsvm.cli.prices import feature_prices, flip_cost_by_row, with_flip_costs
+from drsvm.cli.screen import Screen
+from drsvm.cli.search import PreparedSearch
 from drsvm.cli.work import Parts, Prepared
 from drsvm.clock import TimeLimit
 from drsvm.datasets.copies import can_stay_together, held_out_rows
 from drsvm.learn.probability import Sigmoids
 from drsvm.learn.scores import scores
+from drsvm.persistence.model_files import save_model
+
+FITTED = (
+    *("coef_", "intercept_", "classes_", "n_iter_", "radius_", "result_", "n_features_in_"),
+    *("objective_", "lower_bound_", "gap_", "radius_price_", "intercept_cost_"),
+)
+"""The fitted attributes."""
+
+COMMON = (
+    *("l2", "fit_intercept", "feature_cost", "monotonic_cst"),
+    *("solver", "tol", "max_iter", "max_time", "random_state", "n_jobs"),
+)
+"""The parameters that a cross-validation does not choose."""
+
+SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
+"""Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
 
 FOLDS = 5
 """Number of folds whose decisions a sigmoid is fitted to."""
@@ -62,7 +81,7 @@ class Fitted(NamedTuple):
 class Training:
     """How rows become a classifier, alike for all rows and for some of them.
 
-    `flip_cost` is a price, or prices by the text of a label; `by_row` says that the estimator takes them by row.
+    `flip_cost` is a price, or prices by the text of a label; `by_row`: the estimator takes them by row.
     """
 
     estimator: Any
@@ -71,15 +90,12 @@ class Training:
     by_row: bool
     time: TimeLimit
 
-    def fitted(self, parts: Parts, share: int, *before: Any) -> Fitted:
-        """Return a classifier of the training rows; it may take one of `share` parts of the time left.
-
-        Each function in `before` receives the estimator, the rows and the features first.
-        """
+    def fitted(self, parts: Parts, share: int) -> Fitted:
+        """Return a classifier of the training rows; it may take one of `share` parts of the time left."""
         prepared = work.prepared(parts, standardise=self.standardise)
         model = clone(self.estimator).set_params(**feature_prices(parts, prepared), max_time=self.time.share(share))
-        for prepare in before:
-            prepare(model, parts, prepared)
+        if isinstance(model, PreparedSearch):
+            model.of(parts, prepared)
         rows = {}
         if parts.verified is not None or (self.by_row and isinstance(self.flip_cost, dict)):
             rows["flip_cost"] = flip_cost_by_row(self.flip_cost, parts.y, parts.verified)
@@ -96,13 +112,89 @@ class Training:
             return replace(self, estimator=estimator).fitted(parts, share)
 
 
+class Found(NamedTuple):
+    """The classifier of all rows, the one that was tested on held-out rows, and how they were trained."""
+
+    model: Fitted
+    tested: Fitted | None
+    training: Training
+    search: dict[str, Any] | None = None
+
+
+def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen) -> Found:
+    """Train on all rows first, which may take half of the time, then for the test."""
+    estimator = WassersteinSVC(**with_flip_costs(settings, whole.y))
+    training = Training(estimator, standardise, settings.get("flip_cost"), False, TimeLimit.of(settings["max_time"]))
+    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
+        model = training.fitted(whole, 2)
+    if held is not None and training.time.over:
+        screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
+        held = None
+    if held is None:
+        return Found(model, None, training)
+    with screen.progress(f"fitting {len(held.y):,} rows for the test"):
+        return Found(model, training.quietly(held, 2), training)
+
+
+def searched(
+    folds: int, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
+) -> Found:
+    """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
+    flip_cost, rows = settings.get("flip_cost"), whole if held is None else held
+    given = {name: value for name, value in settings.items() if value is not None and not isinstance(value, dict)}
+    estimator = PreparedSearch(cv=folds, **{SEVERAL.get(name, name): value for name, value in given.items()})
+    training = Training(estimator, standardise, flip_cost, True, TimeLimit.of(settings["max_time"]))
+    with screen.progress(f"{len(rows.y):,} rows"), screen.warnings_as_notes():
+        found = training.fitted(rows, 2)
+        search = found.classifier
+        best = found._replace(classifier=_chosen(search))
+        training = replace(training, estimator=clone(best.classifier))
+        figures = {"score": search.best_score_, "candidates": len(search.cv_results_["params"]), "rows": len(rows.y)}
+        if held is None:
+            return Found(best, None, training, figures)
+        return Found(training.fitted(whole, 2), best, training, figures)
+
+
+def _chosen(search: PreparedSearch) -> WassersteinSVC:
+    """Return the classifier that a cross-validation selected and fitted."""
+    best = {name: value.item() if hasattr(value, "item") else value for name, value in search.best_params_.items()}
+    model = WassersteinSVC(**{name: getattr(search, name) for name in COMMON} | best)
+    for name in FITTED:
+        if hasattr(search, name):
+            setattr(model, name, getattr(search, name))
+    model._flip_cost_by_row = "flip_cost" not in best
+    return model
+
+
+def save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: Screen) -> None:
+    """Save the model of all rows with sigmoids for its probabilities."""
+    with screen.progress("probabilities"):
+        probability = sigmoids(found.training, found.model.parts, found.tested, seed)
+    reason = probability if isinstance(probability, str) else None
+    if reason:
+        screen.note(f"no probabilities: {reason}")
+    payload["probability"] = None if isinstance(probability, str) else probability.to_dict()
+    data = found.model.parts.data
+    kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
+    metadata = {
+        "schema": data.schema.to_dict(),
+        "feature_names": found.model.prepared.names,
+        "label": data.schema.label,
+        "probability": payload["probability"],
+        "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
+        "no_probability": reason,
+    }
+    save_model(found.model.pipeline, path, metadata)
+    payload["model"] = path
+
+
 def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int) -> Sigmoids | str:
     """Return sigmoids fitted to decisions about rows that were not in training, of the test or of folds; or why not."""
     classes, counts = np.unique(whole.y, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
         return f"only one row has the label {rare!r}, which no other can judge: correct or remove it, and train again."
-    on_disk = isinstance(whole, StreamedParts)  # without folds, which would be copies
+    on_disk = whole.ready is not None  # without folds, which would be copies
     if on_disk and tested is None:
         return "they need rows that are held out: train again without --test-size 0."
     found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
@@ -132,8 +224,3 @@ def _are_enough(labels: np.ndarray | None) -> bool:
     if labels is None or len(labels) < ENOUGH_ROWS:
         return False
     return np.unique(labels, return_counts=True)[1].min() >= ENOUGH_OF_A_CLASS
-
-
-def as_trained(training: Training, classifier: Any) -> Training:
-    """Return the same training for the parameters of a classifier that a cross-validation chose."""
-    return replace(training, estimator=clone(classifier))

@@ -1,7 +1,6 @@
-"""Steps that several commands share: reading, splitting, preparation, and checks of output files."""
+"""Steps that several commands share: reading, splitting and preparation."""
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,37 +10,34 @@ import numpy as np
 
 from drsvm.cli.options import FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
-from drsvm.cli.streams import STANDARD, check_inputs, name_of, read_from
+from drsvm.cli.streams import check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.datasets.arrow_arrays import taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.values import TRUTH_WORDS
-from drsvm.persistence.model_files import OpenModel, SavedModel, is_model_file
+from drsvm.persistence.model_files import OpenModel, SavedModel
 
 TEST_SHARE = 0.25
 """The share of the rows that ``fit`` holds out for a test by default."""
 
 FEWEST_ROWS = 8
-"""With fewer rows of a class than this, nothing is held out by default: a quarter of them would say nothing."""
+"""With fewer rows of a class than this, nothing is held out by default: a quarter of them is too few."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Training rows with their numbers in the file (from 0) and test rows, if any.
+    """Training rows and test rows, if any."""
 
-    X is a table, or a sparse matrix of an svmlight file; `verified` says which labels were verified, `ids` are the
-    columns that name the training rows, where they are wanted, and `positive` is the positive one of two classes.
-    """
-
-    X: Any
+    X: Any  # a table, or a sparse matrix of an svmlight file
     y: np.ndarray
-    rows: np.ndarray
-    X_test: Any
-    y_test: np.ndarray | None
+    rows: np.ndarray  # their numbers in the file, from 0
     data: Dataset
-    verified: np.ndarray | None = None
-    ids: dict[str, np.ndarray] = field(default_factory=dict)
-    positive: Any = None
+    X_test: Any = None
+    y_test: np.ndarray | None = None
+    verified: np.ndarray | None = None  # which labels were verified
+    ids: dict[str, np.ndarray] = field(default_factory=dict)  # columns that name the training rows, where wanted
+    positive: Any = None  # one of two classes
+    ready: "Prepared | None" = None  # features that are on disk already
 
     @cached_property
     def copies(self) -> np.ndarray | None:
@@ -67,21 +63,14 @@ def load_parts(
     with screen.progress(f"reading {name_of(file)}"):
         dataset = read_from(file, lambda path: reader(path, options))
         test = split.test and read_from(split.test, lambda path: read_like(path, dataset.schema, options))
-    show_notes(dataset, screen)
+    screen.note(*dataset.notes)
     labels = check_labels(dataset)
     ids = {name: np.array(texts, dtype=object) for name, texts in dataset.kept.items()}
+    whole = Parts(dataset.X, labels, dataset.rows, dataset, verified=dataset.verified, ids=ids)
     if test is not None:
-        show_notes(test, screen)
-        y_test = _known_labels(test, labels)
-        return Parts(dataset.X, labels, dataset.rows, test.X, y_test, dataset, dataset.verified, ids)
-    whole = Parts(dataset.X, labels, dataset.rows, None, None, dataset, dataset.verified, ids)
+        screen.note(*test.notes)
+        return replace(whole, X_test=test.X, y_test=known_labels(test, labels))
     return split_off(whole, split.test_size, split.seed, screen) if split.test_size else whole
-
-
-def read_test(file: Path, schema: Schema, options: ReadOptions, labels: np.ndarray) -> tuple[Dataset, np.ndarray]:
-    """Read a test file the way a training file with such labels was read; return it and its labels."""
-    test = read_from(file, lambda path: read_like(path, schema, options))
-    return test, _known_labels(test, labels)
 
 
 def check_split(split: SplitOptions) -> None:
@@ -91,9 +80,9 @@ def check_split(split: SplitOptions) -> None:
 
 
 def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
-    """Return the rows with some held out, as `split` says or a quarter of them; None if there is a test file or none.
+    """Return the rows with some held out, a quarter by default; None if there is a test file or no test.
 
-    Small tables keep all rows, unless `split` says otherwise.
+    Small tables keep all rows by default.
     """
     if whole.y_test is not None or split.test_size == 0:
         return None
@@ -109,30 +98,26 @@ def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
     return split_off(whole, split.test_size or TEST_SHARE, split.seed, screen)
 
 
-def show_notes(dataset: Dataset, screen: Screen) -> None:
-    """Print the reader's notes."""
-    for text in dataset.notes:
-        screen.note(text)
-
-
 def check_labels(dataset: Dataset) -> np.ndarray:
     """Return the labels of a file, of which there must be at least two and not too many different ones."""
     labels = dataset.y
     column = f"column {dataset.schema.label!r}" if dataset.schema.label else "the first number of every line"
     if labels is None:
-        raise DataFileError(f"{dataset.path}: no labels found.")
+        raise DataFileError("no labels found.", dataset.path)
     classes = np.unique(labels)
     n = len(labels)
     if len(classes) < 2:
         raise DataFileError(
-            f"{dataset.path}: all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at "
-            "least two labels: choose another column with --label, or add rows of another class."
+            f"all {n} rows have the label {classes.tolist()[0]!r} ({column}); a classifier needs at least two labels: "
+            "choose another column with --label, or add rows of another class.",
+            dataset.path,
         )
     if labels.dtype.kind == "f" or (n > 20 and len(classes) > n / 2):
         some = ", ".join(str(label) for label in classes[:4].tolist())
         raise DataFileError(
-            f"{dataset.path}: {column} has {len(classes)} different values in {n} rows ({some}, ...), too many for "
-            "class labels: choose a column with a few different values with --label, or turn its numbers into classes."
+            f"{column} has {len(classes)} different values in {n} rows ({some}, ...), too many for class labels: "
+            "choose a column with a few different values with --label, or turn its numbers into classes.",
+            dataset.path,
         )
     return labels
 
@@ -143,13 +128,16 @@ def unknown_label(labels: np.ndarray, classes: np.ndarray) -> str | None:
     return str(unknown[0]) if len(unknown) else None
 
 
-def _known_labels(test: Dataset, labels: np.ndarray) -> np.ndarray:
-    if test.y is None:
-        raise DataFileError(f"{test.path}: no label column {test.schema.label!r}; testing needs labels.")
-    unknown = unknown_label(test.y, labels)
+def known_labels(data: Dataset, labels: np.ndarray, purpose: str = "testing") -> np.ndarray:
+    """Return the labels of a file, all of which must be among those of the training file, in their type."""
+    if data.y is None:
+        what = f"no label column {data.schema.label!r}; {purpose} needs labels: name it with --label."
+        raise DataFileError(what, data.path)
+    unknown = unknown_label(data.y, labels)
     if unknown is not None:
-        raise DataFileError(f"{test.path}: has the label {unknown!r}, which is not in the training file.")
-    return test.y.astype(labels.dtype) if labels.dtype.kind != "U" else test.y.astype(str)
+        known = ", ".join(map(str, np.unique(labels)[:10].tolist()))
+        raise DataFileError(f"has the label {unknown!r}, which is not in the training file ({known}).", data.path)
+    return data.y.astype(labels.dtype)
 
 
 def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
@@ -158,14 +146,13 @@ def split_off(whole: Parts, size: float, seed: int, screen: Screen) -> Parts:
     classes, counts = np.unique(labels, return_counts=True)
     if counts.min() < 2:
         rare = classes.tolist()[int(counts.argmin())]
-        raise DataFileError(f"{whole.data.path}: only one row has the label {rare!r}; --test-size needs two of each.")
+        raise DataFileError(f"only one row has the label {rare!r}; --test-size needs two of each.", whole.data.path)
     wanted = int(size) if size >= 1 else size
     try:
         train, test = held_out_rows(labels, wanted, seed, whole.copies)
     except ValueError as error:
         raise ValueError(f"--test-size {size:g}: {error}") from None
-    for text in about_copies(labels, whole.copies):
-        screen.note(text)
+    screen.note(*about_copies(labels, whole.copies))
     return part(whole, train, test)
 
 
@@ -204,12 +191,12 @@ def load_for_model(
         saved = current_model(opened) if _is_earlier(schema) else None
         dataset = read_for(schema if saved is None else saved.metadata["schema"], file, options, **further)
         saved = saved or opened.load()
-    show_notes(dataset, screen)
+    screen.note(*dataset.notes)
     return saved, dataset
 
 
 def _is_earlier(schema: Any) -> bool:
-    """Return whether a model was trained on a table before models started from the raw table."""
+    """Return True for models of tables that do not start from the raw table yet."""
     return isinstance(schema, dict) and "styles" not in schema and schema.get("kind") != "sparse"
 
 
@@ -227,7 +214,7 @@ def current_model(opened: OpenModel) -> SavedModel:
 
 def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:
     """Read a file the way the training file of a model was read, which its metadata describe."""
-    wanted = replace(options.read_options(), **further)
+    wanted = options.read_options(**further)
     return read_from(file, lambda path: read_like(path, Schema.from_dict(schema), wanted))
 
 
@@ -246,7 +233,7 @@ class Prepared:
         return None if self.features is None else [feature.name for feature in self.features]
 
     def scaled(self, standardise: bool) -> list[bool]:
-        """Return which features are in standard deviations: all of an svmlight file, the numbers of a table."""
+        """Return a mask of the features in standard deviations: all of an svmlight file, the numbers of a table."""
         if self.features is None:
             return [standardise] * self.X.shape[1]
         return [standardise and feature.part == "numbers" for feature in self.features]
@@ -254,9 +241,8 @@ class Prepared:
 
 def prepared(parts: Parts, *, standardise: bool) -> Prepared:
     """Return the rows after the preparation, which is fitted to the training rows."""
-    ready = getattr(parts, "prepared", None)  # of rows on disk
-    if ready is not None:
-        return ready
+    if parts.ready is not None:
+        return parts.ready
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import features_of, preparation
@@ -309,35 +295,3 @@ def two_classes(labels: np.ndarray, positive: str | None, *more: np.ndarray | No
         )
     chosen = str(positive_class(labels, positive))
     return chosen, [None if y is None else y.astype(str) == chosen for y in (labels, *more)]
-
-
-def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
-    """Raise an error, before any work is done, if an output file cannot be written or is an input file."""
-    taken = [path for path in inputs if path is not None]
-    for output in outputs:
-        if output is None:
-            continue
-        if output == STANDARD:
-            raise ValueError("-: only predictions can be written to standard output: give a file.")
-        if any(_same(output, other) for other in taken):
-            raise ValueError(f"{output}: is used twice in this command and would be overwritten: choose another name.")
-        folder = output.resolve().parent
-        if output.is_dir():
-            raise ValueError(f"{output}: is a folder: give a file in it.")
-        if not folder.is_dir():
-            raise ValueError(f"{output}: the folder {folder} does not exist: create it first.")
-        if not os.access(folder, os.W_OK):
-            raise ValueError(f"{output}: the folder {folder} is not writable: choose another one.")
-        taken.append(output)
-
-
-def check_model_output(output: Path | None) -> None:
-    """Raise an error rather than overwrite a file that is not a model."""
-    if output is not None and output.is_file() and output.stat().st_size and not is_model_file(output):
-        raise ValueError(f"{output}: exists and is not a drsvm model: delete it first, or choose another name.")
-
-
-def _same(one: Path, other: Path) -> bool:
-    if one.exists() and other.exists():
-        return one.samefile(other)
-    return one.resolve() == other.resolve()

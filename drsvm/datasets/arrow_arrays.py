@@ -3,6 +3,7 @@
 pyarrow's own conversions import pandas wherever it is installed, which takes longer than reading most tables.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from drsvm.extras import optional
 
 
 def pyarrow_or_error() -> Any:
-    """Return pyarrow; if it is missing, the error says how to install it."""
+    """Return pyarrow, or raise an error that explains how to install it."""
     return optional("pyarrow", "reading tables needs")
 
 
@@ -52,3 +53,25 @@ def taken(table: Any, rows: np.ndarray) -> Any:
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
         return table
     return table.take(column_of(np.asarray(rows, dtype=np.int64), np.ones(len(rows), dtype=bool)))
+
+
+def cleaned(table: Any, empty: frozenset[str]) -> Any:
+    """Return a table whose texts have no blanks around them, with nulls for texts that count as empty."""
+    if not empty:
+        return table
+    # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
+    pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
+    columns = [_cleaned(column, pattern) for column in table.columns]
+    return pyarrow_or_error().table(dict(zip(table.column_names, columns, strict=True)))
+
+
+def _cleaned(column: Any, empty: str) -> Any:
+    from pyarrow import compute, nulls, string, types  # pyright: ignore[reportMissingImports]
+
+    if types.is_dictionary(column.type) or types.is_null(column.type):
+        column = column.cast(string())
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return column
+    column = compute.utf8_trim_whitespace(column)
+    known = compute.match_substring_regex(column, empty)
+    return compute.if_else(known, nulls(len(column), column.type), column) if compute.any(known).as_py() else column

@@ -2,15 +2,17 @@
 
 import re
 from difflib import get_close_matches
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Fix
+from drsvm.datasets.files import Problem, invalid
+from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
 
-Problem = tuple[str, list[Fix]]
-"""What is wrong, and the changes of the options that avoid it."""
+ROLES = ("drop", "features", "id", "categorical", "numeric")
+"""The parameters that name several columns."""
 
 
 class Chosen(NamedTuple):
@@ -31,50 +33,33 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     """Return the columns that the options name; names that do not exist are problems, with a suggestion."""
     problems: list[Problem] = []
     label, notes = _label(names, options.label, problems)
-    by_option = {
-        option: [found for name in listed(names, given) if (found := find(names, name, option, problems)) is not None]
-        for option, given in (
-            ("--drop", options.drop),
-            ("--features", options.features),
-            ("--id", options.id),
-            ("--categorical", options.categorical),
-            ("--numeric", options.numeric),
-            ("--verified", (options.verified,) if options.verified else ()),
-        )
-    }
-    for option, role in (("--features", "a feature"), ("--drop", "dropped"), ("--id", "an id")):
-        if label in by_option[option]:
-            fixes = [Fix(option=option, old=label)]
-            problems.append((f"{label!r} is the label column and cannot be {role}: remove it from {option}.", fixes))
-    both = [name for name in by_option["--categorical"] if name in by_option["--numeric"]]
+    found = {role: _find_all(names, getattr(options, role), role, problems) for role in ROLES}
+    verified = _find_all(names, (options.verified,) if options.verified else (), "verified", problems)
+    for role, called in (("features", "a feature"), ("drop", "dropped"), ("id", "an id")):
+        if label in found[role]:
+            what = "{!r} is the label column and cannot be {}: remove it from {}."
+            problems.append(Problem(what, label, called, Parameter(role), fixes=[Parameter(role, "", label)]))
+    both = [name for name in found["categorical"] if name in found["numeric"]]
     if both:
-        fixes = [Fix(option="--numeric", old=name) for name in both]
-        problems.append((f"{both[0]!r} cannot be both --categorical and --numeric.", fixes))
-    aside = {label, *by_option["--drop"], *by_option["--id"], *by_option["--verified"]}
-    features = [name for name in by_option["--features"] or names if name not in aside]
+        fixes = [Parameter("numeric", "", name) for name in both]
+        names_of_roles = Parameter("categorical"), Parameter("numeric")
+        problems.append(Problem("{!r} cannot be both {} and {}.", both[0], *names_of_roles, fixes=fixes))
+    aside = {label, *found["drop"], *found["id"], *verified}
+    features = [name for name in found["features"] or names if name not in aside]
     if not features:
-        problems.append((f"no feature columns remain besides the label column {label!r}.", []))
-    return Chosen(
-        label=label,
-        features=features,
-        ids=by_option["--id"],
-        categorical=by_option["--categorical"],
-        numeric=by_option["--numeric"],
-        verified=next(iter(by_option["--verified"]), None),
-        mentioned=_mentioned(names, features, options, problems),
-        notes=notes,
-        problems=problems,
-    )
+        problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
+    mentioned = _mentioned(names, features, options, problems)
+    roles = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
+    return Chosen(label, features, *roles, mentioned, notes, problems)
 
 
 def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
-    """Return the options that name features; other columns are problems."""
-    pairs = [(option, name) for option, given in options.mentioned for name in listed(names, (given,))]
-    found = [(option, found) for option, name in pairs if (found := find(names, name, option, problems)) is not None]
-    for option, name in found:
+    """Return the parameters that name features; other columns are problems."""
+    found = [(role, name) for role, given in options.mentioned for name in _find_all(names, (given,), role, problems)]
+    for role, name in found:
         if name not in features:
-            fixes = [Fix(option=option, old=name)]
-            problems.append((f"{option} {name}: this column is not a feature; remove the option.", fixes))
+            what = "{}: this column is not a feature; omit it."
+            problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
     return found
 
 
@@ -84,16 +69,31 @@ def listed(names: list[str], given: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(part.strip() for texts in parts for part in texts if part.strip()))
 
 
+def _find_all(names: list[str], given: tuple[str, ...], role: str, problems: list[Problem]) -> list[str]:
+    wanted = listed(names, given)
+    return [found for name in wanted if (found := find(names, name, role, problems)) is not None]
+
+
 def _label(names: list[str], wanted: str | None, problems: list[Problem]) -> tuple[str, list[str]]:
     if wanted is not None:
-        found = find(names, wanted, "--label", problems)
+        found = find(names, wanted, "label", problems)
         return found if found is not None else names[-1], []
     called = [name for expected in LABEL_NAMES for name in names if name.lower() == expected]
     chosen, reason = (called[0], "by its name") if called else (names[-1], "the last column")
-    return chosen, [f"Column {chosen!r} is used as the label ({reason}); choose another one with --label."]
+    note = "Column {!r} is used as the label ({}); choose another one with {}."
+    return chosen, [Message(note, chosen, reason, Parameter("label"))]
 
 
-def find(names: list[str], wanted: str, option: str, problems: list[Problem]) -> str | None:
+def found_or_error(path: Path, names: list[str], wanted: list[str], role: str) -> list[Any]:
+    """Return columns given by name or index, all of which must exist."""
+    problems: list[Problem] = []
+    found = [find(names, name, role, problems) for name in wanted]
+    if problems:
+        raise invalid(path, *problems)
+    return found
+
+
+def find(names: list[str], wanted: str, role: str, problems: list[Problem]) -> str | None:
     """Return the column given by name or index; otherwise note the problem, and return the nearest name or None."""
     if wanted in names:
         return wanted
@@ -101,14 +101,13 @@ def find(names: list[str], wanted: str, option: str, problems: list[Problem]) ->
         index = int(wanted)
         if -len(names) <= index < len(names):
             return names[index]
-        problems.append(
-            (f"{option} {wanted}: there are {len(names)} columns, 0 to {len(names) - 1} (-1: the last).", [])
-        )
+        what = "{}: there are {} columns, 0 to {} (-1: the last)."
+        problems.append(Problem(what, Parameter(role, wanted), len(names), len(names) - 1))
         return None
     near = close_names(names, wanted)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}?" if near else _all_of(names)
-    fixes = [Fix(option=option, old=wanted, new=near[0])] if near else []
-    problems.append((f"there is no column {wanted!r} ({option}): {hint}", fixes))
+    fixes = [Parameter(role, near[0], wanted)] if near else []
+    problems.append(Problem("there is no column {!r} ({}): {}", wanted, Parameter(role), hint, fixes=fixes))
     return near[0] if near else None
 
 
@@ -124,7 +123,7 @@ def _all_of(names: list[str]) -> str:
 
 
 def absent_columns(names: list[str], needed: list[str]) -> str | None:
-    """Return what is wrong if columns that a model needs are absent: all of them, with similar names."""
+    """Return a text about the columns that a model needs and that are absent, with similar names, or None."""
     absent = [name for name in needed if name not in names]
     if not absent:
         return None

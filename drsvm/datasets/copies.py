@@ -53,7 +53,7 @@ def first_of_each(copies: np.ndarray) -> np.ndarray:
 
 
 def can_stay_together(y: np.ndarray, copies: np.ndarray) -> bool:
-    """Return whether every class has at least two different rows, one for each side of a split."""
+    """Return True if every class has at least two different rows, one for each side of a split."""
     found, counts = np.unique(y[first_of_each(copies)], return_counts=True)
     return len(found) == len(np.unique(y)) and counts.min() >= 2
 

@@ -1,21 +1,24 @@
 """CSV files: read with pyarrow or, where that fails, with the csv module, which locates errors."""
 
+import codecs
 import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from drsvm.datasets.arrow_arrays import pyarrow_or_error, texts
-from drsvm.datasets.arrow_files import cleaned, csv_table
+from drsvm.datasets.arrow_arrays import cleaned, pyarrow_or_error, texts
 from drsvm.datasets.files import DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
+from drsvm.messages import Message, Parameter
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
+
+LARGEST_BLOCK = (1 << 31) - 1
+"""pyarrow guesses the types of columns from one block; this is the largest one it can read."""
 
 csv.field_size_limit(1 << 24)
 
@@ -58,7 +61,8 @@ class CsvFile:
         try:
             return (head[:cut] or head).decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise self._not_utf8(error.start, head[: error.start].count(b"\n") + 1) from None
+            line = head[: error.start].count(b"\n") + 1
+            raise self._not_utf8(f"line {line} ") from None
 
     def _first_record(self, text: str) -> list[str]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
@@ -76,44 +80,74 @@ class CsvFile:
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
         """Return columns as a table; `as_text` is not converted to numbers."""
-        texts = [as_text] if as_text else []
-        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, texts, empty)
-        if table is None:
-            table = self._read_slowly(wanted, empty)
+        table = self._table(wanted, [as_text] if as_text else [], empty)
         if not table.num_rows:
             raise invalid(self.path, "no rows found below the header.")
         return table
 
-    def _read_slowly(self, wanted: list[str], empty: frozenset[str]) -> Any:
-        """Return columns as texts; errors are located."""
-        rows = self.cells()
+    def _table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Any:
+        table = self._fast_table(wanted, as_text, empty)
+        if table is not None:
+            return table
+        rows = [cells for _, cells in self._records()]  # which locates errors; all columns are texts
         places = {name: place for place, name in enumerate(self.names)}
         columns = {name: texts([row[places[name]] for row in rows]) for name in wanted}
         return cleaned(pyarrow_or_error().table(columns), empty)
 
-    def cells(self) -> list[list[str]]:
-        """Return the text of all cells, row by row."""
-        return [cells for _, cells in self._records()]
+    def _fast_table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Any:
+        """Return columns read by pyarrow, those in `as_text` as text; None if it cannot parse the file."""
+        pyarrow = pyarrow_or_error()
+        from pyarrow import csv as arrow_csv  # pyright: ignore[reportMissingImports]
+
+        with opened(self.path) as stream:
+            # pyarrow would take blank lines before the header for the header.
+            content = stream.read().removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
+        if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
+            return None
+
+        def table(columns: list[str], texts: Iterable[str]) -> Any:
+            return arrow_csv.read_csv(
+                pyarrow.BufferReader(content),
+                arrow_csv.ReadOptions(
+                    column_names=self.names,
+                    skip_rows_after_names=int(self.has_header),
+                    use_threads=False,
+                    block_size=min(max(len(content), 1), LARGEST_BLOCK),
+                ),
+                arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in content),
+                arrow_csv.ConvertOptions(
+                    include_columns=columns,
+                    column_types=dict.fromkeys(texts, pyarrow.string()),
+                    null_values=sorted(empty),
+                    strings_can_be_null=True,
+                ),
+            )
+
+        try:
+            read = _read_as_written(table, wanted, as_text)
+        except pyarrow.ArrowInvalid:
+            return None
+        expected = read.num_rows + self.has_header
+        if b'"' in content and expected != _number_of_lines(content, expected):
+            return None  # a cell spans several lines; the csv module is strict about its quotes
+        return cleaned(read, empty)
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
         """Return the text of some columns, as it is written."""
-        return {name: column.to_pylist() for name, column in self._texts(wanted, frozenset()).items()}
+        columns = self._table(wanted, wanted, frozenset()).columns if wanted else []
+        return {name: column.to_pylist() for name, column in zip(wanted, columns, strict=True)}
 
     def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
         """Return a table of this file in which columns of numbers are texts."""
         columns = dict(zip(table.column_names, table.columns, strict=True))
         numbers = [name for name in names if str(columns[name].type) == "double"]
-        return pyarrow_or_error().table(columns | self._texts(numbers, empty)) if numbers else table
-
-    def _texts(self, wanted: list[str], empty: frozenset[str]) -> dict[str, Any]:
-        if not wanted:
-            return {}
-        table = csv_table(self.path, self.names, self.has_header, self.delimiter, wanted, wanted, empty)
-        table = self._read_slowly(wanted, empty) if table is None else table
-        return dict(zip(wanted, table.columns, strict=True))
+        if not numbers:
+            return table
+        columns |= dict(zip(numbers, self._table(numbers, numbers, empty).columns, strict=True))
+        return pyarrow_or_error().table(columns)
 
     def swallowed(self, name: str, cell: str) -> bool:
-        """Return whether a cell that spans several lines seems to contain other rows, for want of a closing quote.
+        """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote.
 
         A row that goes on behind such a cell has the usual number of columns only if the last line of the cell ends in
         the same column.
@@ -144,7 +178,7 @@ class CsvFile:
             yield line, cells
 
     def _all_records(self) -> Iterator[tuple[int, list[str]]]:
-        with self._lines() as lines:
+        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
             reader, before = csv.reader(lines, delimiter=self.delimiter, strict=True), 0
             try:
                 for cells in reader:
@@ -153,32 +187,44 @@ class CsvFile:
                     before = reader.line_num
             except csv.Error as error:
                 raise self._bad_quotes(before + 1, error) from None
-            except UnicodeDecodeError as error:
-                raise self._not_utf8(error.start, None) from None
-
-    @contextmanager
-    def _lines(self):
-        with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
-            yield lines
+            except UnicodeDecodeError:
+                raise self._not_utf8() from None
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
-        return invalid(
-            self.path, f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
-        )
+        what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
+        return invalid(self.path, what)
 
-    def _not_utf8(self, position: int, line: int | None) -> DataFileError:
-        where = f"line {line} " if line else ""
-        return invalid(
-            self.path,
-            f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8.",
-        )
+    def _not_utf8(self, where: str = "") -> DataFileError:
+        what = f"{where}is not UTF-8 text: convert the file, for instance with iconv -f latin1 -t utf-8."
+        return invalid(self.path, what)
 
     def _one_column(self, text: str) -> DataFileError:
         line = text.lstrip().splitlines()[0]
         other = next((mark for mark in DELIMITERS if mark in line and mark != self.delimiter), None)
         hint = f"the delimiter seems to be a {DELIMITERS[other]}." if other else "is it a CSV file?"
         used = DELIMITERS.get(self.delimiter, repr(self.delimiter))
-        return invalid(self.path, f"line 1 has only one column with the delimiter {used} (--delimiter): {hint}")
+        what = "line 1 has only one column with the delimiter {} ({}): {}"
+        return invalid(self.path, Message(what, used, Parameter("delimiter"), hint))
+
+
+def _number_of_lines(content: bytes, expected: int) -> int:
+    """Return the number of lines that are not empty; if there are as many line breaks as expected, none is."""
+    breaks = content.count(b"\n") + (not content.endswith(b"\n"))
+    return breaks if breaks == expected and b"\r" not in content else sum(map(bool, content.splitlines()))
+
+
+def _read_as_written(table, wanted: list[str], texts: list[str]) -> Any:
+    """Return the columns; dates and times as text, since Python reads them from data frames as such, too."""
+    from pyarrow import types  # pyright: ignore[reportMissingImports]
+
+    read = table(wanted, texts)
+    temporal = [field.name for field in read.schema if types.is_temporal(field.type)]
+    if not temporal:
+        return read
+    columns = dict(zip(read.column_names, read.columns, strict=True))
+    again = table(temporal, temporal)
+    columns |= dict(zip(temporal, again.columns, strict=True))
+    return pyarrow_or_error().table(columns)
 
 
 def likely_delimiter(text: str) -> str:

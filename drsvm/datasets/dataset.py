@@ -9,71 +9,30 @@ import numpy as np
 
 from drsvm.datasets.values import CATEGORY, MISSING, PLAIN
 
-MAX_FEATURES = 5_000_000
-
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a file; None means that it is detected.
+    """How to read a file; None means that it is detected. Columns are given by name or index (-1 is the last)."""
 
-    Attributes
-    ----------
-    format : {"svmlight", "csv", "parquet"}, optional
-        Format of the file; detected from its content by default.
-    label : str, optional
-        Name or index (0 is the first, -1 the last) of the label column.
-    features, drop : tuple of str
-        Names or indices of the columns to use (if empty, all others), and of those to drop.
-    id : tuple of str
-        Columns that identify a row: no features.
-    categorical, numeric : tuple of str
-        Columns that contain categories, or numbers: cells of the latter that are no numbers count as empty.
-    keep : tuple of str
-        For a saved model: columns to return as they are, besides the ids.
-    unlabelled : bool
-        For a saved model: whether rows without a label are kept.
-    name_rows : bool
-        Whether to return the ids of a training file too.
-    verified : str, optional
-        A column that says whether the label of a row was verified: no feature.
-    mentioned : tuple of pairs
-        Further options and columns they name, which must be features: ``("--increasing", "age")``.
-    delimiter : str, optional
-        Delimiter of the columns of a CSV file.
-    header : bool, optional
-        Whether the first line of a CSV file contains the column names.
-    decimal : {".", ","}, optional
-        The decimal sign of a CSV file; the other one separates thousands.
-    missing : {"fill", "drop", "error"}, optional
-        Whether to fill empty cells, drop their rows, or reject them; by default they are filled, or for a saved model
-        treated as in its training.
-    missing_values : tuple of str
-        Texts that count as empty, besides the usual ones.
-    index_base : {0, 1}, optional
-        Index of the first feature of an svmlight file.
-    max_features : int
-        Maximum number of features of an svmlight file; a larger index counts as mistyped.
-    """
-
-    format: str | None = None
+    format: str | None = None  # svmlight, csv or parquet
     label: str | None = None
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # if empty, all other columns
     drop: tuple[str, ...] = ()
-    id: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()  # columns that identify a row, and are not features
     categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    keep: tuple[str, ...] = ()
-    unlabelled: bool = False
-    name_rows: bool = False
-    verified: str | None = None
-    mentioned: tuple[tuple[str, str], ...] = ()
+    numeric: tuple[str, ...] = ()  # cells in these that are not numbers count as empty
+    keep: tuple[str, ...] = ()  # for a saved model: columns to return as they are, besides the ids
+    unlabelled: bool = False  # for a saved model: whether to keep rows without a label
+    name_rows: bool = False  # whether to return the ids of a training file, too
+    verified: str | None = None  # a yes/no column, not a feature: whether the label of the row was verified
+    mentioned: tuple[tuple[str, str], ...] = ()  # parameters and columns that must be features: ("increasing", "age")
     delimiter: str | None = None
-    header: bool | None = None
-    decimal: str | None = None
-    missing: str | None = None
-    missing_values: tuple[str, ...] = ()
-    index_base: int | None = None
-    max_features: int = MAX_FEATURES
+    header: bool | None = None  # whether the first line of a CSV file contains the column names
+    decimal: str | None = None  # . or , (the other one separates thousands)
+    missing: str | None = None  # fill, drop or error; by default fill, or for a saved model as in its training
+    missing_values: tuple[str, ...] = ()  # texts that count as empty, besides the usual ones
+    index_base: int | None = None  # index of the first feature of an svmlight file
+    max_features: int = 5_000_000  # a larger index of an svmlight file counts as mistyped
 
     @property
     def empty(self) -> frozenset[str]:
@@ -83,60 +42,26 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Schema:
-    """The structure of a training file, needed to read another file in the same way.
+    """The structure of a training file, needed to read another file in the same way."""
 
-    Attributes
-    ----------
-    kind : {"sparse", "table"}
-        An svmlight file, or one with named columns.
-    n_features : int
-        Number of features of an svmlight file, or of columns that are used.
-    label : str, optional
-        Name of the label column.
-    columns : list of str
-        Names of the columns that are used.
-    styles : dict
-        What their cells look like (see `values`). Without an entry the column has plain numbers.
-    gaps : list of str
-        Columns with so many empty cells that being empty is a feature of its own.
-    many_levels : bool
-        Whether the categories are so many that the features are better stored sparsely.
-    rare : int
-        Levels with fewer rows than this share one column.
-    left_out : dict
-        Columns that are not used, each with the reason.
-    id : list of str
-        Columns among them that identify a row.
-    missing : str
-        How empty cells are treated (see `ReadOptions`).
-    missing_values : list of str
-        Texts that count as empty, besides the usual ones.
-    categories : dict
-        Only in files of version 0.1.0: the categories of the text columns, in the order of their indicator columns.
-    index_base : int
-        Index of the first feature of an svmlight file.
-    truth_labels : list of str
-        What False and True are called in the file, if the labels are truth values.
-    """
-
-    kind: str
-    n_features: int
+    kind: str  # "sparse" (an svmlight file) or "table"
+    n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
-    columns: list[str] = field(default_factory=list)
-    styles: dict[str, str] = field(default_factory=dict)
-    gaps: list[str] = field(default_factory=list)
-    many_levels: bool = False
-    rare: int = 1
-    left_out: dict[str, str] = field(default_factory=dict)
-    id: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)  # those that are used
+    styles: dict[str, str] = field(default_factory=dict)  # how their cells are written (see `values`), if not PLAIN
+    gaps: list[str] = field(default_factory=list)  # columns with a feature of their own for being empty
+    many_levels: bool = False  # whether the features are better stored sparsely
+    rare: int = 1  # levels with fewer rows than this share one column
+    left_out: dict[str, str] = field(default_factory=dict)  # columns that are not used, each with the reason
+    id: list[str] = field(default_factory=list)  # columns among them that identify a row
     missing: str = "fill"
     missing_values: list[str] = field(default_factory=list)
-    categories: dict[str, list[str]] = field(default_factory=dict)
+    categories: dict[str, list[str]] = field(default_factory=dict)  # version 0.1.0: of text columns, in their order
     index_base: int = 1
-    truth_labels: list[str] = field(default_factory=list)
+    truth_labels: list[str] = field(default_factory=list)  # how the file writes False and True, if these are the labels
 
     def style(self, column: str) -> str:
-        """Return what the cells of a column look like."""
+        """Return the style of the cells of a column."""
         return CATEGORY if column in self.categories else self.styles.get(column, PLAIN)
 
     def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
@@ -156,53 +81,21 @@ class Schema:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Dataset:
-    """The content of a file.
+    """The content of a file."""
 
-    Attributes
-    ----------
-    X : pyarrow table or CSR array of shape (n_rows, n_features)
-        The columns that are used: numbers as floats, categories as text, empty cells as nulls. Or the features of an
-        svmlight file.
-    y : array of shape (n_rows,), optional
-        Labels, as integers if all are whole numbers, as booleans if they are true and false, otherwise as text; None
-        if the file has none.
-    schema : Schema
-        The structure of the file.
-    notes : list of str
-        What was assumed and done while reading, as sentences for the user.
-    path : Path
-        The file.
-    rows : array of ints
-        Positions of these rows in the file (rows may have been dropped).
-    verified : array of bools, optional
-        Which labels were verified, if a column says so.
-    mentioned : list of pairs
-        The options and columns of `ReadOptions.mentioned`, with the columns by their names.
-    kept : dict from str to list
-        The ids of the rows and the columns of `ReadOptions.keep`, as text, where they are wanted.
-    labelled : array of bools, optional
-        Which rows have a label, if rows without one are kept; `y` is shorter then.
-    tell_tales : list of str
-        Columns that determine the label by themselves.
-    """
-
-    X: Any
-    y: np.ndarray | None
+    X: Any  # a pyarrow table of floats and texts with nulls for empty cells, or a CSR array of an svmlight file
+    y: np.ndarray | None  # whole numbers, truth values or texts
     schema: Schema
-    notes: list[str]
+    notes: list[str]  # what was assumed and done, as sentences for the user
     path: Path
-    rows: np.ndarray
-    verified: np.ndarray | None = None
-    mentioned: list[tuple[str, str]] = field(default_factory=list)
-    kept: dict[str, list[str]] = field(default_factory=dict)
-    labelled: np.ndarray | None = None
-    tell_tales: list[str] = field(default_factory=list)
+    rows: np.ndarray  # positions in the file, as rows may have been dropped
+    verified: np.ndarray | None = None  # which labels were verified, if a column contains that
+    mentioned: list[tuple[str, str]] = field(default_factory=list)  # `ReadOptions.mentioned`, with the columns by name
+    kept: dict[str, list[str]] = field(default_factory=dict)  # ids and `ReadOptions.keep` as text, where wanted
+    labelled: np.ndarray | None = None  # rows that have a label, if others are kept; y is shorter then
+    tell_tales: list[str] = field(default_factory=list)  # columns that determine the label by themselves
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
         return self.X.shape
-
-    def __repr__(self) -> str:
-        n, d = self.shape
-        return f"Dataset({self.path.name}: {n} rows, {d} columns)"

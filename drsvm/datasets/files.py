@@ -10,9 +10,16 @@ import zlib
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from drsvm.extras import missing
+from drsvm.messages import Message, Parameter
+
+try:
+    from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
+except ImportError:
+    zstd = None
+ZSTD_ERRORS = () if zstd is None else (zstd.ZstdError,)
 
 HEAD_BYTES = 1 << 16
 
@@ -40,56 +47,48 @@ UNSUPPORTED = {
 }
 
 
-class Fix(NamedTuple):
-    """A change of the options that avoids an error: options to add, or a value of one option to replace."""
+class Problem(Message):
+    """What is wrong with a file, and the parameters of `ReadOptions` that avoid it: to add, replace or remove."""
 
-    add: tuple[str, ...] = ()
-    option: str | None = None
-    old: str = ""
-    new: str = ""
+    fixes: Sequence[Parameter]
+
+    def __new__(cls, template: str, *values: Any, fixes: Sequence[Parameter] = ()):
+        problem = super().__new__(cls, template, *values)
+        problem.fixes = fixes
+        return problem
 
 
 class DataFileError(ValueError):
     """A data file cannot be used; the message names the file, the position and the remedy.
 
-    `fixes` are the changes of the options after which it can be used.
+    `what` is the message without the file; `fixes` are the parameters with which the file can be used.
     """
 
-    def __init__(self, message: str, fixes: Sequence[Fix] = ()):
-        super().__init__(message)
-        self.fixes = tuple(fixes)
+    def __init__(self, what: str, path: Path | None = None, fixes: Sequence[Parameter] = ()):
+        super().__init__(what if path is None else Message("{}: {}", path, what))
+        self.what, self.fixes = what, tuple(fixes)
 
 
-def invalid(path: Path, what: str, fixes: Sequence[Fix] = ()) -> DataFileError:
-    """Return an error about a file."""
-    return DataFileError(f"{path}: {what}", fixes)
-
-
-def all_invalid(path: Path, problems: Sequence[tuple[str, Sequence[Fix]]]) -> DataFileError:
-    """Return one error about several problems with a file."""
-    texts, fixes = zip(*problems, strict=True)
-    every = [fix for some in fixes for fix in some]
-    if len(texts) == 1:
-        return invalid(path, texts[0], every)
-    return invalid(
-        path, "".join([f"{len(texts)} things need a decision.", *(f"\n  - {text}" for text in texts)]), every
-    )
+def invalid(path: Path, *problems: str) -> DataFileError:
+    """Return one error about the problems with a file."""
+    n, what = len(problems), problems[0]
+    if n > 1:
+        what = Message("{} things need a decision." + n * "\n  - {}", n, *problems)
+    return DataFileError(what, path, [fix for problem in problems for fix in getattr(problem, "fixes", ())])
 
 
 def check_readable(path: Path) -> None:
     """Raise an error if a path is not a readable file."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if path.is_dir():
+        raise invalid(path, "is a folder: give a file in it.")
+    if path.exists() and not path.is_file():
         raise invalid(path, "is a pipe or a device and cannot be read more than once: save it to a file first.")
     try:
         with path.open("rb") as stream:
             stream.read(1)
     except FileNotFoundError:
         raise invalid(path, f"no such file{_close_names(path)}") from None
-    except IsADirectoryError:
-        raise invalid(path, "is a folder: give a file in it.") from None
     except PermissionError:
-        if path.is_dir():  # Windows raises it for folders
-            raise invalid(path, "is a folder: give a file in it.") from None
         raise invalid(path, "permission denied: change its permissions (chmod +r), or ask its owner.") from None
     except OSError as error:
         raise invalid(path, f"cannot be read ({error.strerror or error}).") from None
@@ -114,25 +113,11 @@ def opened(path: Path):
     try:
         with _open(path, ending) as stream:
             yield stream
-    except _signs_of_damage() as error:
-        raise _damaged(path, error) from None
-    except OSError as error:
-        if ending is None or isinstance(error, FileNotFoundError | PermissionError):
+    except (EOFError, OSError, lzma.LZMAError, zlib.error, *ZSTD_ERRORS) as error:
+        ordinary = ending is None or isinstance(error, FileNotFoundError | PermissionError)
+        if isinstance(error, OSError) and ordinary:
             raise
-        raise _damaged(path, error) from None
-
-
-def _signs_of_damage() -> tuple[type[Exception], ...]:
-    known = (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile)
-    try:
-        from compression.zstd import ZstdError  # pyright: ignore[reportMissingImports]  # Python 3.14
-    except ImportError:
-        return known
-    return (*known, ZstdError)
-
-
-def _damaged(path: Path, error: Exception) -> DataFileError:
-    return invalid(path, f"is truncated or damaged ({error}): copy or download it again.")
+        raise invalid(path, f"is truncated or damaged ({error}): copy or download it again.") from None
 
 
 def compression_of(path: Path) -> str | None:
@@ -150,19 +135,10 @@ def compression_of(path: Path) -> str | None:
 
 
 def _open(path: Path, ending: str | None) -> Any:
-    openers = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    if ending is None:
-        return path.open("rb")
-    return openers[ending](path, "rb") if ending in openers else _open_zst(path)
-
-
-def _open_zst(path: Path) -> Any:
-    try:
-        from compression import zstd  # pyright: ignore[reportMissingImports]  # Python 3.14
-
+    if ending != ".zst":
+        return {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, None: open}[ending](path, "rb")
+    if zstd is not None:
         return zstd.open(path, "rb")
-    except ImportError:
-        pass
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -200,7 +176,8 @@ def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
         found = "svmlight" if looks_like_svmlight(head) else "csv"
     expected = format_of_name(path)
     if expected == "parquet" and found != expected:
-        raise invalid(path, "is not a Parquet file despite its name: is it complete? Otherwise use --format.")
+        what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
+        raise invalid(path, Message(what, Parameter("format")))
     if expected == "svmlight" and found != expected:
         return expected, None  # the svmlight reader explains what is wrong with the first line
     note = None if expected in (None, found) else f"{path.name} contains {found} data and is read as such."

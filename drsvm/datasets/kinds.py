@@ -2,15 +2,14 @@
 
 import re
 from dataclasses import dataclass, replace
-from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.datasets.columns import Chosen, Problem
+from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
-from drsvm.datasets.files import Fix
+from drsvm.datasets.files import Problem
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import (
     CATEGORY,
@@ -18,6 +17,7 @@ from drsvm.datasets.values import (
     ISO_DATE,
     OR_EMPTY,
     PLAIN,
+    TEXTS,
     THOUSANDS,
     TIME,
     TRUTH,
@@ -30,6 +30,7 @@ from drsvm.datasets.values import (
     shown,
     too_large,
 )
+from drsvm.messages import Parameter
 
 FREQUENT_GAPS = 0.05
 """A column with at least this share of empty cells gets an indicator of them."""
@@ -47,7 +48,7 @@ ID_NAMES = re.compile(
     r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
 
-TYPES = {"date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}
+TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}
 """Styles by how the names of pyarrow's types begin."""
 
 MANY_ROWS = 100
@@ -59,64 +60,54 @@ NEEDLESS = 3
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column contains.
+    """What a column contains."""
 
-    Attributes
-    ----------
-    style : str
-        The style of its cells (see `values`).
-    missing : int
-        The number of empty cells.
-    levels : int
-        The number of categories.
-    left_out : str, optional
-        Why the column is not used.
-    is_id : bool
-        Whether it identifies the rows.
-    all_different : bool
-        Whether it has integers that are all different, and may identify the rows.
-    problem : tuple, optional
-        Why it cannot be used, and the remedy.
-    """
-
-    style: str = PLAIN
-    missing: int = 0
-    levels: int = 0
-    left_out: str | None = None
-    is_id: bool = False
-    all_different: bool = False
-    problem: Problem | None = None
+    style: str = PLAIN  # of its cells (see `values`)
+    missing: int = 0  # the number of empty cells
+    levels: int = 0  # the number of categories
+    left_out: str | None = None  # why the column is not used
+    is_id: bool = False  # whether it identifies the rows
+    all_different: bool = False  # whether it has integers that are all different, and may identify the rows
+    problem: Problem | None = None  # why it cannot be used
 
 
 def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dict[str, Kind]:
-    """Return what the feature columns of a file contain."""
+    """Return the kinds of the feature columns of a file."""
     columns = dict(zip(table.column_names, table.columns, strict=True))
     columns = {name: columns[name] for name in chosen.features}
-    texts = {name: coded(column) for name, column in columns.items() if not _is_typed(column)}
+    texts = {name: coded(column) for name, column in columns.items() if str(column.type) in TEXTS}
     points = any(str(column.type) == "double" for column in columns.values())
     styles = styles_of({name: cells.values for name, cells in texts.items()}, points, options.decimal)
     rows = _different_rows([texts.get(name, column) for name, column in columns.items()])
     kinds = {}
-    for name, column in columns.items():
-        given = _Given(name, name in chosen.numeric, name in chosen.categorical, rows)
-        if name in texts:
-            kind = _text_kind(column, texts[name], styles[name], given, options, file)
-        else:
-            kind = _numeric_kind(column, given)
-        missing = int(column.null_count)
+    for name, values in columns.items():
+        column = _Column(name, values, name in chosen.numeric, name in chosen.categorical, rows, options, file)
+        kind = _text_kind(column, texts[name], styles[name]) if name in texts else _numeric_kind(column)
         if kind.style != CATEGORY and not kind.left_out and not kind.problem:
-            kind = _checked_numbers(column, kind, name, options, file.place)
-            missing = max(missing, kind.missing)
-        kinds[name] = replace(kind, missing=missing)
+            kind = _checked_numbers(column, kind)
+        kinds[name] = replace(kind, missing=max(int(values.null_count), kind.missing))
     return kinds
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Column(NamedTuple):
+    """A column with what the user has stated about it, the different rows, and where it comes from."""
+
     name: str
+    values: Any
     numeric: bool
     categorical: bool
     rows: Any
+    options: ReadOptions
+    file: Any
+
+    def numbers_the_rows(self, numbers: np.ndarray) -> bool:
+        """Return True for integers that count the rows, or are nearly all different under a typical name."""
+        numbers = numbers[self.rows]
+        if len(numbers) < FEW_ROWS or not (numbers == np.trunc(numbers)).all():  # nor with empty cells
+            return False
+        typical = ID_NAMES.fullmatch(self.name) or ID_NAMES.fullmatch(self.name.lower())
+        nearly = typical is not None and len(np.unique(numbers)) > NEARLY_ALL * len(numbers)
+        return nearly or bool((np.diff(numbers) == 1).all())
 
 
 def _different_rows(columns: list[Any]) -> Any:
@@ -128,47 +119,37 @@ def _different_rows(columns: list[Any]) -> Any:
     return slice(None) if copies is None else first_of_each(copies)
 
 
-def _is_typed(column: Any) -> bool:
-    return str(column.type) not in ("string", "large_string")
-
-
 # --- columns of numbers -------------------------------------------------------------------------------------------
 
 
-def _numeric_kind(column: Any, given: _Given) -> Kind:
-    if given.categorical:
-        return Kind(CATEGORY, levels=len(levels_of(column).values))
-    if str(column.type) == "bool":
-        return Kind(TRUTH)
-    if not str(column.type).startswith(("int", "uint")):
-        return Kind(next((style for start, style in TYPES.items() if str(column.type).startswith(start)), PLAIN))
-    values = numbers_of(column, PLAIN)[given.rows]
-    if not given.numeric and _numbers_the_rows(given.name, values):
+def _numeric_kind(column: _Column) -> Kind:
+    kind = str(column.values.type)
+    if column.categorical:
+        return Kind(CATEGORY, levels=len(levels_of(column.values).values))
+    if not kind.startswith(("int", "uint")):
+        return Kind(next((style for start, style in TYPES.items() if kind.startswith(start)), PLAIN))
+    if column.numeric:
+        return Kind()
+    numbers = numbers_of(column.values, PLAIN)
+    if column.numbers_the_rows(numbers):
         return Kind(left_out="an id", is_id=True)
-    return Kind(all_different=not given.numeric and len(np.unique(values)) == len(values) >= MANY_ROWS)
+    different = numbers[column.rows]
+    return Kind(all_different=len(np.unique(different)) == len(different) >= MANY_ROWS)
 
 
-def _numbers_the_rows(name: str, values: np.ndarray) -> bool:
-    """Return whether integers count the rows, or are nearly all different under a typical name."""
-    if len(values) < FEW_ROWS or not (values == np.trunc(values)).all():  # nor with empty cells
-        return False
-    if (np.diff(values) == 1).all():
-        return True
-    typical = ID_NAMES.fullmatch(name) or ID_NAMES.fullmatch(name.lower())
-    return typical is not None and len(np.unique(values)) > NEARLY_ALL * len(values)
-
-
-def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, place) -> Kind:
+def _checked_numbers(column: _Column, kind: Kind) -> Kind:
     """Return the kind of a column of numbers after a look at its values."""
+    name, place = column.name, column.file.place
     try:
-        values = numbers_of(column, kind.style, options.empty)
+        values = numbers_of(column.values, kind.style, column.options.empty)
     except NotANumber as wrong:  # a type of Parquet that is neither a number nor a date
-        text = f"column {name!r} has type {column.type} ({place(wrong.row)} contains {shown(wrong.text)}): drop it."
-        return replace(kind, problem=(text, [Fix(("--drop", name))]))
+        where = f"{place(wrong.row)} contains {shown(wrong.text)}"
+        text = f"column {name!r} has type {column.values.type} ({where}): drop it."
+        return replace(kind, problem=Problem(text, fixes=[Parameter("drop", name)]))
     large = too_large(name, values, place)
     if large is not None:
-        fixes = [Fix(("--missing-values", str(column[row].as_py()))) for row in large[1][:NEEDLESS]]
-        return replace(kind, problem=(f"{large[0]}: correct it, or let it count as empty.", fixes))
+        fixes = [Parameter("missing_values", str(column.values[row].as_py())) for row in large[1][:NEEDLESS]]
+        return replace(kind, problem=Problem(f"{large[0]}: correct it, or let it count as empty.", fixes=fixes))
     given = values[~np.isnan(values)]
     missing = len(values) - len(given)
     if len(given) == 0:
@@ -182,36 +163,40 @@ def _checked_numbers(column: Any, kind: Kind, name: str, options: ReadOptions, p
 # --- columns of text ----------------------------------------------------------------------------------------------
 
 
-def _text_kind(column: Any, cells: Coded, style: str | None, given: _Given, options: ReadOptions, file: Any) -> Kind:
-    levels = len(cells.values)
-    if levels == 0:
+def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
+    if not cells.values:
         return Kind(left_out="empty")
-    if given.categorical:
-        return _category(cells, given.name, file)
-    if given.numeric:
+    if column.categorical:
+        return _category(column, cells)
+    if column.numeric:
         if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")):
             return Kind(style)
-        return Kind(_coerced(cells, options.decimal))
+        return Kind(_coerced(cells, column.options.decimal))
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
-        return Kind(problem=_ambiguous_sign(cells, given.name, style, file.place))
+        return Kind(problem=_ambiguous_sign(column, cells, style))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
-    if style == PLAIN and _numbers_the_rows(given.name, numbers_of(column, PLAIN, options.empty)[given.rows]):
+    if style == PLAIN and column.numbers_the_rows(numbers_of(column.values, PLAIN, column.options.empty)):
         return Kind(left_out="an id", is_id=True)
-    if style is not None:
-        return Kind(style)
-    if levels == 1 and column.null_count < FREQUENT_GAPS * len(column):
+    return _free_text(column, cells) if style is None else Kind(style)
+
+
+def _free_text(column: _Column, cells: Coded) -> Kind:
+    """Return the kind of a column of texts that are not all numbers: categories, if they repeat."""
+    n, levels = len(cells.codes), len(cells.values)
+    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=levels)
+    if levels == 1 and column.values.null_count < FREQUENT_GAPS * n:
         return Kind(left_out="always the same")
     parsers = [parser_of(style) for style in (PLAIN, DECIMAL_COMMA, THOUSANDS)]
-    numbers = [any(parse(value) is not None for parse in parsers) for value in cells.values]
-    if sum(np.bincount(cells.codes[cells.codes >= 0], minlength=levels)[numbers]) >= 0.5 * (cells.codes >= 0).sum():
-        return Kind(problem=_mixed(cells, np.array(numbers), given.name, file.place))
-    present = int((cells.codes[given.rows] >= 0).sum())
-    if len(column) >= FEW_ROWS and levels > NEARLY_ALL * present:
-        return Kind(left_out="an id" if _is_short(cells.values) else "text, nearly always different", is_id=True)
-    if np.bincount(cells.codes[cells.codes >= 0]).max() < rare_below(len(column)):
+    numbers = np.array([any(parse(value) is not None for parse in parsers) for value in cells.values])
+    if counts[numbers].sum() >= 0.5 * counts.sum():
+        return Kind(problem=_mixed(column, cells, numbers, counts))
+    if n >= FEW_ROWS and levels > NEARLY_ALL * int((cells.codes[column.rows] >= 0).sum()):
+        is_short = max(map(len, cells.values)) <= 40
+        return Kind(left_out="an id" if is_short else "text, nearly always different", is_id=True)
+    if counts.max() < rare_below(n):
         return Kind(left_out=f"{levels:,} levels, all of them rare")
-    return _category(cells, given.name, file)
+    return _category(column, cells)
 
 
 def _coerced(cells: Coded, decimal: str | None) -> str:
@@ -225,50 +210,43 @@ def rare_below(n_rows: int) -> int:
     return int(np.clip(n_rows // SMALL_PARTS, 1, RARE))
 
 
-def _is_short(values: list[str]) -> bool:
-    return max(map(len, values)) <= 40
-
-
-def _category(cells: Coded, name: str, file: Any) -> Kind:
-    broken = line_break(cells, name, file)
+def _category(column: _Column, cells: Coded) -> Kind:
+    broken = line_break(cells, column.name, column.file)
     return Kind(problem=broken) if broken else Kind(CATEGORY, levels=len(cells.values))
 
 
 def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
-    """Return what is wrong if a cell contains other rows because a closing quote is missing."""
+    """Return the problem that a cell contains other rows because a closing quote is missing, if there is one."""
     broken = [code for code, value in enumerate(cells.values) if file.swallowed(name, str(value))]
     if not broken:
         return None
     row = int(np.argmax(np.isin(cells.codes, broken)))
-    text = (
+    return Problem(
         f"the cell of column {name!r} that starts in {file.place(row)} spans several lines: add the missing closing "
         "quote, or remove the line break."
     )
-    return text, []
 
 
 # --- what needs a decision ----------------------------------------------------------------------------------------
 
 
-def _ambiguous_sign(cells: Coded, name: str, style: str, place) -> Problem:
+def _ambiguous_sign(column: _Column, cells: Coded, style: str) -> Problem:
     sign, word, other = (",", "comma", ".") if style == AMBIGUOUS_COMMAS else (".", "dot", ",")
     code = next(code for code, value in enumerate(cells.values) if sign in value)
-    text, row = cells.values[code], int(np.argmax(cells.codes == code))
-    return (
-        f"column {name!r} contains {shown(text)} ({place(row)}): the {word} may separate thousands or decimals; use "
-        f"--decimal {other} if it separates thousands, --decimal {sign} if decimals.",
-        [Fix(("--decimal", other))],
-    )
+    text, place = shown(cells.values[code]), column.file.place(int(np.argmax(cells.codes == code)))
+    what = "column {!r} contains {} ({}): the {} may separate thousands or decimals; {} if thousands, {} if decimals."
+    thousands, decimals = Parameter("decimal", other), Parameter("decimal", sign)
+    return Problem(what, column.name, text, place, word, thousands, decimals, fixes=[thousands])
 
 
-def _mixed(cells: Coded, numbers: np.ndarray, name: str, place) -> Problem:
-    counts = np.bincount(cells.codes[cells.codes >= 0], minlength=len(cells.values))
+def _mixed(column: _Column, cells: Coded, numbers: np.ndarray, counts: np.ndarray) -> Problem:
+    name, place = column.name, column.file.place
     odd = np.flatnonzero(~numbers)
     row = int(np.argmax(np.isin(cells.codes, odd)))
     some = ", ".join(shown(cells.values[code]) for code in odd[:NEEDLESS]) + (", ..." if len(odd) > NEEDLESS else "")
     where = f"column {name!r} contains the text {shown(cells.values[cells.codes[row]])} ({place(row)})"
     share = f"while {counts[numbers].sum():,} of {counts.sum():,} values are numbers"
-    text = f"{where}, {share}: let {some} count as empty, or treat the column as --categorical {quote(name)}."
-    if len(odd) > NEEDLESS:
-        return text, [Fix(("--numeric", name))]
-    return text, [Fix(("--missing-values", cells.values[code])) for code in odd]
+    what = "{}, {}: let {} count as empty, or treat the column as {}."
+    fixes = [Parameter("missing_values", cells.values[code]) for code in odd]
+    fixes = [Parameter("numeric", name)] if len(odd) > NEEDLESS else fixes
+    return Problem(what, where, share, some, Parameter("categorical", name), fixes=fixes)

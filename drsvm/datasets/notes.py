@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
+from drsvm.messages import Message, Parameter
 
 TELLING = 10
 """A column betrays the label only if a level has this many rows on average."""
@@ -20,22 +20,23 @@ MANY_NUMBERS = 50
 MOST = 8
 """A line lists this many columns."""
 
+KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
+DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
+
 
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
     different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
     encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == CATEGORY)}
     return [
-        *_line("left out", schema.left_out, "use one anyway with --numeric or --categorical"),
+        *_line("left out", schema.left_out, KEEP_ANYWAY),
         *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
         *_line("dates as days", dict.fromkeys(schema.of_style(lambda style: style.startswith("date")))),
         *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
         *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
         *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
-        *_line(
-            "numbers with a unit", _with_units(encoded, X), "they count as text; remove the unit to use the numbers"
-        ),
-        *_line("all different", dict.fromkeys(different), "if such a number is an id, --drop it"),
+        *_line("numbers with a unit", _with_units(encoded, X), "they count as text, unless the unit is removed"),
+        *_line("all different", dict.fromkeys(different), DROP_IDS),
         *what_was_filled(schema, X),
     ]
 
@@ -103,9 +104,10 @@ def about_tell_tales(names: list[str]) -> list[str]:
     """Return a note on columns that determine the label."""
     if not names:
         return []
-    drops = " ".join(f"--drop {quote(name)}" for name in names)
     which = f"{names[0]} alone determines" if len(names) == 1 else f"{', '.join(names)} each determine"
-    return [f"{which} the label; if it is known only afterwards, leave it out: {drops}."]
+    drops = [Parameter("drop", name) for name in names]
+    what = "{} the label; if it is known only afterwards, leave it out:" + " {}" * len(drops) + "."
+    return [Message(what, which, *drops)]
 
 
 def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:
@@ -113,4 +115,4 @@ def _line(what: str, columns: dict[str, Any], remark: str = "") -> list[str]:
         return []
     listed = [f"{name} ({detail})" if detail else name for name, detail in columns.items()]
     more = f" and {len(listed) - MOST} more" if len(listed) > MOST else ""
-    return [f"{what}: {', '.join(listed[:MOST])}{more}{f'; {remark}' if remark else ''}."]
+    return [Message("{}: {}{}{}{}.", what, ", ".join(listed[:MOST]), more, "; " if remark else "", remark)]

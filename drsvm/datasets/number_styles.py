@@ -15,6 +15,7 @@ from drsvm.datasets.values import (
     ISO_DATE,
     PLAIN,
     SIGNS,
+    TEXTS,
     THOUSANDS,
     TIME,
     TRUTH,
@@ -50,13 +51,13 @@ def number_style(values: list[str]) -> str | None:
 
 
 def fits(style: str, values: Iterable[str]) -> bool:
-    """Return whether all texts are numbers in a style."""
+    """Return True if all texts are numbers in a style."""
     parse = parser_of(style)
     return all(parse(value) is not None for value in values)
 
 
 def _may_be_thousands(values: Iterable[str]) -> bool:
-    """Return whether every dot is followed by three digits and all other numbers are below 1000: 1.326 beside 312."""
+    """Return True if every dot is followed by three digits and all other numbers are below 1000: 1.326 beside 312."""
     texts = [value.strip(SIGNS) for value in values]
     dotted = [text for text in texts if "." in text]
     return (
@@ -69,8 +70,8 @@ def _may_be_thousands(values: Iterable[str]) -> bool:
 def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) -> dict[str, str | None]:
     """Return the styles of columns, given by their different texts.
 
-    Dots and commas mean what the user says, or what another column shows; `points` says that there are columns of
-    numbers with decimal points.
+    `decimal`, or another column, decides what dots and commas mean; `points`: there are columns of numbers with decimal
+    points.
     """
     styles = {name: number_style(values) for name, values in texts.items()}
     shown = {styles[name] for name, values in texts.items() if any("," in value or "." in value for value in values)}
@@ -87,7 +88,7 @@ def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) ->
 
 
 def _mixes(values: list[str]) -> bool:
-    """Return whether 312 without a dot is beside 1.326; measurements with three decimals are ordinary."""
+    """Return True for 312 without a dot beside 1.326; measurements with three decimals are ordinary."""
     return any("." not in value and len(value.strip(SIGNS + "+-")) == 3 for value in values)
 
 
@@ -99,12 +100,13 @@ def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str |
     if decimal == "." or not suspect:
         return table
     if decimal is None and not any(_has_decimal_commas(columns[name]) for name in names):
-        suspect = [name for name in suspect if _has_whole_hundreds(numbers[name])]
+        hundreds = {name: numbers[name][np.abs(numbers[name]) >= 100.0] for name in suspect}
+        suspect = [name for name in suspect if (hundreds[name] == np.trunc(hundreds[name])).any()]
     return file.as_written(table, suspect, empty)
 
 
 def _are_below_thousand(values: np.ndarray) -> bool:
-    """Return whether numbers are below 1000 and have up to three decimals, but none of them is a fraction below 1."""
+    """Return True for numbers below 1000 with up to three decimals, none of which is a fraction below 1."""
     sizes = np.abs(values[~np.isnan(values)])
     parts = sizes[sizes != np.trunc(sizes)]
     if not len(parts) or parts.min() < 1.0 or sizes.max() >= 1000.0:
@@ -112,9 +114,5 @@ def _are_below_thousand(values: np.ndarray) -> bool:
     return bool((np.abs(1000.0 * parts - np.round(1000.0 * parts)) < 1e-6).all())
 
 
-def _has_whole_hundreds(values: np.ndarray) -> bool:
-    return bool(((np.abs(values) >= 100.0) & (values == np.trunc(values))).any())
-
-
 def _has_decimal_commas(column: Any) -> bool:
-    return str(column.type) in ("string", "large_string") and number_style(coded(column).values) == DECIMAL_COMMA
+    return str(column.type) in TEXTS and number_style(coded(column).values) == DECIMAL_COMMA

@@ -84,7 +84,7 @@ def _names(part: str, step: Any, place: int, column: str) -> list[str]:
 
 
 def unseen_levels(model: Pipeline, schema: Schema, X: Any) -> dict[str, int]:
-    """Return how many cells of each column of a table have a level that the rows in training lack."""
+    """Return the number of cells with a level that the rows in training lack, for each column that has any."""
     if schema.kind == "sparse":
         return {}
     found = {}

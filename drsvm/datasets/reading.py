@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
-from drsvm.datasets.arrow_files import ParquetFile
-from drsvm.datasets.columns import Chosen, Problem, absent_columns, choose_columns, find, listed
+from drsvm.datasets.arrow_tables import ArrowTable
+from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import (
-    Fix,
-    all_invalid,
-    check_readable,
+    Problem,
     check_text,
     detect_format,
     ends_in_mid_line,
@@ -41,36 +39,23 @@ from drsvm.datasets.values import (
     too_large,
     truth_texts,
 )
+from drsvm.messages import Message, Parameter
 
-TableFile = CsvFile | ParquetFile
+TableFile = CsvFile | ArrowTable
 
 MANY_LEVELS = 200
 """With more categories than this, the features are stored sparsely."""
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
-    """Read features and labels from a file.
+    """Read features and labels from a new file: svmlight, CSV or Parquet.
 
-    Parameters
-    ----------
-    path : str or Path
-        An svmlight, CSV or Parquet file; svmlight and CSV may be compressed (.gz, .bz2, .xz, .zst).
-    options : ReadOptions, optional
-        How to read it.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    DataFileError
-        If the file cannot be used; the message names everything that needs a decision, and the remedy.
+    Raises a `DataFileError` if the file cannot be used, which names everything that needs a decision, and the remedy.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
     if kind == "svmlight":
-        return _with_notes(read_svmlight(path, options), notes)
+        return read_svmlight(path, options, notes)
     return read_table(_table(path, kind, head, options), options, notes)
 
 
@@ -103,20 +88,8 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
 def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = None) -> Dataset:
     """Read a file in the same way as an earlier one; columns are found by name, labels may be missing.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    schema : Schema
-        Schema of the earlier file.
-    options : ReadOptions, optional
-        Only ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are used; the
-        schema determines the rest.
-
-    Returns
-    -------
-    Dataset
-        ``y`` is None if the file has no label column.
+    Only the options ``format``, ``label``, ``delimiter``, ``header``, ``missing``, ``keep`` and ``unlabelled`` are
+    used; the schema of the earlier file determines the rest.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, notes = _format(path, options)
@@ -125,14 +98,18 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
         raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
     if kind == "svmlight":
         if options.keep:
-            raise invalid(path, "--keep: an svmlight file has no further columns; remove the option.")
-        return _with_notes(read_svmlight_like(path, schema), notes)
+            raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
+        return read_svmlight_like(path, schema, notes)
     file = _table(path, kind, head, options)
-    label = _label_if_present(path, file.names, schema, options)
+    label = schema.label if schema.label in file.names else None
+    if options.label is not None:
+        [label] = found_or_error(path, file.names, [options.label], "label")
     absent = absent_columns(file.names, schema.columns)
     if absent:
         raise invalid(path, absent)
-    further = _further_columns(path, file.names, schema, options)
+    ids = [name for name in schema.id if name in file.names]
+    wanted = found_or_error(path, file.names, listed(file.names, options.keep), "keep")
+    further = list(dict.fromkeys([*ids, *wanted]))
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
     commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
@@ -163,27 +140,17 @@ def _written(file: TableFile, names: list[str], kept: np.ndarray) -> dict[str, l
 def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str, list[str]]:
     """Return all columns of a file as text, also those that are not used; svmlight files have none.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    options : ReadOptions, optional
-        Only ``format``, ``delimiter`` and ``header`` are used.
-
-    Returns
-    -------
-    dict from str to list
+    Only the options ``format``, ``delimiter`` and ``header`` are used.
     """
     path, options = Path(path), options or ReadOptions()
     kind, head, _ = _format(path, options)
     if kind == "svmlight":
         return {}
     file = _table(path, kind, head, options)
-    return {name: list(column) for name, column in zip(file.names, zip(*file.cells(), strict=True), strict=True)}
+    return file.texts(file.names)
 
 
 def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
-    check_readable(path)
     head = read_head(path)
     if options.format is None:
         kind, note = detect_format(path, head)
@@ -198,30 +165,7 @@ def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
 
 
 def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFile:
-    return ParquetFile(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
-
-
-def _with_notes(data: Dataset, notes: list[str]) -> Dataset:
-    return replace(data, notes=[*notes, *data.notes])
-
-
-def _further_columns(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> list[str]:
-    """Return the ids that the file contains and the columns to keep."""
-    problems: list[Problem] = []
-    wanted = [found for name in listed(names, options.keep) if (found := find(names, name, "--keep", problems))]
-    if problems:
-        raise all_invalid(path, problems)
-    return list(dict.fromkeys([*(name for name in schema.id if name in names), *wanted]))
-
-
-def _label_if_present(path: Path, names: list[str], schema: Schema, options: ReadOptions) -> str | None:
-    if options.label is None:
-        return schema.label if schema.label in names else None
-    problems = []
-    found = find(names, options.label, "--label", problems)
-    if problems:
-        raise all_invalid(path, problems)
-    return found
+    return ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
@@ -233,32 +177,33 @@ def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str,
     problems += [problem for pair in chosen.mentioned if (problem := _misplaced(*pair, kinds)) is not None]
     if not problems and all(kind.left_out for kind in kinds.values()):
         reasons = ", ".join(f"{name} ({kind.left_out})" for name, kind in list(kinds.items())[:6])
-        problems.append((f"no column is left to learn from; left out: {reasons}. Keep some with --numeric or "
-                         "--categorical.", []))  # fmt: skip
+        what = "no column is left to learn from; left out: {}. Keep some with {} or {}."
+        problems.append(Problem(what, reasons, Parameter("numeric"), Parameter("categorical")))
     if problems:
-        raise all_invalid(path, problems)
+        raise invalid(path, *problems)
 
 
 def _repeated(file: TableFile, chosen: Chosen) -> list[Problem]:
-    """Return what is wrong if a feature has the name of the label in the file: it would betray the label."""
+    """Return the problem that features have the name of the label in the file: they would betray the label."""
     name = file.renamed.get(chosen.label, chosen.label)
     copies = [feature for feature in chosen.features if file.renamed.get(feature, feature) == name]
     if not copies:
         return []
-    fixes = [Fix(("--drop", copy)) for copy in copies]
-    return [(f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others.", fixes)]
+    what = f"{len(copies) + 1} columns are called {name!r}, like the label: drop the others."
+    return [Problem(what, fixes=[Parameter("drop", copy) for copy in copies])]
 
 
-def _misplaced(option: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
-    """Return what is wrong with an option that names a column without a weight, or a sign for categories."""
-    kind = kinds.get(name)
+def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
+    """Return the problem with a parameter for a column without a weight, or a sign for categories."""
+    kind, given = kinds.get(name), Parameter(role, name)
     if kind is None or kind.problem:
         return None
     if kind.left_out:
-        keep = Fix(("--numeric", name))
-        return f"{option} {name}: the column is left out ({kind.left_out}); keep it with --numeric.", [keep]
-    if kind.style == CATEGORY and option in ("--increasing", "--decreasing"):
-        return f"{option} {name}: the column has categories, which have no order.", [Fix(option=option, old=name)]
+        what = "{}: the column is left out ({}); keep it with {}."
+        return Problem(what, given, kind.left_out, Parameter("numeric"), fixes=[Parameter("numeric", name)])
+    if kind.style == CATEGORY and role in ("increasing", "decreasing"):
+        what = "{}: the column has categories, which have no order."
+        return Problem(what, given, fixes=[Parameter(role, "", name)])
     return None
 
 
@@ -282,7 +227,7 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
     )
 
 
-def converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
+def converted(file: Any, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
     given = dict(zip(table.column_names, table.columns, strict=True))
     columns = {}
@@ -297,34 +242,33 @@ def converted(file: TableFile, table: Any, schema: Schema, empty: frozenset[str]
     return pyarrow_or_error().table(columns)
 
 
-def _as_numbers(file: TableFile, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
+def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[str]) -> np.ndarray:
     try:
         values = numbers_of(column, style, empty)
     except NotANumber as wrong:
-        raise invalid(
-            file.path,
-            f"column {name!r} contains the text {shown(wrong.text)} ({file.place(wrong.row)}), but the model needs "
-            f"{_expected(style)}: correct it, or let it count as empty with --missing-values.",
-            [Fix(("--missing-values", wrong.text))],
-        ) from None
+        what = (
+            "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
+        )
+        expected = {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+        where = name, shown(wrong.text), file.place(wrong.row), expected
+        fixes = [Parameter("missing_values", wrong.text)]
+        raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
     large = too_large(name, values, file.place)
     if large is not None:
         raise invalid(file.path, f"{large[0]}: correct it, or empty the cell.")
     return values
 
 
-def _expected(style: str) -> str:
-    return {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
-
-
-def truth_of(file: TableFile, table: Any, name: str, options: ReadOptions) -> np.ndarray:
+def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarray:
     """Return a yes/no column as booleans; an empty cell is a no."""
     column = table.column(name)
-    problem = f"column {name!r} (--verified) must say yes or no, true or false, or 1 or 0"
+    what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
+    verified = Parameter("verified")
     try:
         values = numbers_of(column, TRUTH, options.empty)
     except NotANumber as wrong:
-        raise invalid(file.path, f"{problem}; {file.place(wrong.row)} contains {shown(wrong.text)}.") from None
+        where = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
+        raise invalid(file.path, Message(what, name, verified, where)) from None
     if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-        raise invalid(file.path, f"{problem}; it contains other numbers.")
+        raise invalid(file.path, Message(what, name, verified, "it contains other numbers."))
     return values == 1.0

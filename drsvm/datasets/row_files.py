@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.datasets.columns import find
-from drsvm.datasets.files import DataFileError, all_invalid, invalid
-from drsvm.datasets.spool import DESCRIPTION, Spool, check_space
-from drsvm.datasets.table_blocks import TableBlocks
+from drsvm.datasets.arrow_tables import TableBlocks
+from drsvm.datasets.columns import found_or_error
+from drsvm.datasets.files import DataFileError, invalid
+from drsvm.datasets.row_writer import DESCRIPTION, RowWriter, check_space
 
 CSR = ("data", "indices", "indptr")
 
@@ -46,17 +46,12 @@ class RowsOnDisk:
     (3, 2) [0, 1, 0]
     """
 
-    def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None):
+    def __init__(self, folder: Path, X, y=None, sample_weight=None, names: list[str] | None = None, remove=False):
         self.folder, self.names = folder, names
         self.X: Any = X
         self.y: Any = y
         self.sample_weight: Any = sample_weight
-        self._remove: Any = None
-
-    def remove_at_the_end(self) -> "RowsOnDisk":
-        """Let the folder be removed by `close`, or when the object is no longer used; return the object."""
-        self._remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        return self
+        self._remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True) if remove else None
 
     def close(self) -> None:
         """Remove temporary files."""
@@ -124,40 +119,37 @@ def rows_on_disk(
     True
     """
     if not isinstance(source, str | Path):
-        return _spooled(_blocks_of(source), folder, progress)
+        return _written(_blocks_of(source), folder, progress)
     path = Path(source)
     if not path.exists():
         raise invalid(path, "no such file or folder.")
     if path.suffix == ".npy":
-        return _single_array(path)
+        X = _mapped(path)
+        if X.ndim != 2:
+            raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
+        return RowsOnDisk(path.parent, X)
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = TableBlocks(path)
     columns = _Columns.of(table, label)
     needed = table.n_rows * len(columns.features) * columns.dtype.itemsize
-    return _spooled(_numbers(table, columns), folder, progress, columns.features, needed)
+    return _written(_numbers(table, columns), folder, progress, columns.features, needed)
 
 
 # --- files that can be opened as they are -------------------------------------------------------------------------
 
 
-def _single_array(path: Path) -> RowsOnDisk:
-    X = _mapped(path)
-    if X.ndim != 2:
-        raise invalid(path, f"has shape {X.shape}: rows need two dimensions.")
-    return RowsOnDisk(path.parent, X)
-
-
-def opened_folder(folder: Path) -> RowsOnDisk:
-    """Return the rows in a folder that `rows_on_disk` has written, or that looks like one."""
+def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
+    """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
     description = folder / DESCRIPTION
     known = json.loads(description.read_text()) if description.exists() else {}
     X = _matrix(folder, known.get("n_features"))
-    vectors = {name: _vector(folder / f"{name}.npy") for name in ("y", "sample_weight")}
+    files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
+    vectors: dict[str, Any] = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
     for name, values in vectors.items():
-        if values is not None and len(values) != X.shape[0]:
+        if len(values) != X.shape[0]:
             raise invalid(folder, f"has {X.shape[0]} rows but {len(values)} entries in {name}.npy: write them again.")
-    return RowsOnDisk(folder, X, **vectors, names=known.get("names"))
+    return RowsOnDisk(folder, X, **vectors, names=known.get("names"), remove=remove)
 
 
 def _mapped(path: Path) -> np.ndarray:
@@ -166,11 +158,7 @@ def _mapped(path: Path) -> np.ndarray:
     except FileNotFoundError:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
-        raise invalid(path, f"is truncated, changed or no .npy file ({error}): write it again.") from None
-
-
-def _vector(path: Path) -> np.ndarray | None:
-    return np.array(_mapped(path)) if path.exists() else None
+        raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
 
 
 def _matrix(folder: Path, n_features: int | None) -> Any:
@@ -186,28 +174,27 @@ def _matrix(folder: Path, n_features: int | None) -> Any:
 # --- sources that are written to files ----------------------------------------------------------------------------
 
 
-def _spooled(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
-    with new_folder(folder) as where:
-        check_space(where, needed)
-        with Spool(where, names) as spool:
+def _written(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:
+    with new_folder(folder, needed) as where:
+        with RowWriter(where, names) as writer:
             for X, y, sample_weight in blocks:
-                spool.add(X, y=y, sample_weight=sample_weight)
+                writer.add(X, y=y, sample_weight=sample_weight)
                 if progress is not None:
-                    progress(spool.n_rows)
-        if spool.n_rows == 0:
+                    progress(writer.n_rows)
+        if writer.n_rows == 0:
             raise DataFileError("no rows found: the source has no blocks.")
-        rows = opened_folder(where)
-    return rows.remove_at_the_end() if folder is None else rows
+        return opened_folder(where, remove=folder is None)
 
 
 @contextmanager
-def new_folder(folder: str | Path | None) -> Iterator[Path]:
-    """Create a folder for rows, a temporary one by default; if the block fails, nothing of it remains."""
+def new_folder(folder: str | Path | None, needed: int) -> Iterator[Path]:
+    """Create a folder for so many bytes, a temporary one by default; if the block fails, nothing of it remains."""
     path = Path(tempfile.mkdtemp(prefix="drsvm-") if folder is None else folder)
     if path.is_dir() and any(path.iterdir()):
         raise invalid(path, "is not empty: name a new folder, or give this one as the source of the rows.")
     path.mkdir(parents=True, exist_ok=True)
     try:
+        check_space(path, needed)
         yield path
     except BaseException:
         shutil.rmtree(path, ignore_errors=True)
@@ -253,10 +240,7 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, table: TableBlocks, label: str | None) -> "_Columns":
-        problems = []
-        found = None if label is None else find(table.names, label, "label=", problems)
-        if problems:
-            raise all_invalid(table.path, problems)
+        found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
         features = [name for name in table.names if name != found]
         kinds = {name: str(table.schema.field(name).type) for name in features}
         odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]

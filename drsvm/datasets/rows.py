@@ -5,14 +5,13 @@ from typing import Any
 import numpy as np
 
 from drsvm.datasets.arrow_arrays import array_of
-from drsvm.datasets.arrow_files import ParquetFile
-from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import ReadOptions, Schema
-from drsvm.datasets.files import Fix, all_invalid, invalid
+from drsvm.datasets.files import Problem, invalid
+from drsvm.messages import Message, Parameter
 
 
 def kept_rows(
-    file: CsvFile | ParquetFile, table: Any, label: str | None, schema: Schema, options: ReadOptions
+    file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions
 ) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
@@ -20,7 +19,8 @@ def kept_rows(
     if not len(kept):
         unlabelled = label is not None and table.column(label).null_count == n
         what = "no row has a label" if unlabelled else "every row has a missing value"
-        raise invalid(file.path, f"{what}: choose another column with --label, or drop empty ones with --drop.")
+        remedy = "{}: choose another column with {}, or drop empty ones with {}."
+        raise invalid(file.path, Message(remedy, what, Parameter("label"), Parameter("drop")))
     if len(kept) == n:
         return kept, []
     lost = n - len(kept)
@@ -29,9 +29,7 @@ def kept_rows(
     return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
 
 
-def empty_rows(
-    file: CsvFile | ParquetFile, table: Any, label: str | None, schema: Schema, options: ReadOptions
-) -> np.ndarray:
+def empty_rows(file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
     """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
     given = dict(zip(table.column_names, table.columns, strict=True))
     empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
@@ -41,15 +39,14 @@ def empty_rows(
     return np.any([*empty.values(), unlabelled], axis=0) if options.missing == "drop" else unlabelled
 
 
-def _reject_empty_cells(file: CsvFile | ParquetFile, empty: dict[Any, np.ndarray], label: str | None) -> None:
+def _reject_empty_cells(file: Any, empty: dict[Any, np.ndarray], label: str | None) -> None:
     problems = []
     for name, mask in empty.items():
         row = int(np.argmax(mask))
         share = f"{np.count_nonzero(mask):,} of {len(mask):,} are empty"
         what = "has no label" if name == label else "has an empty cell"
-        text = f"column {name!r} {what} at {file.place(row)} ({share}): use --missing fill, or --missing drop."
-        problems.append((text, []))
+        ways = Parameter("missing", "fill", "error"), Parameter("missing", "drop")
+        text = "column {!r} {} at {} ({}): use {}, or {}."
+        problems.append(Problem(text, name, what, file.place(row), share, *ways, fixes=ways[:1]))
     if problems:
-        text, _ = problems[0]
-        problems[0] = (text, [Fix(option="--missing", old="error", new="fill")])
-        raise all_invalid(file.path, problems)
+        raise invalid(file.path, *problems)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drsvm.datasets.arrow_files import ParquetFile, cleaned, pyarrow_or_error
+from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, TableBlocks, with_text
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
 from drsvm.datasets.reading import converted, read_table, truth_of
 from drsvm.datasets.row_files import RowsOnDisk, new_folder, opened_folder
+from drsvm.datasets.row_writer import RowWriter
 from drsvm.datasets.rows import empty_rows
-from drsvm.datasets.spool import Spool, check_space
-from drsvm.datasets.table_blocks import BLOCK_ROWS, TableBlocks
 from drsvm.datasets.values import Coded, coded, labels_of
+from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
 
 SAMPLE_ROWS = 200_000
@@ -32,36 +32,14 @@ SAMPLED, MEASURED = 0.15, 0.5
 """Shares of the preparation that are done when the sample is known, and means and deviations, too."""
 
 
-class SampledTable(ParquetFile):
-    """A sample of the rows of a large table, in place of a file."""
+class _Place(NamedTuple):
+    """Where a block of consecutive rows is in a table, for messages."""
 
-    def __init__(self, table: TableBlocks):
-        self._pyarrow = pyarrow_or_error()
-        self.path, self.schema, self.names, self.n_rows = table.path, table.schema, table.names, table.n_rows
-        self.notes, self.renamed, self.delimiter = [], {}, None
-        self._blocks = table
-
-    def _table(self, wanted: list[str]) -> Any:
-        return self._blocks.sample(wanted, SAMPLE_ROWS)
-
-    def place(self, row: int) -> str:
-        """Say that the row is one of a sample."""
-        return f"row {row + 1} of a sample"
-
-
-class _BlockFile(ParquetFile):
-    """Consecutive rows of a large table, in place of a file: it knows where they are."""
-
-    def __init__(self, path: Path, first: int):
-        self._pyarrow, self.path, self.first = pyarrow_or_error(), path, first
+    path: Path
+    first: int
 
     def place(self, row: int) -> str:
         return f"row {self.first + row + 1}"
-
-    def cleaned(self, table: Any, label: str, empty: frozenset[str]) -> Any:
-        """Return the cells as `ParquetFile.read` does."""
-        place = table.column_names.index(label)
-        return cleaned(table.set_column(place, label, self._texts(table.column(place))), empty)
 
 
 @dataclass(frozen=True)
@@ -101,27 +79,18 @@ def stream_table(
     table = TableBlocks(path)
     with stage("preparing"):
         with part(0.0, SAMPLED):
-            data = read_table(SampledTable(table), options)
+            data = read_table(ArrowTable(path, SAMPLE_ROWS), options)
         stream = _Stream(table, data, options)
         with part(SAMPLED, MEASURED):
             steps = stream.prepared(standardise)
-        with new_folder(folder) as where, part(MEASURED, 1.0):
-            check_space(where, int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share)))
+        needed = int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share))
+        with new_folder(folder, needed) as where, part(MEASURED, 1.0):
             n_test = stream.write(steps, where, test_share, seed)
             labels = stream.write_labels(where)
-            rows = opened_folder(where)
-    rows = rows.remove_at_the_end() if folder is None else rows
-    described = replace(
-        data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy()
-    )  # the sample is no longer needed
+            rows = opened_folder(where, remove=folder is None)
+    # The sample is no longer needed.
+    described = replace(data, X=data.X.schema.empty_table(), y=None, rows=data.rows[:0].copy())
     return StreamedTable(described, steps, rows, *labels, n_test)
-
-
-class _Block(NamedTuple):
-    """Rows of a block that are used: their cells, and the codes of their labels (y) and which were verified."""
-
-    cells: Any
-    vectors: dict[str, np.ndarray]
 
 
 class _Stream:
@@ -151,8 +120,8 @@ class _Stream:
 
         places = next(places for name, _, places in steps[-1].transformers_ if name == "numbers")
         scaler = StandardScaler()
-        for block in self._blocks():
-            scaler.partial_fit(numbers[0].transform(steps[0].transform(block.cells)[:, places].astype(np.float64)))
+        for cells, _ in self._blocks():
+            scaler.partial_fit(numbers[0].transform(steps[0].transform(cells)[:, places].astype(np.float64)))
         numbers.steps[-1] = (numbers.steps[-1][0], scaler)
 
     def bytes_of_row(self, steps: Any) -> float:
@@ -165,27 +134,22 @@ class _Stream:
         """Write the features of all rows, test rows at the end, and return how many these are."""
         # A stream of its own: that of the seed alone may have drawn the labels.
         random = np.random.default_rng([seed, self.table.n_rows])
-        with Spool(folder) as train, TemporaryDirectory(dir=folder, prefix="test-") as beside:
-            with Spool(Path(beside)) as test:
-                for block in self._blocks():
-                    features = self._finite(steps.transform(block.cells))
-                    is_test = random.random(len(block.cells)) < test_share
-                    for spool, mine in ((train, ~is_test), (test, is_test)):
+        with RowWriter(folder) as train, TemporaryDirectory(dir=folder, prefix="test-") as beside:
+            with RowWriter(Path(beside)) as test:
+                for cells, vectors in self._blocks():
+                    features = steps.transform(cells)
+                    is_test = random.random(len(cells)) < test_share
+                    for writer, mine in ((train, ~is_test), (test, is_test)):
                         if mine.any():
-                            spool.add(features[mine], **{name: found[mine] for name, found in block.vectors.items()})
+                            writer.add(features[mine], **{name: found[mine] for name, found in vectors.items()})
             if test.n_rows:
                 names = ("y", "verified") if self.verified else ("y",)
                 vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
                 train.extend(opened_folder(Path(beside)).X, BLOCK_ROWS, **vectors)
         if train.n_rows == 0:
-            raise invalid(self.table.path, "no row has a label and all its cells: see --label and --missing.")
+            what = "no row has a label and all its cells: see {} and {}."
+            raise invalid(self.table.path, Message(what, Parameter("label"), Parameter("missing")))
         return test.n_rows
-
-    def _finite(self, features: Any) -> Any:
-        stored = features.data if sparse.issparse(features) else features
-        if not np.isfinite(stored).all():
-            raise invalid(self.table.path, "a column of numbers contains inf: correct it, or empty the cell.")
-        return features
 
     def write_labels(self, folder: Path) -> tuple[np.ndarray, np.ndarray | None]:
         """Write the labels in place of their codes, and return them and which were verified."""
@@ -195,22 +159,22 @@ class _Stream:
         np.save(folder / "y.npy", y)
         return y, np.load(folder / "verified.npy") if self.verified else None
 
-    def _blocks(self) -> Iterator[_Block]:
-        """Yield the rows that are used."""
+    def _blocks(self) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
+        """Yield the cells of the rows that are used, with the codes of their labels (y), and which were verified."""
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
-            file = _BlockFile(self.table.path, first)
-            cells = file.cleaned(table, self.label, self.options.empty)
+            file = _Place(self.table.path, first)
+            cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
             if len(kept):
                 yield self._block(file, cells if len(kept) == len(cells) else cells.take(kept))
             first += len(table)
 
-    def _block(self, file: _BlockFile, cells: Any) -> _Block:
+    def _block(self, file: Any, cells: Any) -> tuple[Any, dict[str, np.ndarray]]:
         texts = coded(cells.column(self.label))
         known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
         vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
         if self.verified:
             vectors["verified"] = truth_of(file, cells, self.verified, self.options)
-        return _Block(converted(file, cells, self.data.schema, self.options.empty), vectors)
+        return converted(file, cells, self.data.schema, self.options.empty), vectors

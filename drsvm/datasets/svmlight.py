@@ -1,44 +1,47 @@
 """svmlight files: parsed by scikit-learn; errors, and values that it accepts too readily, are located line by line."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import compression_of, invalid, opened
-from drsvm.datasets.values import LARGEST, whole_numbers
+from drsvm.datasets.values import LARGEST, shown, whole_numbers
+from drsvm.messages import Message, Parameter
+
+COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
 
 LONELY = 10
 """The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
 
 
-def read_svmlight(path: Path, options: ReadOptions) -> Dataset:
+def read_svmlight(path: Path, options: ReadOptions, notes: list[str]) -> Dataset:
     """Read an svmlight file whose number of features is unknown."""
-    if options.label or options.features or options.drop or options.id or options.categorical or options.numeric:
-        raise invalid(
-            path,
-            "--label, --features, --drop, --id, --categorical and --numeric do not apply to svmlight files: omit them.",
-        )
+    if any(getattr(options, name) for name in COLUMN_OPTIONS):
+        what = "{}, {}, {}, {}, {} and {} do not apply to svmlight files: omit them."
+        raise invalid(path, Message(what, *map(Parameter, COLUMN_OPTIONS)))
     X, y = _parse(path)
-    base, notes = _index_base(path, X, options.index_base)
+    base, found = _index_base(path, X, options.index_base)
+    notes = [*notes, *found]
     n_features = _count(path, X, base, options.max_features)
-    lonely = _lonely_feature(X, n_features, base)
+    lonely = _lonely_feature(X, n_features)
     if lonely:
-        line = _line_of(path, lambda indices, values: any(index == lonely for index in indices))
+        line = _line_with_index(path, lonely)
         notes.append(f"Feature {lonely} occurs only in line {line}, far from all others: is its index mistyped?")
     X = _shaped(X, base, n_features)
     schema = Schema(kind="sparse", n_features=n_features, index_base=base)
     return Dataset(X, whole_numbers(y), schema, notes, path, np.arange(len(y)))
 
 
-def read_svmlight_like(path: Path, schema: Schema) -> Dataset:
+def read_svmlight_like(path: Path, schema: Schema, notes: list[str]) -> Dataset:
     """Read an svmlight file for a trained model; features that the model does not have are ignored."""
     X, y = _parse(path)
-    base, notes = schema.index_base, []
+    base, notes = schema.index_base, [*notes]
     if base == 1 and X.nnz and int(X.indices.min()) == 0:
-        line = _line_of(path, _has_index(0))
+        line = _line_with_index(path, 0)
         raise invalid(path, f"line {line} has the index 0, but the model was trained with indices from 1.")
     beyond = np.unique(X.indices[X.indices >= schema.n_features + base])
     if len(beyond):
@@ -83,17 +86,13 @@ def _shaped(X, base: int, n_features: int):
 def _index_base(path: Path, X, wanted: int | None) -> tuple[int, list[str]]:
     """Return the index of the first feature; unless requested, it is 0 only if the index 0 occurs more than once."""
     zeros = int(np.count_nonzero(X.indices == 0)) if X.nnz else 0
-    if wanted == 0 or (zeros == 0 and wanted is None):
-        return (0, []) if wanted == 0 else (1, [])
-    if zeros and wanted == 1:
-        raise invalid(path, f"line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0.")
-    if zeros == 1:
-        raise invalid(
-            path,
-            f"only line {_line_of(path, _has_index(0))} has the index 0: correct it, or use --index-base 0 if the "
-            "indices start at 0.",
-        )
-    return (0, ["Indices are assumed to start at 0, because the index 0 occurs."]) if zeros else (1, [])
+    if wanted == 0 or not zeros:
+        return (1, []) if wanted != 0 else (0, [])
+    if zeros == 1 or wanted == 1:
+        what = "{}line {} has the index 0: correct it, or use {} if the indices start at 0."
+        only = "only " if zeros == 1 else ""
+        raise invalid(path, Message(what, only, _line_with_index(path, 0), Parameter("index_base", 0)))
+    return 0, ["Indices are assumed to start at 0, because the index 0 occurs."]
 
 
 def _count(path: Path, X, base: int, limit: int) -> int:
@@ -103,16 +102,16 @@ def _count(path: Path, X, base: int, limit: int) -> int:
         raise invalid(path, "no features found: every line has only a label.")
     if n_features > limit:
         largest = n_features - 1 + base
-        line = _line_of(path, _has_index(largest))
-        raise invalid(
-            path,
-            f"line {line} has the index {largest}, which gives {n_features:,} features, more than the limit of "
-            f"{limit:,}: correct the index if it is mistyped, or allow it with --max-features {n_features}.",
+        line = _line_with_index(path, largest)
+        what = (
+            "line {} has the index {}, which gives {:,} features, more than the limit of {:,}: correct the index if it "
+            "is mistyped, or allow it with {}."
         )
+        raise invalid(path, Message(what, line, largest, n_features, limit, Parameter("max_features", n_features)))
     return n_features
 
 
-def _lonely_feature(X, n_features: int, base: int) -> int | None:
+def _lonely_feature(X, n_features: int) -> int | None:
     """Return the index of the last feature if it looks mistyped."""
     used = np.flatnonzero(np.bincount(X.indices))
     if len(used) < 2 or n_features < 1000 or used[-1] < LONELY * used[-2]:
@@ -123,17 +122,13 @@ def _lonely_feature(X, n_features: int, base: int) -> int | None:
 # --- line by line -------------------------------------------------------------------------------------------------
 
 
-def _has_index(wanted: int):
-    return lambda indices, values: wanted in indices
-
-
-def _line_of(path: Path, condition) -> int:
-    """Return the number of the first line whose indices and values satisfy a condition."""
-    for number, line in _lines(path):
-        pairs = [pair.partition(b":") for pair in line.split()[1:] if not pair.startswith(b"qid:")]
-        if condition([int(index) for index, _, _ in pairs], [value for _, _, value in pairs]):
-            return number
-    raise AssertionError("the matrix came from these lines")
+def _line_with_index(path: Path, wanted: int) -> int:
+    """Return the number of the first line with an index."""
+    return next(
+        number
+        for number, line in _lines(path)
+        if any(_parsed(pair.partition(b":")[0], int) == wanted for pair in line.split()[1:])
+    )
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -150,20 +145,20 @@ def _first_error(path: Path, error: Exception):
         label, *pairs = line.split()
         message = _label_error(label) or _pair_error(pairs)
         if message:
-            return invalid(path, f"line {number}: {message}.")
+            return invalid(path, Message("line {}: {}.", number, message))
     return invalid(path, f"is not an svmlight file ({error}).")
 
 
 def _shown(text: bytes) -> str:
-    shown = text.decode("utf-8", "backslashreplace")
-    return repr(shown if len(shown) <= 40 else shown[:37] + "...")
+    return shown(text.decode("utf-8", "backslashreplace"))
 
 
 def _label_error(label: bytes) -> str | None:
-    value = _number(label)
+    value = _parsed(label)
     if value is None:
         remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
-        return f"the label {_shown(label)} is not a number ({remedy}; for another format use --format)"
+        what = "the label {} is not a number ({}; for another format use {})"
+        return Message(what, _shown(label), remedy, Parameter("format"))
     return None if np.isfinite(value) else f"the label is {_shown(label)}: delete the line or correct it"
 
 
@@ -173,7 +168,7 @@ def _pair_error(pairs: list[bytes]) -> str | None:
         name, colon, text = pair.partition(b":")
         if name == b"qid":
             continue
-        index, value = _index(name), _number(text)
+        index, value = _parsed(name, int), _parsed(text)
         if not colon or index is None or value is None:
             return f"{_shown(pair)} is not of the form index:value"
         if index < 0:
@@ -188,15 +183,8 @@ def _pair_error(pairs: list[bytes]) -> str | None:
     return None
 
 
-def _number(text: bytes) -> float | None:
+def _parsed(text: bytes, kind: Callable[[bytes], Any] = float) -> Any:
     try:
-        return float(text)
-    except ValueError:
-        return None
-
-
-def _index(text: bytes) -> int | None:
-    try:
-        return int(text)
+        return kind(text)
     except ValueError:
         return None

@@ -41,15 +41,8 @@ class TableReader(TransformerMixin, BaseEstimator):
     def transform(self, X) -> np.ndarray:
         """Return the columns of a table as an array: of floats, or of floats and texts if there are categories.
 
-        Parameters
-        ----------
-        X : data frame (pandas, polars, pyarrow) or array
-            The table; an array has the columns in the order of `columns`.
-
-        Returns
-        -------
-        array of shape (n_rows, n_columns)
-            Empty cells are NaN, or the category "(empty)".
+        The table is a data frame (pandas, polars, pyarrow), or an array with the columns in the order of `columns`.
+        Empty cells are NaN, or the category "(empty)".
         """
         found = self._found(X)
         styles = self.styles or {}

@@ -27,8 +27,8 @@ EMPTY = "(empty)"
 
 PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
 TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
-"""Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, what is no number
-counts as empty."""
+"""Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, cells that
+are not numbers count as empty."""
 
 EXACT = 2.0**53
 """Integers below this are exact as floats."""
@@ -103,10 +103,6 @@ def _with_commas(pattern: re.Pattern, ignored: str, text: str) -> float | None:
     return as_number(re.sub(ignored, "", text).replace(",", "."))
 
 
-def _truth(text: str) -> float | None:
-    return _TRUTH.get(text.lower())
-
-
 def _days(moment: date) -> float:
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
@@ -143,7 +139,7 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         PLAIN: _plain,
         DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
         THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
-        TRUTH: _truth,
+        TRUTH: lambda text: _TRUTH.get(text.lower()),
         ISO_DATE: _iso_days,
         TIME: _hours,
     }
@@ -174,8 +170,9 @@ def is_empty(value: Any) -> bool:
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
+TEXTS = ("string", "large_string")
 _NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
-"""How the names of pyarrow's types of numbers begin."""
+"""The names of pyarrow's types of text, and how those of numbers begin."""
 
 
 class Coded(NamedTuple):
@@ -222,7 +219,7 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
 
 
 def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tuple[str, list[int]] | None:
-    """Return what is wrong if a column has numbers beyond `LARGEST`, and the first row of each of them."""
+    """Return a text about the numbers of a column beyond `LARGEST`, and the first row of each of them."""
     beyond = np.flatnonzero(np.abs(values) > LARGEST)
     if len(beyond) == 0:
         return None
@@ -241,7 +238,7 @@ def typed(column: Any) -> np.ndarray | None:
         column = column.cast("timestamp[ms]")
     elif kind.startswith(_NUMBERS):
         return array_of(column.cast("uint8") if kind == "bool" else column, "float64", otherwise=np.nan)
-    elif kind in ("string", "large_string") or kind.startswith("dictionary"):
+    elif kind in TEXTS or kind.startswith("dictionary"):
         return None
     array = np.asarray(column)
     if array.dtype.kind == "M":
@@ -280,7 +277,7 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
-    True and false become booleans, as in data frames: if `truth` says that labels are truth values, or by default if
+    True and false become booleans, as in data frames: with `truth`, or by default if
     there are these two, each in one spelling.
     """
     used = np.unique(texts.codes)
@@ -297,7 +294,7 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
 
 
 def truth_texts(texts: Coded) -> list[str]:
-    """Return how labels that are truth values are written: what False and True are called."""
+    """Return the texts for False and True of labels that are truth values."""
     return sorted({str(texts.values[code]) for code in np.unique(texts.codes)}, key=str.lower)
 
 

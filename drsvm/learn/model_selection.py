@@ -38,9 +38,10 @@ from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.learn.warning import positions_deprecated, warn_user
+from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
-from drsvm.progress import following
+from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 12, 5
@@ -340,14 +341,16 @@ class WassersteinSVCCV(RobustClassifier):
             delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []
-        for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
-            task = context.subcontext(task_name="path")
-            task.call_on_fit_task_begin(estimator=self)
-            done.append(outcome)
-            if self.verbose:
-                best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
-                print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
-            task.call_on_fit_task_end(estimator=self)
+        with stage("cross-validating"), taken_over() as tell:
+            for number, ((setting, fold), outcome) in enumerate(zip(pairs, outcomes, strict=True), start=1):
+                task = context.subcontext(task_name="path")
+                task.call_on_fit_task_begin(estimator=self)
+                done.append(outcome)
+                if self.verbose:
+                    best = f"best score {outcome.scores.max():.4f}, {outcome.times.sum():.2f} s"
+                    print(f"[{number}/{len(pairs)}] {setting}, fold {fold.number}: {best}", flush=True)
+                tell(number / len(pairs))
+                task.call_on_fit_task_end(estimator=self)
         _warn_of_large_gaps(done, tol, len(folds))
         return [done[index :: len(settings)] for index in range(len(settings))]
 
@@ -422,9 +425,10 @@ def _warn_of_large_gaps(paths: list[PathScores], tol: float, n_folds: int) -> No
         message = f"The time ran out with {idle} of {len(paths)} paths in {n_folds} folds unfinished; only complete "
         message += "folds count. Allow more time (max_time), or try fewer radii, flip_costs, norms or folds (cv)."
     elif short.any():
-        message = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
-        message += f"largest is {gaps.max():.1e}. Allow more iterations or time (max_iter, max_time), or standardise "
-        message += "the features."
+        gap = f"{short.sum()} of {len(gaps)} solutions in the folds have a proven gap above {10.0 * tol:.0e}; the "
+        gap += f"largest is {gaps.max():.1e}."
+        remedy = "{} Allow more iterations or time ({}, {}), or standardise the features."
+        message = Message(remedy, gap, Parameter("max_iter"), Parameter("max_time"))
     else:
         return
     warn_user(message, ConvergenceWarning)

@@ -15,6 +15,7 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.prices import at_centre, with_intercept_cost
 from drsvm.learn.warning import warn_user
+from drsvm.messages import Message, Parameter
 from drsvm.model.backends import fetched, is_remote
 from drsvm.model.memory_rows import MemoryRows, must_stay
 from drsvm.model.problem import Problem
@@ -37,6 +38,8 @@ TINY = 1e-12
 
 ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
 """Time for the largest useful radius in a warning, and the smallest one worth naming, in units of a typical row."""
+
+BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
 
 def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarray]:
@@ -186,9 +189,8 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
             constant.append(name_of(index, classes))
             advice = advice or _advice(problem)
     if constant:
-        more = f" and {len(constant) - MOST_NAMED} more" if len(constant) > MOST_NAMED else ""
-        of = f" ({', '.join(constant[:MOST_NAMED])}{more})" if len(problems) > 1 else ""
-        warn_user(f"The fitted classifier is constant on the training rows{of}: {advice}")
+        of = f" ({listed(constant)})" if len(problems) > 1 else ""
+        warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
 
 
 def _advice(problem: Problem) -> str:
@@ -197,17 +199,22 @@ def _advice(problem: Problem) -> str:
         return "flip_cost=0 lets the adversary flip every label for free. Use a larger one, or the default, inf."
     largest = radius_max(at_centre(problem).problem, max_time=ADVICE_SECONDS)
     if largest <= ADVICE_SMALLEST * problem.typical_row_norm():
-        return (
-            "no radius gives a better one, because the features hardly differ between the classes. Use other features, "
-            'or class_weight="balanced" if one class is rare.'
-        )
-    rare = 'class_weight="balanced" if one class is rare, or WassersteinSVCCV, which tries it and several radii.'
+        text = "no radius gives a better one, because the features hardly differ between the classes. Use other "
+        return Message(text + "features, or {} if one class is rare.", BALANCED)
+    rare = Message("{} if one class is rare, or {}, which tries it and several radii.", BALANCED, SEARCH)
     if problem.radius >= largest:
-        return (
-            f"radius={problem.radius:.3g} is too large for these data. The largest useful radius is {largest:.3g}; use "
-            f'half of it or less, or radius="auto". It may also help to standardise the features, or to use {rare}'
+        text = (
+            "radius={:.3g} is too large for these data. The largest useful radius is {:.3g}; use half of it or less, "
+            "or {}. It may also help to standardise the features, or to use {}"
         )
-    return f"the rows of the smaller class do not outweigh the others at radius={problem.radius:.3g}. Use {rare}"
+        return Message(text, problem.radius, largest, Parameter("radius", "auto"), rare)
+    text = "the rows of the smaller class do not outweigh the others at radius={:.3g}. Use {}"
+    return Message(text, problem.radius, rare)
+
+
+def listed(names: list[str], most: int = MOST_NAMED) -> str:
+    """Return some of the names, and how many others there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def warn_of_large_budgets(problems: list[Problem], classes) -> None:
@@ -242,5 +249,5 @@ def warn_of_large_gaps(short: list[Result], n_problems: int) -> None:
         cut = f", {late} of them for lack of time" if late else ""
         gap = f"{len(short)} of {n_problems} classes did not reach the tolerance {worst.tol:.1e}{cut}; the largest "
         gap += f"proven gap is {worst.gap:.1e} ({worst.status})."
-    remedy = "Allow more iterations or time (max_iter, max_time), accept a larger tol, or standardise the features."
-    warn_user(f"{gap} {remedy}", ConvergenceWarning)
+    remedy = "{} Allow more iterations or time ({}, {}), accept a larger {}, or standardise the features."
+    warn_user(Message(remedy, gap, *map(Parameter, ("max_iter", "max_time", "tol"))), ConvergenceWarning)

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from drsvm.learn.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.warning import warn_user
+from drsvm.messages import Message, Parameter
 
 FEW_ROWS = 20_000
 """On fewer rows the threads of boosted trees wait for each other longer than they work, above all on busy cores."""
@@ -121,7 +122,8 @@ def warn_of_constant_folds(decisions: np.ndarray, folds: Folds) -> None:
     """Warn if rows were judged by a constant classifier."""
     constant = sum(not decisions[test].any() for _, test in folds)
     if constant:
-        warn_user(
-            f"The classifier is constant in {constant} of {len(folds)} folds and cannot judge their labels: they "
-            "have the score 0.5. Choose an estimator with a smaller radius, or other features."
+        text = (
+            "The classifier is constant in {} of {} folds and says nothing about their labels: they have the score "
+            "0.5. Choose a smaller {}, or other features."
         )
+        warn_user(Message(text, constant, len(folds), Parameter("radius")))

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, ParamSpec
 
 from drsvm.lazy import REMOVAL
+from drsvm.messages import Message
 
 LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functools", "multiprocessing", "threading")
 """Packages whose lines mean nothing to a user."""
@@ -36,7 +37,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
         if alike in _shown and _action(message, category, frames[level]) not in EVERY_TIME:
             return
         _shown.add(alike)
-        message = f"{message} (In one of several fits; similar warnings are not repeated.)"
+        message = Message("{} (In one of several fits; similar warnings are not repeated.)", message)
     warnings.warn(message, category, stacklevel=level + 2)
 
 

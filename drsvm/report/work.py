@@ -16,6 +16,7 @@ from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn import prices
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
+from drsvm.messages import Message, Parameter
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -186,5 +187,6 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
     if path.interrupted:
         raise KeyboardInterrupt
     if any(result.status is Status.TIME_LIMIT for result in path.results):
-        material.warn(["Time ran out before all radii were solved: increase max_time for exact curves."])
+        text = "Time ran out before all radii were solved: increase {} for exact curves."
+        material.warn([Message(text, Parameter("max_time"))])
     return replace(path, results=[original.from_centred(result) for result in path.results])

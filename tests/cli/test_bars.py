@@ -29,38 +29,25 @@ def bar_of(drawn):
     return lambda *arguments: Bar(console, *arguments), draw
 
 
-def test_steps_are_counted_and_the_time_left_follows(bar_of, clock):
+def test_stages_begin_at_zero_and_the_time_left_follows(bar_of, clock):
     make, draw = bar_of
-    bar = make("solving", 4)
-    assert "solving" in draw(bar) and "0/4" in draw(bar) and "time left -:--:--" in draw(bar)
-    clock.now += 100.0  # longer than a bar usually remembers
-    bar()
-    assert "1/4" in draw(bar) and "time left 0:05:00" in draw(bar)
-    clock.now += 40.0
-    assert "time left 0:04:20" in draw(bar)
-    bar("another", completed=4)
-    assert "another" in draw(bar) and "4/4" in draw(bar) and "time left 0:00:00" in draw(bar)
-
-
-def test_stages_begin_at_zero(bar_of, clock):
-    from drsvm.cli.bars import PERCENT
-
-    make, draw = bar_of
-    bar = make("fitting [b]", PERCENT)
+    bar = make("fitting [b]")
     tell = bar.begin("choosing the radius")
-    clock.now += 10.0
+    assert " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+    clock.now += 100.0  # longer than a bar usually remembers
     tell(0.25)
     assert "fitting [b]: choosing the radius" in draw(bar)
-    assert "25%" in draw(bar) and "time left 0:00:30" in draw(bar)
+    assert "25%" in draw(bar) and "time left 0:05:00" in draw(bar)
+    clock.now += 40.0
+    assert "time left 0:04:20" in draw(bar)
     tell(0.1)
     assert "25%" in draw(bar), "a bar does not shrink"
     tell(1.0)
-    bar.begin("solving")
-    assert "fitting [b]: solving" in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
+    bar.begin("")
+    assert "fitting [b] " in draw(bar) and " 0%" in draw(bar) and "time left -:--:--" in draw(bar)
 
 
-def test_without_a_number_of_steps_there_is_no_bar(bar_of):
+def test_before_the_first_stage_nothing_is_known(bar_of):
     make, draw = bar_of
     bar = make("reading")
-    bar()
-    assert "reading" in draw(bar) and "time left" not in draw(bar) and "/" not in draw(bar)
+    assert "reading" in draw(bar) and "time left" not in draw(bar) and "%" not in draw(bar)

@@ -114,7 +114,7 @@ def test_paths_and_reports_with_prices(drsvm_command, people, tmp_path):
         (["--increasing", "town"], "has categories, which have no order"),
         (["--trust-column", "ages"], "did you mean 'age'?"),
         (["--verified", "checked"], "changes nothing while all labels are trusted"),
-        (["--verified", "calls", "--flip-cost", "2"], "must say yes or no"),
+        (["--verified", "calls", "--flip-cost", "2"], "must contain yes or no"),
         (["--intercept-cost", "0"], "intercept_cost=0.0 is out of range"),
     ],
 )

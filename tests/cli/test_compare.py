@@ -19,3 +19,11 @@ def test_compare(drsvm_command, table, tmp_path):
     assert drsvm_command("compare", table, "--solvers", "isg", "--max-iter", 1)[0] == 1
     code, _, err = drsvm_command("compare", table, "--solvers", "simplex")
     assert code == 2 and "unknown solver 'simplex'" in err
+
+
+def test_the_problem_is_that_of_the_estimator(drsvm_command, table):
+    for more in ((), ("--flip-cost", 0.5, "--intercept-cost", "inf", "--increasing", "height")):
+        options = (table, "--radius", 0.05, "--solver", "interior-point", *more, "--json")
+        compared = json.loads(drsvm_command("compare", *options)[1])["solvers"]
+        fitted = json.loads(drsvm_command("fit", *options, "--test-size", 0)[1])["certificates"]
+        assert compared["objective"][0] == pytest.approx(fitted[0]["objective"], abs=1e-6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drsvm.cli import large_tables
-from drsvm.datasets import ReadOptions, rows_on_disk, streamed_tables, table_blocks
+from drsvm.datasets import ReadOptions, arrow_tables, rows_on_disk, streamed_tables
 from drsvm.persistence import load_model
 
 N = 4000
@@ -16,7 +16,7 @@ N = 4000
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(table_blocks, "BLOCK_ROWS", 1000)
+    monkeypatch.setattr(arrow_tables, "BLOCK_ROWS", 1000)
 
 
 @pytest.fixture
@@ -207,5 +207,5 @@ def test_every_row_is_told_of(table, told):
     streamed_tables.stream_table(table, ReadOptions(label="y"), test_share=0.25)
     shares = [share for stage, share in told if stage == "preparing"]
     assert shares == sorted(shares) and shares[-1] == 1.0
-    assert len(shares) >= 3 * N / table_blocks.BLOCK_ROWS, "a sample, means and deviations, and the features"
-    assert len(set(shares)) > 2 * N / table_blocks.BLOCK_ROWS
+    assert len(shares) >= 3 * N / arrow_tables.BLOCK_ROWS, "a sample, means and deviations, and the features"
+    assert len(set(shares)) > 2 * N / arrow_tables.BLOCK_ROWS

@@ -1,24 +1,24 @@
-"""The corrected command."""
+"""Messages with options, and the corrected command."""
 
 import shlex
 
 import pytest
 
-from drsvm.cli.remedy import ARGUMENTS, corrected_command
-from drsvm.datasets.files import Fix
+from drsvm.cli.remedy import ARGUMENTS, corrected_command, in_options
+from drsvm.messages import Message, Parameter
 
 
 @pytest.mark.parametrize(
     ("given", "fix", "expected"),
     [
-        ("fit a.csv", Fix(("--drop", "my id")), "fit a.csv --drop 'my id'"),
-        ("fit a.csv --drop b", Fix(("--drop", "b")), "fit a.csv --drop b"),
-        ("fit a.csv --label lbel --cv", Fix(option="--label", old="lbel", new="label"), "fit a.csv --label label --cv"),
-        ("fit a.csv --label=lable", Fix(option="--label", old="lable", new="label"), "fit a.csv --label label"),
-        ("fit a.csv --drop b,cc,d", Fix(option="--drop", old="cc", new="c"), "fit a.csv --drop b,c,d"),
-        ("fit a.csv --drop 'a,b'", Fix(option="--drop", old="a,b", new="ab"), "fit a.csv --drop ab"),
-        ("fit a.csv --drop y --cv", Fix(option="--drop", old="y"), "fit a.csv --cv"),
-        ("fit a.csv", Fix(option="--missing", old="error", new="fill"), "fit a.csv --missing fill"),
+        ("fit a.csv", Parameter("drop", "my id"), "fit a.csv --drop 'my id'"),
+        ("fit a.csv --drop b", Parameter("drop", "b"), "fit a.csv --drop b"),
+        ("fit a.csv --label lbel --cv", Parameter("label", "label", "lbel"), "fit a.csv --label label --cv"),
+        ("fit a.csv --label=lable", Parameter("label", "label", "lable"), "fit a.csv --label label"),
+        ("fit a.csv --drop b,cc,d", Parameter("drop", "c", "cc"), "fit a.csv --drop b,c,d"),
+        ("fit a.csv --drop 'a,b'", Parameter("drop", "ab", "a,b"), "fit a.csv --drop ab"),
+        ("fit a.csv --drop y --cv", Parameter("drop", "", "y"), "fit a.csv --cv"),
+        ("fit a.csv", Parameter("missing", "fill", "error"), "fit a.csv --missing fill"),
     ],
 )  # fmt: skip
 def test_corrected_commands(given, fix, expected):
@@ -28,3 +28,10 @@ def test_corrected_commands(given, fix, expected):
         assert corrected_command([]) is None
     finally:
         ARGUMENTS.reset(token)
+
+
+def test_parameters_in_messages_are_options():
+    message = Message("{}, {} or {}", Parameter("max_time"), Parameter("drop", "my id"), Parameter("WassersteinSVCCV"))
+    expected = "--max-time, --drop 'my id' or --cv"
+    assert in_options(message) == in_options(UserWarning(message)) == in_options(ValueError(message)) == expected
+    assert in_options("as it is") == "as it is" and "No such" in in_options(OSError(2, "No such file"))

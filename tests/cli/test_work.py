@@ -1,4 +1,4 @@
-"""Steps that several commands share: bad data files, classes, and output files."""
+"""Steps that several commands share: bad data files, and classes."""
 
 import json
 
@@ -46,35 +46,3 @@ def test_more_than_two_classes_need_a_choice(drsvm_command, tmp_path):
     answer = json.loads(drsvm_command("path", table, "--positive", "b", "--n-radii", 2, "--json")[1])
     assert answer["positive"] == "b"
     assert drsvm_command("path", table, "--positive", "z")[0] == 2
-
-
-def test_an_input_file_is_not_overwritten(drsvm_command, table, model, tmp_path):
-    content = table.read_bytes()
-    link = tmp_path / "link.csv"
-    link.symlink_to(table)
-    for arguments in (
-        ("fit", table, "--model", table),
-        ("fit", table, "--model", link),
-        ("predict", model, table, "--output", table),
-        ("predict", model, table, "--output", model),
-        ("path", table, "--csv", table),
-        ("path", table, "--csv", tmp_path / "x.png", "--plot", tmp_path / "x.png"),
-    ):
-        code, _, err = drsvm_command(*arguments)
-        assert code == 2 and "choose another name" in err
-    assert table.read_bytes() == content
-
-
-def test_a_model_does_not_replace_another_kind_of_file(drsvm_command, table, tmp_path):
-    (tmp_path / "thesis.txt").write_text("years of work")
-    code, _, err = drsvm_command("fit", table, "--model", tmp_path / "thesis.txt")
-    assert code == 2 and "exists and is not a drsvm model" in err
-    assert (tmp_path / "thesis.txt").read_text() == "years of work"
-
-
-def test_outputs_that_cannot_be_written(drsvm_command, table, tmp_path):
-    for output, expected in ((tmp_path / "no" / "m.drsvm", "does not exist"), (tmp_path, "is a folder")):
-        code, _, err = drsvm_command("fit", table, "--model", output)
-        assert code == 2 and expected in err
-    code, _, err = drsvm_command("path", table, "--plot", tmp_path / "p.bmp")
-    assert code == 2 and "must end in .png" in err

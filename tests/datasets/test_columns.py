@@ -40,36 +40,36 @@ def test_a_second_column_with_the_name_of_the_label(write):
 
 def test_everything_that_is_wrong_is_named_at_once(write):
     path = write("data.csv", "age,size,town,label\n" + "1,2,Rome,x\n3,four,Oslo,y\n5,6,Rome,x\n")
-    options = ReadOptions(label="lable", drop=("twon",), mentioned=(("--increasing", "agee"),))
+    options = ReadOptions(label="lable", drop=("twon",), mentioned=(("increasing", "agee"),))
     with pytest.raises(DataFileError) as caught:
         read(path, options)
     message, fixes = str(caught.value), caught.value.fixes
-    for part in ("'lable' (--label)", "'twon' (--drop)", "'agee' (--increasing)", "the text 'four' (line 3)"):
+    for part in ("'lable' (label)", "'twon' (drop)", "'agee' (increasing)", "the text 'four' (line 3)"):
         assert part in message
-    assert [(fix.option, fix.new) for fix in fixes[:3]] == [
-        ("--label", "label"),
-        ("--drop", "town"),
-        ("--increasing", "age"),
+    assert [fix[:2] for fix in fixes] == [
+        ("label", "label"),
+        ("drop", "town"),
+        ("increasing", "age"),
+        ("missing_values", "four"),
     ]
-    assert fixes[3].add == ("--missing-values", "four")
 
 
 def test_options_for_columns_without_weight(error_for):
     rows = "".join(f"{k},{k * k % 17},t{k % 3},{k % 2}\n" for k in range(30))
     content = "number,a,town,label\n" + rows
-    assert "is left out (an id)" in error_for("data.csv", content, mentioned=(("--trust-column", "number"),))
-    assert "categories, which have no order" in error_for("data.csv", content, mentioned=(("--increasing", "town"),))
-    assert "is not a feature" in error_for("data.csv", content, mentioned=(("--increasing", "a"),), drop=("a",))
+    assert "is left out (an id)" in error_for("data.csv", content, mentioned=(("trust_column", "number"),))
+    assert "categories, which have no order" in error_for("data.csv", content, mentioned=(("increasing", "town"),))
+    assert "is not a feature" in error_for("data.csv", content, mentioned=(("increasing", "a"),), drop=("a",))
     assert "cannot be both" in error_for("data.csv", content, numeric=("a",), categorical=("a",))
 
 
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
-        (TABLE, {"label": "lable"}, "no column 'lable' (--label): did you mean 'label'?"),
+        (TABLE, {"label": "lable"}, "no column 'lable' (label): did you mean 'label'?"),
         (TABLE, {"label": "zzz"}, "the columns are 'a', 'b', 'label'"),
-        (TABLE, {"label": "7"}, "--label 7: there are 3 columns, 0 to 2"),
-        (TABLE, {"features": ("a", "q")}, "no column 'q' (--features)"),
+        (TABLE, {"label": "7"}, "label='7': there are 3 columns, 0 to 2"),
+        (TABLE, {"features": ("a", "q")}, "no column 'q' (features)"),
         (TABLE, {"drop": ("a", "b")}, "no feature columns remain"),
         (TABLE, {"features": ("label",)}, "is the label column and cannot be a feature"),
         (TABLE, {"drop": ("label",)}, "is the label column and cannot be dropped"),

@@ -84,7 +84,7 @@ def test_unused_texts_may_span_several_lines(write):
         ("a,b,label\n1,2,x\n3,4\n", {}, "line 3 has 2 columns, but the first has 3"),
         ("a,b,label\n1,2,x\n3,4,5,y\n", {}, "line 3 has 4 columns, but the first has 3"),
         ("a,b,label\n", {}, "no rows found below the header"),
-        (TABLE, {"delimiter": ";"}, "with the delimiter semicolon (--delimiter): the delimiter seems to be a comma."),
+        (TABLE, {"delimiter": ";"}, "with the delimiter semicolon (delimiter): the delimiter seems to be a comma."),
         ("just some words\n", {"delimiter": ","}, "the delimiter seems to be a blank."),
         ("word\nword\n", {}, "is it a CSV file?"),
         (b"a,b,label\n1,2,caf\xe9\n", {}, "line 2 is not UTF-8 text"),

@@ -4,14 +4,13 @@ import bz2
 import gzip
 import lzma
 import os
-import sys
-import types
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from file_contents import SPARSE, TABLE
 
-from drsvm.datasets import DataFileError, read
+from drsvm.datasets import DataFileError, files, read
 
 
 @pytest.mark.parametrize("packed", [gzip, bz2, lzma])
@@ -76,12 +75,8 @@ def test_damage_found_by_the_zstd_module_of_python(error_for, monkeypatch):
     def damaged(*_):
         raise ZstdError("bad frame")
 
-    zstd = types.ModuleType("compression.zstd")
-    vars(zstd).update(ZstdError=ZstdError, open=damaged)
-    compression = types.ModuleType("compression")
-    vars(compression).update(zstd=zstd)
-    monkeypatch.setitem(sys.modules, "compression", compression)
-    monkeypatch.setitem(sys.modules, "compression.zstd", zstd)
+    monkeypatch.setattr(files, "zstd", SimpleNamespace(open=damaged))
+    monkeypatch.setattr(files, "ZSTD_ERRORS", (ZstdError,))
     assert "is truncated or damaged (bad frame)" in error_for("data.csv.zst", b"\x28\xb5\x2f\xfdrest")
 
 

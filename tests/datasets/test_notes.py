@@ -32,7 +32,7 @@ def test_a_column_that_says_the_same_as_the_label(write):
     rows = "".join(f"{k % 7},{'left' if k % 2 else 'here'},{'x' if k % 4 else 'z'},{k % 2}\n" for k in range(60))
     data = read(write("data.csv", "a,alive,other,label\n" + rows))
     assert data.notes[-1] == (
-        "alive alone determines the label; if it is known only afterwards, leave it out: --drop alive."
+        "alive alone determines the label; if it is known only afterwards, leave it out: drop='alive'."
     )
 
 

@@ -37,7 +37,7 @@ def test_verified_labels(write, error_for):
     data = read(write("data.csv", f"a,b,label,checked\n{rows}"), ReadOptions(label="label", verified="checked"))
     assert data.verified.tolist() == [True, False, False] and data.schema.columns == ["a", "b"]
     other = "a,b,label,checked\n1,2,x,perhaps\n3,4,y,no\n"
-    assert "must say yes or no" in error_for("data.csv", other, label="label", verified="checked")
+    assert "must contain yes or no" in error_for("data.csv", other, label="label", verified="checked")
     other = "a,b,label,checked\n1,2,x,3\n3,4,y,0\n"
     assert "contains other numbers" in error_for("data.csv", other, label="label", verified="checked")
 
@@ -100,7 +100,10 @@ def test_infinite_values_of_both_signs(write):
     content = "a,b,label\n" + "".join(f"{k},{k % 3},{'xy'[k % 2]}\n" for k in range(30)) + "1,inf,x\n1,-inf,y\n"
     with pytest.raises(DataFileError) as error:
         read(write("data.csv", content))
-    assert [fix.add for fix in error.value.fixes] == [("--missing-values", "inf"), ("--missing-values", "-inf")]
+    assert [(fix.name, fix.value) for fix in error.value.fixes] == [
+        ("missing_values", "inf"),
+        ("missing_values", "-inf"),
+    ]
 
 
 def test_numbers_that_may_be_ids(write):
@@ -109,7 +112,7 @@ def test_numbers_that_may_be_ids(write):
     lines = "".join(f"{a[k]},{b[k]},{k % 5},{'xy'[k % 2]}\n" for k in range(120))
     data = read(write("data.csv", f"acct,size,c,label\n{lines}"))
     assert data.schema.left_out == {"acct": "an id"}
-    assert "all different: size; if such a number is an id, --drop it." in data.notes
+    assert "all different: size; if such a number is an id, drop it." in data.notes
 
 
 def test_labels_that_differ_only_in_case(write):

@@ -11,7 +11,7 @@ import pytest
 from scipy import sparse
 
 from drsvm import Problem, WassersteinSVC, solve
-from drsvm.datasets import DataFileError, rows_on_disk, spool, table_blocks
+from drsvm.datasets import DataFileError, arrow_tables, row_writer, rows_on_disk
 from drsvm.model import memory_rows
 
 N, D = 6000, 5
@@ -21,7 +21,7 @@ N, D = 6000, 5
 def any_size(monkeypatch):
     """Let files of any size count as large, and read them in several blocks."""
     monkeypatch.setattr(memory_rows, "LARGE", 1)
-    monkeypatch.setattr(table_blocks, "BLOCK_ROWS", 700)
+    monkeypatch.setattr(arrow_tables, "BLOCK_ROWS", 700)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_arrow_files(tmp_path, temporary):
 
 @pytest.mark.parametrize("largest_int32", [np.iinfo(np.int32).max, 100])
 def test_sparse_blocks(tmp_path, temporary, monkeypatch, largest_int32):
-    monkeypatch.setattr(spool, "LARGEST_INT32", largest_int32)
+    monkeypatch.setattr(row_writer, "LARGEST_INT32", largest_int32)
     X, y = data()
     X = sparse.csr_array(np.where(X > 3.0, X, 0.0))
     with rows_on_disk(blocks(X, y), folder=tmp_path / "kept") as rows:
@@ -202,7 +202,7 @@ def test_a_disk_that_is_full(temporary, tmp_path, monkeypatch):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y)
     usage = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=spool.RESERVE + 1000))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=row_writer.RESERVE + 1000))
     for source in (path, blocks(X, y)):
         with pytest.raises(DataFileError, match=r"the rows need .* GB of disk space, but only .* are free: choose"):
             rows_on_disk(source)
@@ -225,7 +225,7 @@ def test_a_table_that_changes_while_it_is_read(tmp_path, temporary):
 def test_tables_that_cannot_be_used(tmp_path, temporary):
     X, y = data()
     path = write_parquet(tmp_path / "rows.parquet", X, y, town=["here"] * N)
-    with pytest.raises(DataFileError, match=r"there is no column 'z' \(label=\)"):
+    with pytest.raises(DataFileError, match=r"there is no column 'z' \(label\)"):
         rows_on_disk(path, label="z")
     with pytest.raises(DataFileError, match="column 'town' has type string, not numbers: use drsvm fit"):
         rows_on_disk(path, label="y")
@@ -235,7 +235,7 @@ def test_tables_that_cannot_be_used(tmp_path, temporary):
     with pytest.raises(DataFileError, match="no such file or folder"):
         rows_on_disk(tmp_path / "none.parquet")
     (tmp_path / "text.parquet").write_text("no Parquet")
-    with pytest.raises(DataFileError, match="is no Parquet or Arrow file, or damaged"):
+    with pytest.raises(DataFileError, match="is not a Parquet or Arrow file, or is truncated"):
         rows_on_disk(tmp_path / "text.parquet")
     (tmp_path / "nothing").mkdir()
     with pytest.raises(DataFileError, match=r"contains no files ending in \.parquet"):
@@ -258,7 +258,7 @@ def test_arrays_that_are_damaged(tmp_path):
         rows_on_disk(tmp_path / "kept")
     content = (tmp_path / "kept" / "X.npy").read_bytes()
     (tmp_path / "kept" / "X.npy").write_bytes(content[: len(content) // 2])
-    with pytest.raises(DataFileError, match=r"is truncated, changed or no \.npy file"):
+    with pytest.raises(DataFileError, match=r"is truncated, changed or not a \.npy file"):
         rows_on_disk(tmp_path / "kept")
     np.save(tmp_path / "vector.npy", y)
     with pytest.raises(DataFileError, match="rows need two dimensions"):

@@ -42,10 +42,10 @@ def test_a_lonely_far_index_is_noted(write):
     ("content", "options", "expected"),
     [
         ("1 1:1\n-1 -2:1\n", {}, "line 2: the index -2 is negative"),
-        ("# note\n1 1:1\n-1 0:1\n", {}, "only line 3 has the index 0: correct it, or use --index-base 0"),
-        ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or use --index-base 0"),
+        ("# note\n1 1:1\n-1 0:1\n", {}, "only line 3 has the index 0: correct it, or use index_base=0"),
+        ("1 0:1\n-1 0:1\n", {"index_base": 1}, "line 1 has the index 0: correct it, or use index_base=0"),
         (SPARSE + "1 10000000:1\n", {}, "line 4 has the index 10000000, which gives 10,000,000 features"),
-        (SPARSE + "1 10000000:1\n", {}, "allow it with --max-features 10000000"),
+        (SPARSE + "1 10000000:1\n", {}, "allow it with max_features=10000000"),
         ("1 1:1\n-1 99999999999:1\n", {}, "line 2: the index 99999999999 is too large"),
         ("1 1:1\n-1 3:1 2:1\n", {}, "line 2: the index 2 follows 3"),
         ("1 1:1\n-1 2:nan\n", {}, "line 2: feature 2 is 'nan'"),
@@ -59,8 +59,8 @@ def test_a_lonely_far_index_is_noted(write):
         (TABLE, {}, "line 1: the label 'a,b,label' is not a number"),
         ("# only a comment\n", {}, "no rows found"),
         ("1\n-1\n", {}, "no features found"),
-        (SPARSE, {"drop": ("1",)}, "--categorical and --numeric do not apply to svmlight files"),
-        (SPARSE, {"label": "1"}, "--label, --features"),
+        (SPARSE, {"drop": ("1",)}, "categorical and numeric do not apply to svmlight files"),
+        (SPARSE, {"label": "1"}, "label, features"),
     ],
 )
 def test_invalid_svmlight_files(error_for, content, options, expected):

@@ -68,7 +68,7 @@ def test_truncated_zstandard_and_parquet_files(error_for, write, tmp_path):
     assert "is truncated or damaged" in error_for("data.parquet", content[:1000])
     assert "is not a Parquet file" in error_for("data.parquet", "a,b\n1,2\n")
     parquet.write_table(pyarrow.table({"a": [[1], [2]], "y": [0, 1]}), tmp_path / "data.parquet")
-    with pytest.raises(DataFileError, match=r"column 'a' has type list.*: drop it with --drop a"):
+    with pytest.raises(DataFileError, match=r"column 'a' has type list.*: drop it with drop='a'"):
         read(tmp_path / "data.parquet")
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.lib import format as npy
 from scipy import sparse
 
-from drsvm.datasets.files import DataFileError
+from drsvm.datasets.files import DataFileError, invalid
+from drsvm.messages import Message, Parameter
 
 RESERVE = 1 << 26
 """Bytes of disk space that are left free."""
@@ -25,11 +26,8 @@ def check_space(folder: Path, needed: int) -> None:
     """Raise an error if a disk has not enough space for so many bytes."""
     free = shutil.disk_usage(folder).free - RESERVE
     if needed > free:
-        raise DataFileError(
-            f"{folder}: the rows need {needed / 1e9:.3g} GB of disk space, but only {max(free, 0) / 1e9:.3g} GB are "
-            "free: choose a folder on a larger disk (folder=..., or --spool FOLDER on the command line), or delete "
-            "something."
-        )
+        what = "the rows need {:.3g} GB of disk space, but only {:.3g} GB are free: choose another disk with {}."
+        raise invalid(folder, Message(what, needed / 1e9, max(free, 0) / 1e9, Parameter("folder")))
 
 
 class GrowingArray:
@@ -65,7 +63,7 @@ class GrowingArray:
             self._stream.close()
 
 
-class Spool:
+class RowWriter:
     """Writes blocks of rows, and vectors such as their labels, into a folder, each into its own files.
 
     The first block decides what the others must have: dense or sparse rows, their width, and the vectors. It is a
@@ -79,7 +77,7 @@ class Spool:
         self._vectors: dict[str, list[np.ndarray]] = {}
         self._n_blocks = self.n_rows = self._n_entries = 0
 
-    def __enter__(self) -> "Spool":
+    def __enter__(self) -> "RowWriter":
         return self
 
     def __exit__(self, exception, *others) -> None:
@@ -96,7 +94,10 @@ class Spool:
         found = {"sparse": sparse.issparse(X), "columns": X.shape[1] if X.ndim == 2 else None}
         found |= {name: values is not None for name, values in vectors.items()}
         self._check_like_the_first(X, found)
-        (self._add_sparse if found["sparse"] else self._add_dense)(X)
+        if found["sparse"]:
+            self._add_sparse(X)
+        else:
+            self._array("X", _float_type(X), X.shape[1]).append(X)
         for name, values in vectors.items():
             if values is not None:
                 self._vectors.setdefault(name, []).append(self._vector(name, values, X.shape[0]))
@@ -126,15 +127,10 @@ class Spool:
             raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
         return vector.copy()
 
-    def _add_dense(self, X) -> None:
-        dtype = X.dtype if X.dtype == np.float32 else np.float64
-        self._array("X", dtype, X.shape[1]).append(X)
-
     def _add_sparse(self, X) -> None:
         rows = sparse.csr_array(X)
         rows.sum_duplicates()
-        dtype = rows.dtype if rows.dtype == np.float32 else np.float64
-        self._array("data", dtype).append(rows.data)
+        self._array("data", _float_type(rows)).append(rows.data)
         self._array("indices", np.int32).append(rows.indices)
         starts = self._array("indptr", np.int64)
         starts.append(rows.indptr[min(starts.length, 1) :].astype(np.int64) + self._n_entries)
@@ -152,17 +148,17 @@ class Spool:
             return
         if self._first["sparse"]:
             # scipy takes one type for both, and so does the solver: 32 bits wherever they suffice.
-            _retype(self.folder / "indices.npy", self._index_type)
-            _retype(self.folder / "indptr.npy", self._index_type)
+            kind = np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
+            for name in ("indices", "indptr"):
+                _retype(self.folder / f"{name}.npy", kind)
         for name, parts in self._vectors.items():
-            if parts:
-                np.save(self.folder / f"{name}.npy", np.concatenate(parts))
+            np.save(self.folder / f"{name}.npy", np.concatenate(parts))
         description = {"n_features": self._first["columns"], "names": self.names}
         (self.folder / DESCRIPTION).write_text(json.dumps(description))
 
-    @property
-    def _index_type(self) -> type:
-        return np.int64 if max(self._n_entries, self.n_rows) > LARGEST_INT32 else np.int32
+
+def _float_type(X) -> Any:
+    return X.dtype if X.dtype == np.float32 else np.float64
 
 
 def _retype(path: Path, dtype: Any) -> None:

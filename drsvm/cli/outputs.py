@@ -1,0 +1,80 @@
+"""Output files of a command: checked before any work is done, and written at the end, completely or not at all."""
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsvm.cli.streams import STANDARD
+from drsvm.extras import optional
+from drsvm.persistence.model_files import is_model_file, write_whole
+
+PLOTS = (".png", ".svg", ".pdf")
+
+
+def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
+    """Raise an error if an output file cannot be written or is an input file."""
+    taken = [path for path in inputs if path is not None]
+    for output in (path for path in outputs if path is not None):
+        if output == STANDARD:
+            raise ValueError("-: only predictions can be written to standard output: give a file.")
+        if any(_same(output, other) for other in taken):
+            raise ValueError(f"{output}: is used twice in this command and would be overwritten: choose another name.")
+        folder = output.resolve().parent
+        if output.is_dir():
+            raise ValueError(f"{output}: is a folder: give a file in it.")
+        if not folder.is_dir():
+            raise ValueError(f"{output}: the folder {folder} does not exist: create it first.")
+        if not os.access(folder, os.W_OK):
+            raise ValueError(f"{output}: the folder {folder} is not writable: choose another one.")
+        taken.append(output)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.samefile(other) if one.exists() and other.exists() else one.resolve() == other.resolve()
+
+
+def check_model_output(output: Path | None) -> None:
+    """Raise an error rather than overwrite a file that is not a model."""
+    if output is not None and output.is_file() and output.stat().st_size and not is_model_file(output):
+        raise ValueError(f"{output}: exists and is not a drsvm model: delete it first, or choose another name.")
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise an error if a plot cannot be drawn or saved."""
+    if path is None:
+        return
+    if path.suffix.lower() not in PLOTS:
+        raise ValueError(f"{path}: the name of a plot must end in {', '.join(PLOTS)}.")
+    optional("matplotlib", "plots need").use("Agg")
+
+
+def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None, draw: Callable[[], Any]) -> None:
+    """Write a table and the plot of a Display, which is drawn first, so that a failure leaves no file."""
+    contents = {} if table is None else {table: csv_text(columns).encode()}
+    if plot is not None:
+        contents[plot] = _figure(draw(), plot.suffix[1:].lower())
+    for target, content in contents.items():
+        write_whole(target, content)
+
+
+def csv_text(columns: dict[str, Any]) -> str:
+    """Return columns as the text of a CSV file, numbers with all digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
+    return out.getvalue()
+
+
+def _figure(display: Any, form: str) -> bytes:
+    from matplotlib import pyplot as plt
+
+    content = io.BytesIO()
+    display.figure_.savefig(content, format=form, dpi=150)
+    plt.close(display.figure_)
+    return content.getvalue()

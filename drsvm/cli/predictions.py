@@ -1,0 +1,140 @@
+"""The predictions of a saved model for a file: columns of a table, scores and notes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsvm.cli.fit_summary import NOISE
+from drsvm.cli.work import unknown_label
+from drsvm.datasets import Dataset
+from drsvm.datasets.notes import what_is_new
+from drsvm.datasets.preparation import unseen_levels
+from drsvm.learn.probability import Sigmoids
+from drsvm.learn.resolution import are_noise
+from drsvm.learn.scores import predictions, scores
+from drsvm.persistence.model_files import SavedModel
+
+DESCENDING = ("decision", "probability")
+"""Columns of these names, and those of single classes, are sorted from the largest value."""
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """A model and the rows of a file; truth values are written as in the training file."""
+
+    saved: SavedModel
+    data: Dataset
+
+    @cached_property
+    def decisions(self) -> np.ndarray:
+        """The decision values, one column per class if there are more than two."""
+        return np.asarray(self.saved.model.decision_function(self.data.X))
+
+    @property
+    def classes(self) -> np.ndarray:
+        """The labels that the model knows."""
+        return np.array(self.data.schema.truth_labels or self.saved.model.classes_)
+
+    @cached_property
+    def unknown(self) -> str | None:
+        """A label of the file that the model does not know."""
+        return None if self.data.y is None else unknown_label(self.data.y, self.saved.model.classes_)
+
+    @cached_property
+    def labels(self) -> np.ndarray | None:
+        """The labels of the rows that have one; None if the file has none, or some are unknown."""
+        if self.data.y is None or self.unknown is not None:
+            return None
+        labels = self.data.y.astype(self.saved.model.classes_.dtype)
+        return self.classes[labels.astype(int)] if self.data.schema.truth_labels else labels
+
+    @property
+    def place(self) -> int:
+        """The position of the positive one of two classes, to which decisions and probabilities refer."""
+        names = [str(label) for label in self.saved.model.classes_.tolist()]
+        positive = str(self.saved.metadata.get("training", {}).get("positive"))
+        return names.index(positive) if positive in names else 1
+
+    def notes(self) -> Iterator[str]:
+        """Yield what a user should know."""
+        n = self.data.shape[0]
+        yield from what_is_new(unseen_levels(self.saved.model, self.data.schema, self.data.X), n)
+        if self.unknown is not None:
+            yield f"no scores: the file has the label {self.unknown!r}, which the model was not trained on."
+        elif self.labels is not None and (lost := n - len(self.labels)):
+            words = "row has no label: it is" if lost == 1 else f"of {n:,} rows have no label: they are"
+            yield f"{lost:,} {words} predicted too; scores go without."
+        # Models that other tools have saved have no certificates.
+        known = [(one["gap"], one["tol"]) for one in self.saved.metadata.get("training", {}).get("certificates", ())]
+        if n < 2 or len(known) != (1 if self.decisions.ndim == 1 else self.decisions.shape[1]):
+            return
+        classes = self.classes[-len(known) :].astype(str)[are_noise(self.decisions, known)]
+        if len(classes):
+            yield f"{', '.join(classes)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}."
+
+    def columns(self, sigmoids: Sigmoids | None) -> dict[str, Any]:
+        """Return the number of the row, the columns of the file, and the predictions, under distinct names."""
+        single = self.decisions.ndim == 1
+        shown = -self.decisions if single and self.place == 0 else self.decisions
+        new = {"prediction": predictions(self.decisions, self.classes), **self._by_class("decision", shown)}
+        if sigmoids is not None:
+            chances = sigmoids.probabilities(self.decisions)
+            new |= self._by_class("probability", chances[:, self.place] if single else chances)
+        if self.labels is not None:
+            new["label"] = _with_gaps(self.labels, self.data.labelled)
+        kept = self.data.kept
+        new = {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
+        return {"row" if "row" not in kept else "drsvm_row": self.data.rows + 1, **kept, **new}
+
+    def _by_class(self, name: str, values: np.ndarray) -> dict[str, Any]:
+        if values.ndim == 1:
+            return {name: values}
+        return {f"{name}_{label}": column for label, column in zip(self.classes.tolist(), values.T, strict=True)}
+
+    def summary(self) -> dict[str, Any]:
+        """Return the numbers of predictions by class, and the scores if there are labels."""
+        found, counts = np.unique(predictions(self.decisions, self.classes), return_counts=True)
+        judged = self.decisions if self.data.labelled is None else self.decisions[self.data.labelled]
+        return {
+            "rows": self.data.shape[0],
+            "classes": self.classes,
+            "positive": self.classes.tolist()[self.place] if len(self.classes) == 2 else None,
+            "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
+            "scores": None if self.labels is None else scores(judged, self.labels, self.classes),
+        }
+
+
+def _with_gaps(labels: np.ndarray, labelled: np.ndarray | None) -> np.ndarray:
+    """Return one entry per row; those of rows without a label are None."""
+    if labelled is None or labelled.all():
+        return labels
+    column = np.full(len(labelled), None, dtype=object)
+    column[labelled] = labels
+    return column
+
+
+def sigmoids_of(saved: SavedModel, path: Path) -> Sigmoids:
+    """Return the sigmoids that turn decision values into probabilities."""
+    found = saved.metadata.get("probability")
+    if found is None:
+        reason = saved.metadata.get("no_probability") or "an earlier version saved it; train it again with drsvm fit."
+        raise ValueError(f"{path}: has no probabilities: {reason}")
+    return Sigmoids.from_dict(found)
+
+
+def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:
+    """Return columns sorted by one of them: decisions and probabilities from the largest, others from the smallest."""
+    if by is None:
+        return columns
+    if by not in columns:
+        hint = "; add --probability" if by.startswith("probability") else ""
+        raise ValueError(f"--sort {by}: there is no such column in the output: {', '.join(columns)}{hint}.")
+    values = np.asarray(columns[by])
+    values = values.astype(str) if values.dtype == object else values  # labels with gaps cannot be compared
+    descending = by.removeprefix("drsvm_").partition("_")[0] in DESCENDING and values.dtype.kind == "f"
+    order = np.argsort(-values if descending else values, kind="stable")
+    return {name: np.asarray(column)[order] for name, column in columns.items()}

@@ -1,0 +1,41 @@
+"""Messages that name parameters, for which every interface has its own spelling."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Parameter(NamedTuple):
+    """A parameter, perhaps with a value to try, in place of an old one if there is one; spelled as in Python."""
+
+    name: str
+    value: Any = None
+    old: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.value is None else f"{self.name}={self.value!r}"
+
+
+class Message(str):
+    """A text with parameters: ``Message("Allow more with {}.", Parameter("max_time"))``; without values, any text."""
+
+    _template: str
+    _values: tuple[Any, ...]
+
+    def __new__(cls, template: str, *values: Any):
+        message = super().__new__(cls, template.format(*values) if values else template)
+        message._template, message._values = template, values
+        return message
+
+    def __getnewargs__(self):
+        return self._template, *self._values
+
+    def spelled(self, spell: Callable[[Parameter], str]) -> str:
+        """Return the text with another spelling of the parameters."""
+        values = [_spelled(value, spell) for value in self._values]
+        return self._template.format(*values) if values else str(self)
+
+
+def _spelled(value: Any, spell: Callable[[Parameter], str]) -> Any:
+    if isinstance(value, Message):
+        return value.spelled(spell)
+    return spell(value) if isinstance(value, Parameter) else value
