@@ -1,4 +1,4 @@
-"""Rows that are elsewhere: what does a round cost, and a fit of many rows?
+"""Rows on a cluster or on a card: what does a round cost, and a fit of many rows?
 
     python benchmarks/scale.py dask --rows 5e7 --workers 2
     python benchmarks/scale.py gpu
@@ -133,11 +133,11 @@ def fit_on_a_cluster(options) -> str:
         start = time.perf_counter()
         problem = problem_on_cluster(options.rows, options, options.chunk)
         ready = time.perf_counter()
-        before = problem.keeper.n_rounds
+        before = problem.rows.coordinator.n_rounds
         result = solve(problem, tol=options.tol)
         end = time.perf_counter()
         peak = max(client.run(peak_memory).values())
-        rounds = problem.keeper.n_rounds - before
+        rounds = problem.rows.coordinator.n_rounds - before
     header = [
         "rows",
         "rows ready, s",

@@ -6,6 +6,7 @@ products; rows in parts (`engines/parts`) add up the same functions over their p
 """
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,19 @@ class ArrayRows(Rows):
     def checked_weights(self, sample_weight, n: int) -> Any:
         """Return weights of n given rows that sum to 1; by default they are equal."""
 
+    @cached_property
+    def known(self) -> dict[Any, Any]:
+        """Values of queries that are kept, with the vectors that they depend on."""
+        return {}
+
     def query(self, problem, function, *arguments, once=False):
-        return function(problem, *arguments)
+        if not once or any(np.ndim(argument) for argument in arguments):
+            return function(problem, *arguments)
+        vectors = problem.signs, problem.sample_weight, problem.flip_cost if np.ndim(problem.flip_cost) else None
+        key = function, problem.norm.p, *map(id, vectors), arguments
+        if key not in self.known:
+            self.known[key] = vectors, function(problem, *arguments)  # the vectors must not make room for others
+        return self.known[key][1]
 
     def relabelled(self, problem, positive, sample_weight):
         weights = self.checked_weights(sample_weight, problem.n_given)

@@ -1,1 +1,1 @@
-"""Rows on a Dask cluster: how to reach the parts there, and what they cannot know of each other."""
+"""Parts on a Dask cluster: `blocks` are its data, `coordinator` sends the rounds, `worker` runs there."""

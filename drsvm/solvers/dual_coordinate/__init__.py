@@ -1,1 +1,1 @@
-"""Methods for many features: dual coordinate ascent, and a working set of features."""
+"""Methods for many features: dual coordinate ascent, in three forms, and a working set of features."""
