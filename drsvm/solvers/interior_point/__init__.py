@@ -4,11 +4,11 @@ Each sample has a slack and three constraints, which the kernels eliminate in cl
 a rank-one term; one symmetric system in (w, b, λ) per iteration remains. An iteration takes three passes over the rows:
 the predictor, the corrector's step lengths, and the move with curvature and Gram matrix at the new point. Where the
 matrix costs more than many passes, short steps are improved by a centrality corrector, which takes two more. Products
-of slacks and multipliers are aimed at μ·π_i, so that a doubled weight equals a doubled row. Among many samples some always
-cross a kink, where the linearisation is meaningless: their corrections are bounded, and a small share of them may stop
-short while all others take the long step; the next step removes the dual residual that this causes. Near the end
-rounding errors show up as a residual of the dual equations; if a proof fails, the multipliers are offered again without
-it. A run that breaks down restarts from another λ.
+of slacks and multipliers are aimed at μ·π_i, so that a doubled weight equals a doubled row. Among many samples some
+always cross a kink, where the linearisation is meaningless: their corrections are bounded, and a small share of them
+may stop short while all others take the long step; the next step removes the dual residual that this causes. Near the
+end rounding errors show up as a residual of the dual equations; if a proof fails, the multipliers are offered again
+without it. A run that breaks down restarts from another λ.
 
 `solver` has the settings, `state` the steps of a run, `working_set` leaves out rows that need no iterations, `starts`
 finds a first point, `cones` and `priced_cones` are the norms, `newton` is the linear system.
