@@ -370,12 +370,6 @@ class CpuEngine(Engine):
         self._corrections = [_NO_CORRECTION] * 2
         return np.empty((2, self.rows.X.shape[0]))
 
-    def save(self) -> np.ndarray:
-        return self._state.copy()
-
-    def load(self, saved: np.ndarray) -> None:
-        self._state[:] = saved
-
 
 def engine_for(problem: Problem, n_threads: int | None = None, state_folder: str | None = None) -> Engine:
     """Return an engine where the rows of a problem are."""

@@ -38,29 +38,6 @@ class Prediction(NamedTuple):
     targeted_level: float
 
 
-class WideProducts(ABC):
-    """Products for the system of the rows, used if there are fewer rows than features."""
-
-    d: int
-    """Number of features."""
-
-    @abstractmethod
-    def dot(self, v) -> np.ndarray:
-        """Return x_i·v for every row."""
-
-    @abstractmethod
-    def transposed_dot(self, c) -> np.ndarray:
-        """Return Σ_i c_i x_i."""
-
-    @abstractmethod
-    def gram(self, scale) -> np.ndarray:
-        """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle."""
-
-    @abstractmethod
-    def curvature_of_features(self, h) -> np.ndarray:
-        """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
-
-
 class Factorised(ABC):
     """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
 
@@ -114,7 +91,7 @@ class Engine(ABC):
     light: bool
     """Whether the matrix costs no more than a few passes over the rows."""
 
-    wide: WideProducts | None
+    wide: Any
     """Products with all rows, if the system is that of the rows; None if it is that of the features."""
 
     def close(self) -> None:
@@ -175,14 +152,6 @@ class Engine(ABC):
     @abstractmethod
     def dual_sums(self) -> DualSums:
         """Return the sums of the multipliers on each of the two sides that an intercept balances."""
-
-    @abstractmethod
-    def save(self) -> Any:
-        """Return a copy of the state of all samples, in a format private to `load`."""
-
-    @abstractmethod
-    def load(self, saved: Any) -> None:
-        """Restore a saved state."""
 
     @abstractmethod
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:

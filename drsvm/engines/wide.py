@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.engine import WideProducts
 from drsvm.engines.rows import Rows
 from drsvm.parallel import over
 
@@ -14,7 +13,7 @@ CHUNK = 1024
 """Number of features that a thread adds to a Gram matrix at a time."""
 
 
-class WideRows(WideProducts):
+class WideRows:
     """Products with all rows, and their Gram matrix in a metric of the features."""
 
     def __init__(self, rows: Rows, n_threads: int = 1):
@@ -32,11 +31,13 @@ class WideRows(WideProducts):
         return [slice(first, last) for first, last in pairwise(cuts)]
 
     def dot(self, v) -> np.ndarray:
+        """Return x_i·v for every row."""
         out = np.empty(self.n)
         self._in_parallel(lambda part: self.rows.dot(part.start, part.stop, v, out[part]), self._row_parts)
         return out
 
     def transposed_dot(self, c) -> np.ndarray:
+        """Return Σ_i c_i x_i."""
         coefficients = np.stack([c, np.zeros(self.n)])
 
         def work(part):
@@ -47,6 +48,7 @@ class WideRows(WideProducts):
         return np.sum(self._in_parallel(work, self._row_parts), axis=0)
 
     def gram(self, scale) -> np.ndarray:
+        """Return Σ_j s_j² x_ij x_kj for all pairs of rows, in the upper triangle."""
         # With the same scale for all features, the matrix is formed only once and then multiplied.
         if scale.min() < scale.max():
             return self._form_gram(scale)
@@ -66,4 +68,5 @@ class WideRows(WideProducts):
         return np.sum(self._in_parallel(work, shares), axis=0)
 
     def curvature_of_features(self, h) -> np.ndarray:
+        """Return approximately Σ_i h_i x_ij² for every feature, as if the rows differed only in length."""
         return self.feature_squares * (float(h @ self.row_squares) / max(float(self.row_squares.sum()), 1e-300))

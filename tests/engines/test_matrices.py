@@ -46,7 +46,7 @@ def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings
     assert isinstance(engine._matrices, kind)
     engine.center(np.random.default_rng(1).normal(size=engine.n_linear), 1.7, 0.3)
     curvature = engine.curvature()
-    alpha, beta, gamma, g1, g2, g3 = engine.save().transpose(1, 0, 2).reshape(6, -1)[:, :n]
+    alpha, beta, gamma, g1, g2, g3 = engine._state.transpose(1, 0, 2).reshape(6, -1)[:, :n]
     d1, d2, d3 = alpha / g1, beta / g2, gamma / g3
     h = (4 * d1 * d2 + d3 * (d1 + d2)) / (d1 + d2 + d3)
     np.testing.assert_allclose(np.triu(curvature.gram), np.triu(X.T @ (h[:, None] * X)), rtol=1e-11, atol=1e-13)

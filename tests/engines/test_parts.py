@@ -215,11 +215,9 @@ def steps(engine):
         yield engine.longest_steps(direction, 0.05, 0.2)
         engine.swap()
         yield engine.advance(0.05, 0.05, 0.01)
-        saved = engine.save()
         yield engine.predict(direction, 0.1)
         yield engine.longest_steps(direction, 0.1, 0.2)
         yield engine.arrive(0.05, 0.05, 0.01)
-        engine.load(saved)
         yield engine.dual_sums()
 
 

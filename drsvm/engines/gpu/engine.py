@@ -168,9 +168,3 @@ class GpuEngine(Engine):
 
     def multipliers(self) -> tuple[Any, Any]:
         return self._state[0], self._state[1]
-
-    def save(self) -> Any:
-        return self._state.copy()
-
-    def load(self, saved: Any) -> None:
-        self._state[:] = saved

@@ -33,13 +33,13 @@ class PartedEngine(Engine):
         return Curvature(*self._query("curvature"))
 
     def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-        rates, *sums = self.run.ask("predict", direction, level_change)
+        rates, *sums = self.run.ask("prediction", direction, level_change)
         return Prediction(*rates.tolerating(left_behind), *sums)
 
     def longest_steps(
         self, direction, level_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
-        [rates] = self.run.ask("longest_steps", direction, level_change, target)
+        [rates] = self.run.ask("rates", direction, level_change, target)
         return rates.tolerating(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
@@ -70,12 +70,6 @@ class PartedEngine(Engine):
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return _pair(self.run.keep("keep_multipliers"))
-
-    def save(self) -> Slot:
-        return self.run.keep("save")
-
-    def load(self, saved: Slot) -> None:
-        self.run.tell("load", saved.number)
 
     def _query(self, name: str, *arguments):
         return self.run.query(queries.of_engine, name, *arguments)

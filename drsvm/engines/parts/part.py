@@ -8,6 +8,7 @@ expects; a part that has lost it makes the changes again, from the beginning.
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -133,7 +134,7 @@ class Part:
 
 
 class PartRun:
-    """The state of one run on the rows of a part. The names of its methods are those of changes and queries."""
+    """The state of one run on the rows of a part. Changes and queries are its methods, or those of its engine."""
 
     def __init__(self, problem: Problem, done: int):
         self.problem, self.done = problem, done
@@ -150,41 +151,9 @@ class PartRun:
                 self.reply = error
             self.done += 1
 
-    # --- changes ----------------------------------------------------------------------------------------------------
-
     def center(self, point, level: float, mu: float) -> None:
         self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
         self.engine.center(point, level, mu)
-
-    def predict(self, direction, level_change: float) -> Sums:
-        rates, sums = self.engine.prediction(direction, level_change)
-        return Sums((rates, *sums))
-
-    def longest_steps(self, direction, level_change: float, target: float) -> Sums:
-        return Sums((self.engine.rates(direction, level_change, target),))
-
-    def recorrect(self, primal: float, dual: float) -> Sums:
-        return Sums(self.engine.recorrect(primal, dual))
-
-    def swap(self) -> None:
-        self.engine.swap()
-
-    def move(self, primal: float, dual: float, left: float) -> Sums:
-        return Sums((self.engine.move(primal, dual, left),))
-
-    def advance(self, primal: float, dual: float, left: float) -> Sums:
-        products, samples = self.engine.advance(primal, dual, left)
-        return Sums((products, *samples))
-
-    def arrive(self, primal: float, dual: float, left: float) -> Sums:
-        products, sums = self.engine.arrive(primal, dual, left)
-        return Sums((products, *sums))
-
-    def save(self, slot: int) -> None:
-        self.slots[slot] = self.engine.save()
-
-    def load(self, slot: int) -> None:
-        self.engine.load(self.slots[slot])
 
     def keep_multipliers(self, slot: int) -> None:
         self.slots[slot] = self.engine.multipliers()
@@ -198,13 +167,17 @@ class PartRun:
     def end(self) -> None:
         self.engine = None
 
-    # --- queries --------------------------------------------------------------------------------------------------
-
-    def curvature(self) -> Sums:
-        return Sums(self.engine.curvature())
-
-    def dual_sums(self) -> Sums:
-        return Sums(self.engine.dual_sums())
-
     def restoring_rate(self, direction, level_change: float) -> Largest:
         return Largest(self.engine.restoring_rate(direction, level_change))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a method of the engine, whose values can be added."""
+        method = getattr(self.engine, name)
+        return lambda *arguments: _summable(method(*arguments))
+
+
+def _summable(found: Any) -> Sums | None:
+    if found is None:
+        return None
+    flat = ((one if isinstance(one, tuple) else (one,)) for one in (found if isinstance(found, tuple) else (found,)))
+    return Sums(chain.from_iterable(flat))

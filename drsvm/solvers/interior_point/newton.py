@@ -7,8 +7,9 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from drsvm.engines.engine import Curvature, Engine, Factorised, WideProducts
+from drsvm.engines.engine import Curvature, Engine, Factorised
 from drsvm.engines.threads import blas_threads_for
+from drsvm.engines.wide import WideRows
 from drsvm.model.backends import fetched
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
@@ -141,7 +142,7 @@ class WideSystem(_LocalSystem):
 
     most_refinements = 100
 
-    def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideProducts):
+    def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideRows):
         self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
         assert samples.of_rows is not None
         self.h = samples.of_rows
