@@ -27,11 +27,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
     from drsvm.solvers.path.radius_path import radius_path as radius_path
 else:
-    _NAMES = {
-        **solver_classes(),
-        ".path.radius_max": "radius_max",
-        ".path.radius_path": "RadiusPath radius_path",
-    }
+    _NAMES = {**solver_classes(), ".path.radius_max": "radius_max", ".path.radius_path": "RadiusPath radius_path"}
     __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
     __all__ += _LAZY
 

@@ -15,9 +15,6 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 
-FINEST_GAP = 1e-12
-"""A smaller tolerance is out of reach."""
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -41,10 +38,6 @@ class Limits:
     start: Candidate | None
     watched: bool = False  # a callback follows the progress of every iteration
 
-    def time_left(self) -> float:
-        """Return the remaining seconds."""
-        return self.time.left()
-
     def generator(self) -> np.random.Generator:
         """Return a random generator; without a seed, it is the same in every run."""
         if isinstance(self.random_state, np.random.Generator):
@@ -56,7 +49,7 @@ class Limits:
 
 def share_of_way(first: float, gap: float, tol: float) -> float:
     """Return log(first / gap) / log(first / tol), from 0 to 1: iterations divide the gap by about the same factor."""
-    tol = max(tol, FINEST_GAP)
+    tol = max(tol, 1e-12)  # a smaller one is out of reach
     return math.log(first / gap) / math.log(first / tol) if tol < gap < first else float(gap <= tol)
 
 
@@ -102,6 +95,11 @@ class State(ABC):
         return {}
 
 
+def _of_current(name: str) -> Any:
+    """Return a property that is the attribute or method of this name of the current state."""
+    return property(lambda relay: getattr(relay.current, name))
+
+
 class Relay(State):
     """A run that several states carry out in turn: all calls are passed on to the `current` one.
 
@@ -123,35 +121,11 @@ class Relay(State):
             self.current = following
         self.current.step()
 
-    def candidate(self) -> Candidate:
-        return self.current.candidate()
-
-    def certificate_due(self) -> bool:
-        return self.current.certificate_due()
-
-    def judged(self, gap: float) -> None:
-        self.current.judged(gap)
-
-    def share_done(self) -> float | None:
-        return self.current.share_done()
-
-    def close(self) -> None:
-        self.current.close()
-
-    def info(self) -> dict[str, Any]:
-        return self.current.info()
-
-    @property
-    def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.finished
-
-    @property
-    def gives_up(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.gives_up
-
-    @property
-    def step_seconds(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.current.step_seconds
+    candidate, judged = _of_current("candidate"), _of_current("judged")
+    certificate_due, share_done = _of_current("certificate_due"), _of_current("share_done")
+    close, info = _of_current("close"), _of_current("info")
+    finished, gives_up = _of_current("finished"), _of_current("gives_up")
+    step_seconds = _of_current("step_seconds")
 
 
 class Price(Flag):

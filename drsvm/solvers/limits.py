@@ -23,35 +23,20 @@ def check_limits(
     watched: bool = False,
 ) -> Limits:
     """Return the limits of a run; those that are not given are the solver's defaults."""
-    return Limits(
-        tol=_check_tol(solver.default_tol if tol is None else tol),
-        max_iter=_check_max_iter(solver.default_max_iter if max_iter is None else max_iter),
-        time=TimeLimit.of(max_time),
-        n_threads=_check_threads(n_threads),
-        random_state=random_state,
-        start=_check_start(problem, start),
-        watched=watched,
-    )
-
-
-def _check_tol(tol) -> float:
+    tol = solver.default_tol if tol is None else tol
     if not isinstance(tol, numbers.Real) or not float(tol) >= 0:
         raise ValueError(f"tol must be a number ≥ 0, got tol={tol!r}.")
-    return float(tol)
+    steps = check_count(solver.default_max_iter if max_iter is None else max_iter, "max_iter")
+    threads = None if n_threads is None else check_count(n_threads, "n_threads")
+    first = _check_start(problem, start)
+    return Limits(float(tol), steps, TimeLimit.of(max_time), threads, random_state, first, watched)
 
 
-def _check_max_iter(max_iter) -> int:
-    if isinstance(max_iter, bool) or not isinstance(max_iter, numbers.Integral) or max_iter < 1:
-        raise ValueError(f"max_iter must be an integer ≥ 1, got max_iter={max_iter!r}.")
-    return int(max_iter)
-
-
-def _check_threads(n_threads) -> int | None:
-    if n_threads is None:
-        return None
-    if not isinstance(n_threads, numbers.Integral) or n_threads < 1:
-        raise ValueError(f"n_threads must be an integer ≥ 1, got n_threads={n_threads!r}.")
-    return int(n_threads)
+def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:
+    """Return an integer ≥ 1; reject anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(f"{name} must be {allowed}, got {name}={value!r}.")
+    return int(value)
 
 
 def _check_start(problem: Problem, start) -> Candidate | None:

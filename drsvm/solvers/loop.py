@@ -24,9 +24,6 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
 from drsvm.solvers.limits import check_limits
 from drsvm.solvers.transforms.tiny_weights import without_rounding
 
-OF_TOLERANCE = 0.05
-"""A bound may lose this share of the tolerance to what is only known in advance about rounding errors."""
-
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
 
@@ -43,14 +40,11 @@ class _Best:
     """The best classifier and the best bound so far; they may come from different iterations."""
 
     def __init__(self, problem: Problem, tol: float):
-        self.problem, self.slight = problem, max(SLIGHT, OF_TOLERANCE * tol)
+        # A bound may lose a share of the tolerance to what is only known in advance about rounding errors.
+        self.problem, self.slight = problem, max(SLIGHT, 0.05 * tol)
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
-        self.dual = self._nothing()
-
-    def _nothing(self) -> DualPoint:
-        nothing = self.problem.rows.zeros()
-        return DualPoint(nothing, nothing, 0.0)
+        self.dual = DualPoint(problem.rows.zeros(), problem.rows.zeros(), 0.0)
 
     @property
     def lower_bound(self) -> float:
@@ -67,7 +61,9 @@ class _Best:
             if np.isfinite(candidate.weights).all() and math.isfinite(candidate.intercept):
                 self._judge_classifier(candidate)
             if candidate.hinge_dual is not None or candidate.flip_dual is not None:
-                self._judge_multipliers(candidate.hinge_dual, candidate.flip_dual)
+                dual = self._proven(candidate.hinge_dual, candidate.flip_dual)
+                if dual.lower_bound > self.dual.lower_bound:
+                    self.dual = dual
 
     def _judge_classifier(self, candidate: Candidate) -> None:
         # Copied, because the state may keep modifying its array.
@@ -76,50 +72,25 @@ class _Best:
             self.primal = primal
             if math.isfinite(self.dual.contribution_bound) and not self.dual.covers(self.problem, primal.weights):
                 # The bound was proven for smaller weights only: prove it again.
-                old = self.dual
-                self.dual = dual_point(
-                    self.problem, old.hinge_dual, old.flip_dual, reference=primal.weights, slight=self.slight
-                )
+                self.dual = self._proven(self.dual.hinge_dual, self.dual.flip_dual)
 
-    def _judge_multipliers(self, hinge_dual, flip_dual) -> None:
-        dual = dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights, slight=self.slight)
-        if dual.lower_bound > self.dual.lower_bound:
-            self.dual = dual
+    def _proven(self, hinge_dual, flip_dual) -> DualPoint:
+        return dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights, slight=self.slight)
 
     def status(self, tol: float) -> Status:
         """Return the status if the gap is at most the tolerance."""
         unconditional = math.isinf(self.dual.contribution_bound) or self.primal.objective <= tol
         return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
 
-    def drop_condition(self) -> None:
-        """Return to the bound 0, which holds for all classifiers."""
-        if math.isfinite(self.dual.contribution_bound):
-            self.dual = self._nothing()
-
-    def remove_tiny_weights(self, tol: float) -> None:
-        """Set weights of the size of rounding errors to 0."""
-        self.primal = without_rounding(self.problem, self.primal, self.lower_bound, tol)
-
     def progress(self, iteration: int, seconds: float) -> Progress:
         return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
 
 
-class _Pace:
-    """Predicts how long the next step and its certificate will take, from the previous ones."""
-
-    def __init__(self):
-        self.steps: deque[float] = deque(maxlen=RECENT)
-        self.certificates: deque[float] = deque(maxlen=RECENT)
-
-    @contextmanager
-    def timed(self, times: deque[float]):
-        watch = Stopwatch()
-        yield
-        times.append(watch.elapsed())
-
-    def expected(self) -> float:
-        step = max(self.steps)
-        return step + max(self.certificates, default=step)
+@contextmanager
+def _timed(times: deque[float]):
+    watch = Stopwatch()
+    yield
+    times.append(watch.elapsed())
 
 
 class _Run:
@@ -128,7 +99,9 @@ class _Run:
     def __init__(self, problem: Problem, solver: Solver, limits: Limits, callback, tell: Tell, interrupts: Interrupts):
         self.problem, self.solver, self.limits = problem, solver, limits
         self.callback, self.tell, self.interrupts = callback, tell, interrupts
-        self.watch, self.pace = Stopwatch(), _Pace()
+        self.watch = Stopwatch()
+        self.steps: deque[float] = deque(maxlen=RECENT)  # durations
+        self.certificates: deque[float] = deque(maxlen=RECENT)
         self.best, self.history = _Best(problem, limits.tol), History()
         self.iteration = 0
         self.info: dict[str, Any] = {}
@@ -174,11 +147,12 @@ class _Run:
         if not self.limits.time.allows(state.step_seconds):
             return self._judge(state, late=True) or Status.TIME_LIMIT
         while self.iteration < self.limits.max_iter:
-            with self.pace.timed(self.pace.steps):
+            with _timed(self.steps):
                 state.step()
             self.iteration += 1
             self.interrupts.check()
-            late = self.limits.time_left() <= self.pace.expected()  # no time for another step
+            step = max(self.steps)
+            late = self.limits.time.left() <= step + max(self.certificates, default=step)  # no time for another one
             last = state.finished or late or self.iteration >= self.limits.max_iter
             if last or state.certificate_due():
                 status = self._judge(state, late)
@@ -192,17 +166,21 @@ class _Run:
         share = state.share_done()
         if share is None:
             share = share_of_way(1.0, self.best.gap, self.limits.tol)
-        seconds, left = self.watch.elapsed(), max(self.limits.time_left(), 0.0)
+        seconds, left = self.watch.elapsed(), max(self.limits.time.left(), 0.0)
         return max(share, self.iteration / self.limits.max_iter, seconds / (seconds + left))
 
     def _judge(self, state: State, late: bool) -> Status | None:
         """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
-        with self.pace.timed(self.pace.certificates):
+        with _timed(self.certificates):
             self.best.judge(state.candidate())
             state.judged(self.best.gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)
-        stop = self._callback_stops(progress)
+        stop = False
+        if self.callback is not None:
+            self.interrupts.check()
+            stop = self.callback(progress)
+            self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
         reasons = {
             self.best.status(self.limits.tol): self.best.gap <= self.limits.tol,
             Status.STOPPED: stop,
@@ -211,27 +189,20 @@ class _Run:
         }
         return next((status for status, holds in reasons.items() if holds), None)
 
-    def _callback_stops(self, progress: Progress) -> bool:
-        if self.callback is None:
-            return False
-        self.interrupts.check()
-        stop = self.callback(progress)
-        self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
-        return stop
-
     def _result(self, status: Status) -> Result:
-        if status is Status.OPTIMAL:
-            self.best.drop_condition()
+        best, zeros = self.best, self.problem.rows.zeros
+        if status is Status.OPTIMAL and math.isfinite(best.dual.contribution_bound):
+            best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                self.best.remove_tiny_weights(self.limits.tol)
-        primal, dual = self.best.primal, self.best.dual
+                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, self.limits.tol)
+        primal, dual = best.primal, best.dual
         return Result(
             weights=primal.weights,
             intercept=primal.intercept,
             radius_price=primal.radius_price,
             objective=primal.objective,
-            lower_bound=self.best.lower_bound,
+            lower_bound=best.lower_bound,
             hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
             flip_dual=self.problem.to_given_rows(dual.flip_dual),
             status=status,

@@ -19,12 +19,6 @@ _REGISTRY = {
     "conic": ("drsvm.solvers.conic.solver", "Conic"),
 }
 
-SMALL_MODEL = 10_000
-"""Number of entries up to which a general-purpose solver takes a fraction of a second."""
-
-AUTO_TOL = 1e-6
-"""Default tolerance of `auto`, regardless of the solver it picks."""
-
 
 def solver_names() -> list[str]:
     """Return the names that `solve` accepts."""
@@ -89,11 +83,12 @@ def choose(problem: Problem) -> str:
 def alternatives(problem: Problem, failed: str) -> list[Solver]:
     """Return the solvers that `auto` tries if its first choice fails, with a general-purpose one on small data."""
     others = [name for name in preferences(problem) if name != failed]
-    if others and "conic" not in others and stored_entries(problem) <= SMALL_MODEL and find_spec("clarabel"):
+    small = stored_entries(problem) <= 10_000  # a general-purpose solver takes a fraction of a second
+    if others and "conic" not in others and small and find_spec("clarabel"):
         others.insert(0, "conic")
     return [solver for solver in (_make(name, {}) for name in others) if solver.refusal(problem) is None]
 
 
 def default_tol(solver: Any, tol: float | None) -> float | None:
     """Return the tolerance of a run: the given one, that of `auto`, or None for the solver's default."""
-    return AUTO_TOL if tol is None and is_auto(solver) else tol
+    return 1e-6 if tol is None and is_auto(solver) else tol

@@ -14,9 +14,6 @@ from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 
-MODEST_SIZE = 5000
-"""A matrix of this size is factorised in seconds."""
-
 ITERATIONS = 14
 """Usual number of iterations of the interior-point solver."""
 
@@ -28,15 +25,6 @@ MULTIPLICATION, SPARSE_MULTIPLICATION = 6e-11, 1e-9
 
 DENSE_PASSES, SPARSE_PASSES, PER_ROW, PER_ENTRY_OF_THE_MATRIX, OVERHEAD = 3e-9, 1e-8, 1e-7, 1e-8, 1.5e-3
 """Seconds of the rest of an iteration per stored entry, per row and per entry of the matrix, and its fixed cost."""
-
-GAIN_OF_THREADS = 0.6
-"""The speed-up of the work over the rows is the number of threads to this power."""
-
-MOST_IN_MEMORY = 0.25
-"""Rows in a file that take more than this share of the memory are read in their order rather than at random."""
-
-OVERHEAD_OF_EPOCH = 3e-4
-"""Fixed cost of an epoch, in seconds."""
 
 
 class Rival(NamedTuple):
@@ -74,17 +62,13 @@ def preferences(problem: Problem) -> list[str]:
         return ["interior-point"]
     least = rival.least_wide if wide else rival.least
     quick = interior_point_seconds(problem) <= (QUICK_WIDE if wide else QUICK)
-    if interior_point_pays(problem) and (quick or interior_point_epochs(problem) < least or _is_to_stream(problem)):
+    # Methods that do not read the rows in their order would copy those of a view, or wait for those of a large file.
+    too_large = stored_entries(problem) * problem.rows.dtype.itemsize > 0.25 * memory_size()
+    streamed = isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
+    if interior_point_pays(problem) and (quick or streamed or interior_point_epochs(problem) < least):
         return ["interior-point", *rival.solvers]
     conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
     return [*rival.solvers, *conic, "interior-point"]
-
-
-def _is_to_stream(problem: Problem) -> bool:
-    """Return True if a method that reads the rows in their order is better, as others would copy them or wait."""
-    bytes_of_rows = stored_entries(problem) * problem.rows.dtype.itemsize
-    too_large = bytes_of_rows > MOST_IN_MEMORY * memory_size()
-    return isinstance(problem.X, RowView) or (too_large and is_mapped(problem.X))
 
 
 def interior_point_fits(problem: Problem) -> bool:
@@ -98,7 +82,7 @@ def interior_point_fits(problem: Problem) -> bool:
 
 def interior_point_pays(problem: Problem) -> bool:
     """Return True if the interior-point solver takes seconds rather than hours."""
-    return interior_point_fits(problem) and system_size(problem) <= MODEST_SIZE
+    return interior_point_fits(problem) and system_size(problem) <= 5000  # such a matrix is factorised in seconds
 
 
 def system_size(problem: Problem) -> int:
@@ -116,7 +100,7 @@ def interior_point_seconds(problem: Problem) -> float:
     passes = (SPARSE_PASSES if problem.is_sparse else DENSE_PASSES) * stored_entries(problem) + PER_ROW * n
     matrix = MULTIPLICATION * size**3 / 3.0 + PER_ENTRY_OF_THE_MATRIX * size**2
     threads = max(1, min(available_cores(), stored_entries(problem) // THREAD_WORK))
-    return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**GAIN_OF_THREADS)
+    return ITERATIONS * (OVERHEAD + matrix + (passes + _gram_seconds(problem)) / threads**0.6)  # measured speed-up
 
 
 def _gram_seconds(problem: Problem) -> float:
@@ -133,7 +117,7 @@ def _gram_seconds(problem: Problem) -> float:
 def interior_point_epochs(problem: Problem) -> float:
     """Return the number of epochs that take about as long as the interior-point solver."""
     rival = RIVALS[type(problem.norm)]
-    epoch = OVERHEAD_OF_EPOCH + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
+    epoch = 3e-4 + rival.per_entry * stored_entries(problem) + rival.per_row * problem.n_rows
     return interior_point_seconds(problem) / epoch
 
 

@@ -100,7 +100,7 @@ class Rounder(L2):
 
 
 def test_a_norm_and_its_cone_are_enough_for_the_interior_point(problem, monkeypatch):
-    monkeypatch.setitem(cones._CONES, Rounder, cones.SecondOrderCone)
+    monkeypatch.setitem(cones.NORM_CONES, Rounder, cones.SecondOrderCone)
     other = problem.replace(norm=Rounder())
     result = solve(other)
     assert result.solver == "interior-point"

@@ -24,12 +24,6 @@ from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 PROXIMAL = 1e-9
 """τ, relative to the largest eigenvalue of C."""
 
-NEWTON_STEPS = 50
-"""More than the scalar equation for q = 2 ever needs, except for rounding errors."""
-
-FALL_BACK_STEPS = 300
-"""Number of gradient steps if pivoting does not terminate."""
-
 
 class BallQP(ABC):
     """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` is the size of the rounding errors in C."""
@@ -82,13 +76,14 @@ class EuclideanBall(BallQP):
         curvature = rho * self.values + self.ridge
         w, mu = rotated / curvature, 0.0
         length = euclidean(w)
-        steps = 0
-        while length > level * (1.0 + 1e-12) and steps < NEWTON_STEPS:
+        for _ in range(50):  # more than are ever needed, except for rounding errors
+            if not length > level * (1.0 + 1e-12):
+                break
             # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: Newton converges from below
             unit = w / length
             mu += (length / level - 1.0) / float(unit @ (unit / (curvature + mu)))
             w = rotated / (curvature + mu)
-            length, steps = euclidean(w), steps + 1
+            length = euclidean(w)
         return L2().project_ball(self.vectors @ w, level)
 
 
@@ -98,11 +93,13 @@ class _Pivoting(BallQP):
     The status of an entry is −1, 0 or 1; its meaning depends on the norm.
     """
 
+    norm: Norm
     patience = 3
     max_pivots = 60
+    fall_back_steps = 300  # gradient steps if pivoting does not terminate
 
-    def __init__(self, matrix, ridge: float, norm: Norm, noise: float):
-        self.matrix, self.ridge, self.norm = matrix, ridge, norm
+    def __init__(self, matrix, ridge: float, noise: float = 0.0):
+        self.matrix, self.ridge = matrix, ridge
         last = len(matrix) - 1
         self.largest = max(float(linalg.eigvalsh(matrix, subset_by_index=[last, last])[0]), noise, 1e-280)
         self.tau = max(PROXIMAL * self.largest, noise)
@@ -124,7 +121,7 @@ class _Pivoting(BallQP):
             w = None
         if w is not None:
             return self.norm.project_ball(w, level)
-        slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, FALL_BACK_STEPS)
+        slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, self.fall_back_steps)
         return slow.solve(r, rho, level, start, accuracy)
 
     def _pivot(self, r, rho, level, start) -> np.ndarray | None:
@@ -163,8 +160,7 @@ class _Pivoting(BallQP):
 class Box(_Pivoting):
     """q = ∞; the status of an entry: free (0), or at the lower or upper bound."""
 
-    def __init__(self, matrix, ridge: float, noise: float = 0.0):
-        super().__init__(matrix, ridge, LInf(), noise)
+    norm = LInf()
 
     def _first_status(self, r, start, level):
         return np.where(np.abs(start) >= level, np.sign(start), 0.0)
@@ -187,8 +183,7 @@ class Box(_Pivoting):
 class CrossPolytope(_Pivoting):
     """q = 1; the status of an entry: zero, negative or positive."""
 
-    def __init__(self, matrix, ridge: float, noise: float = 0.0):
-        super().__init__(matrix, ridge, L1(), noise)
+    norm = L1()
 
     def _pivot(self, r, rho, level, start):
         if self.norm.value(start) < level * (1.0 - 1e-12):
@@ -231,9 +226,5 @@ class CrossPolytope(_Pivoting):
         return w, better if better.any() else self._steepest(r)
 
 
-_EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}
-
-
-def exact_way(norm: Norm) -> Callable[..., BallQP] | None:
-    """Return the factorisation method for a norm, as a function of C, c and noise, or None."""
-    return _EXACT.get(type(norm))
+EXACT: dict[type[Norm], Callable[..., BallQP]] = {L1: CrossPolytope, L2: EuclideanBall, LInf: Box}
+"""The factorisation methods of the norms, as functions of C, c and noise."""

@@ -17,9 +17,6 @@ from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, store
 BLOCK_SECONDS = 0.2
 """Approximate time for one part of the Gram matrix, for which Ctrl-C may have to wait."""
 
-ROUNDING = 1e-14
-"""Rounding errors of C, relative to its trace before centring."""
-
 
 class CentredRows:
     """The rows of a problem."""
@@ -57,7 +54,8 @@ class CentredRows:
             else:
                 scaled = rows * roots[:, None]
                 gram += scaled.T @ scaled
-        return gram - np.outer(self.mean, self.mean), ROUNDING * float(np.trace(gram)) or 1.0
+        noise = 1e-14 * float(np.trace(gram)) or 1.0
+        return gram - np.outer(self.mean, self.mean), noise
 
     def curvature(self, w) -> np.ndarray:
         """Return C w without forming C."""

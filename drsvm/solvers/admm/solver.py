@@ -14,12 +14,11 @@ For κ = 0 the optimum is 1.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.solvers.admm.ball_qp import exact_way
+from drsvm.solvers.admm.ball_qp import EXACT
 from drsvm.solvers.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flips
@@ -32,14 +31,8 @@ GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 ENOUGH, FINEST = 0.1, 1e-13
 """Two values of f are compared directly once both are known to within this share of the tolerance, or to rounding."""
 
-SHARE = 0.5
-"""An end of the bracket is improved first if it accounts for more than this share of the gap."""
-
 PRICED_AT = frozenset(10 * 2**k for k in range(30))
 """Iterations at a trial after which the best λ for its classifier is computed, at the cost of an iteration."""
-
-PROVE_EVERY, FIRST_LOOK = 20, 400
-"""Iterations between certificates if there is no search that determines when one is due, and before a hand-over."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +88,7 @@ class Admm(Solver):
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject some prices, and exact updates for norms without one."""
-        if self.update == "exact" and exact_way(problem.norm) is None:
+        if self.update == "exact" and type(problem.norm) not in EXACT:
             return f"update='exact' has no factorisation for norm={problem.norm}: use update='auto'."
         if problem.prices_intercept and problem.l2 > 0.0:
             return (
@@ -120,7 +113,7 @@ class _AdmmState(State):
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         self.columns, self.settings, self.limits = PricedColumns.of(problem), settings, limits
         self.problem = self.columns.problem
-        self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time_left())
+        self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time.left())
 
     def first_trial(self, level: float) -> Trial:
         start = None if self.limits.start is None else self.columns.to_columns(self.limits.start)
@@ -130,7 +123,7 @@ class _AdmmState(State):
         """Return a classifier with the combined multipliers of the given trials."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for trial, share in proof:
-            hinge, flip = self.subproblem.multipliers_of(trial.line)
+            hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.level)
             alpha, beta = alpha + share * hinge, beta + share * flip
         return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
 
@@ -141,27 +134,19 @@ class FreePrice(_AdmmState):
     def __init__(self, problem: Problem, settings: Admm, limits: Limits):
         super().__init__(problem, settings, limits)
         self.trial = self.first_trial(math.inf)
-        self.patience = Patience(FIRST_LOOK, limits)
+        self.patience = Patience(first_look=400, limits=limits)
 
     def step(self) -> None:
         self.subproblem.iterate(self.trial)
 
     def certificate_due(self) -> bool:
-        return self.trial.iteration % PROVE_EVERY == 0
+        return self.trial.iteration % 20 == 0
 
     def candidate(self) -> Candidate:
         return self.offer(self.trial.weights, self.trial.intercept, [(self.trial, 1.0)])
 
     def judged(self, gap: float) -> None:
         self.gives_up = self.patience.ends(self.trial.iteration, gap)
-
-
-class Best(NamedTuple):
-    """The best classifier so far, and its objective at some λ."""
-
-    weights: np.ndarray
-    intercept: float
-    objective: float
 
 
 class GoldenSection(_AdmmState):
@@ -177,7 +162,7 @@ class GoldenSection(_AdmmState):
         self.left: Trial | None = None
         self.right: Trial | None = None
         self.inside = [self.first_trial(GOLDEN * self.high)]
-        self.best = Best(self.inside[0].weights, 0.0, 1.0)
+        self.best, self.objective = Candidate(self.inside[0].weights), 1.0  # the best so far, with its objective
         self.proof: list[tuple[Trial, float]] = []
         self.bound, self.due_at, self.due = 0.0, limits.tol, False
         self.evaluations = 1
@@ -188,7 +173,11 @@ class GoldenSection(_AdmmState):
         self.due = False
         trial = self._weak_end() or self._inner_to_improve()
         self.subproblem.iterate(trial)
-        self._update_best(trial)
+        value = trial.upper
+        if trial.iteration in PRICED_AT:
+            value = min(value, self.subproblem.best_objective(trial))
+        if value < self.objective:
+            self.best, self.objective = Candidate(trial.weights, trial.intercept), value
         self._cut_off()
         if self.settings.trim:
             self._trim()
@@ -197,24 +186,16 @@ class GoldenSection(_AdmmState):
     @property
     def gap(self) -> float:
         """The gap according to the trials, before the certificate checks it."""
-        return self.best.objective - self.bound
+        return self.objective - self.bound
 
     def _trials(self) -> list[Trial]:
         return [trial for trial in (self.left, *self.inside, self.right) if trial is not None]
-
-    def _update_best(self, trial: Trial) -> None:
-        """Update the best classifier; after some iterations, evaluate it at its best λ."""
-        value = trial.upper
-        if trial.iteration in PRICED_AT:
-            value = min(value, self.subproblem.best_objective(trial))
-        if value < self.best.objective:
-            self.best = Best(trial.weights, trial.intercept, value)
 
     def _weak_end(self) -> Trial | None:
         """Return an end of the bracket that accounts for most of the gap, if f is less accurate there than inside."""
         inside = max((trial.gap for trial in self.inside), default=0.0)
         for trial, share in self.proof:
-            if share * trial.gap > SHARE * self.gap and trial.gap >= inside:
+            if share * trial.gap > 0.5 * self.gap and trial.gap >= inside:
                 return trial
         return None
 
@@ -246,10 +227,10 @@ class GoldenSection(_AdmmState):
 
     def _trim(self) -> None:
         """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
-        low, high = self.low, min(self.high, self.best.objective / self.problem.radius)
+        low, high = self.low, min(self.high, self.objective / self.problem.radius)
         for line in (trial.line for trial in self._trials()):
             if line.tilt != 0.0:
-                crossing = line.level + (self.best.objective - line.height) / line.tilt
+                crossing = line.level + (self.objective - line.height) / line.tilt
                 low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
         if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
             self.low, self.high = low, high

@@ -20,7 +20,7 @@ import numpy as np
 
 from drsvm.kernels import admm as kernel
 from drsvm.model.problem import Problem
-from drsvm.solvers.admm.ball_qp import Accelerated, BallQP, exact_way
+from drsvm.solvers.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.admm.centred_rows import CentredRows
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.incremental.epochs import UNLIMITED, affordable_flips
@@ -28,9 +28,6 @@ from drsvm.solvers.selection import MULTIPLICATION
 
 FACTORISED_TO = 1000
 """Number of features up to which updates by factorisation are faster than by gradient steps."""
-
-AFFORDABLE = 0.3
-"""Share of the remaining time that the Gram matrix and its factorisation may take; updates also work without them."""
 
 UNBALANCED, FIRST_BALANCE, LARGEST_CHANGE = 4.0, 10, 30.0
 """ρ changes if one residual is at least UNBALANCED times the other. The first check is after FIRST_BALANCE iterations,
@@ -113,11 +110,12 @@ class Subproblem:
         norm, l2, d = self.problem.norm, self.problem.l2, self.problem.n_features
         product = self.rows.curvature
         factorised = update == "auto" and d <= FACTORISED_TO
-        affordable = self.rows.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= AFFORDABLE * seconds
+        # Updates also work without the Gram matrix and its factorisation.
+        affordable = self.rows.gram_seconds() + 5.0 * MULTIPLICATION * factorised * d**3 <= 0.3 * seconds
         exact = update == "exact" or (factorised and affordable)
         if exact or (d * d <= self.rows.stored and affordable):
             matrix, noise = self.rows.gram()
-            way = exact_way(norm) if exact else None
+            way = EXACT.get(type(norm)) if exact else None
             if way is not None:
                 return way(matrix, l2, noise)
             product = matrix.__matmul__
@@ -126,11 +124,9 @@ class Subproblem:
     def first_trial(self, level: float, rho: float, start: Candidate | None) -> Trial:
         """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
         n, d = self.problem.X.shape
-        weights, intercept = np.zeros(d), 0.0
-        split, slopes = np.zeros(n), np.zeros(n)
+        weights, intercept, split, slopes = np.zeros(d), 0.0, np.zeros(n), np.zeros(n)
         if start is not None:
-            weights = np.array(start.weights)
-            intercept = start.intercept
+            weights, intercept = np.array(start.weights), start.intercept
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
                 slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
@@ -165,24 +161,21 @@ class Subproblem:
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.rows.mean @ trial.weights)
         self.rows.dot(trial.weights, self.decision)
-        sums = kernel.update_samples(
-            self.decision,
-            trial.intercept,
-            self.signs,
-            self.sample_weights,
-            self.kappa,
-            self._flip_level(trial.level),
-            trial.rho,
-            self.relaxation,
-            trial.split,
-            trial.slopes,
-            self.coefficients,
-        )
+        samples = self.decision, trial.intercept, self.signs, self.sample_weights
+        terms = self.kappa, self._flip_level(trial.level), trial.rho, self.relaxation
+        sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)
         trial.split_sum, trial.slope_sum = self._sums()
         trial.iteration += 1
-        self._bound(trial, *sums[:3])
-        if trial.average.add(trial.slopes, trial.slope_sum):
-            self._bound_by_average(trial)
+        loss, mass, cost = sums[:3]
+        ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
+        trial.upper = min(trial.upper, self._priced(trial.level) + loss + ridge)
+        self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
+        average = trial.average
+        if average.add(trial.slopes, trial.slope_sum):
+            mean = average.slopes / average.count
+            alpha, beta = self.multipliers(mean, trial.level)
+            mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
+            self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
         self._balance(trial, *np.sqrt(sums[3:]))
 
     def best_objective(self, trial: Trial) -> float:
@@ -200,31 +193,11 @@ class Subproblem:
             levels = np.where(self.flips, np.multiply(self.kappa, min(level, UNLIMITED)), math.inf)
         return float(levels) if levels.ndim == 0 else levels
 
-    def _bound(self, trial: Trial, loss: float, mass: float, cost: float) -> None:
-        """Update the interval of f(λ) and the line below f."""
-        problem, w = self.problem, trial.weights
-        trial.upper = min(trial.upper, self._priced(trial.level) + loss + 0.5 * problem.l2 * float(w @ w))
-        height, tilt = self._line(trial, trial.slope_sum, mass, cost)
-        if height > trial.line.height:
-            trial.line = Line(trial.level, height, tilt, trial.slopes.copy())
-
-    def _bound_by_average(self, trial: Trial) -> None:
-        mean = trial.average.slopes / trial.average.count
-        alpha, beta = self._multipliers(mean, trial.level)
-        mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
-        height, tilt = self._line(trial, trial.average.slope_sum / trial.average.count, mass, cost)
-        if height > trial.line.height:
-            trial.line = Line(trial.level, height, tilt, mean)
-
-    def _reach(self, trial: Trial) -> float:
-        """Return λ or, for radius = l2 = 0, the norm of the weights up to which a bound is sought."""
-        if math.isfinite(trial.level) or self.problem.l2 > 0.0:
-            return trial.level
-        return max(2.0 * self.problem.norm.value(trial.weights), self.large_weights)
-
-    def _line(self, trial: Trial, slope_sum, mass: float, cost: float) -> tuple[float, float]:
-        """Return the height at λ and the tilt of the line that the given slopes prove."""
-        problem, level = self.problem, self._reach(trial)
+    def _raise_line(self, trial: Trial, slopes, slope_sum, mass: float, cost: float) -> None:
+        """Replace the line of a trial with the one that the given slopes prove, if that is higher at λ."""
+        problem, level = self.problem, trial.level
+        if not (math.isfinite(level) or problem.l2 > 0.0):  # a bound is sought for weights up to this norm
+            level = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - cost
         if problem.l2 > 0.0:
@@ -236,7 +209,9 @@ class Subproblem:
             gained = level * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: assume intercepts of the current size.
         gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.rows.mean @ trial.weights))
-        return mass + (level * rate if rate != 0.0 else 0.0) - gained, rate - pressure
+        height = mass + (level * rate if rate != 0.0 else 0.0) - gained
+        if height > trial.line.height:
+            trial.line = Line(trial.level, height, rate - pressure, slopes.copy())
 
     def _balance(self, trial: Trial, apart, moved, margin_size, split_size, slope_size) -> None:
         """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
@@ -251,15 +226,11 @@ class Subproblem:
             change = min(max(math.sqrt(ratio), 1.0 / LARGEST_CHANGE), LARGEST_CHANGE)
             trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
 
-    def _multipliers(self, slopes, level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers α and β for slopes g at the given λ."""
+    def multipliers(self, slopes, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the multipliers α and β for slopes g at the given λ; without slopes, they are 0."""
+        if slopes is None:
+            return np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
         between = self._flip_level(level) < 2.0  # the two pieces cross above 0
         alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
         beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
         return self.sample_weights * alpha, self.sample_weights * beta
-
-    def multipliers_of(self, line: Line) -> tuple[np.ndarray, np.ndarray]:
-        """Return the multipliers that prove a line."""
-        if line.slopes is None:
-            return np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
-        return self._multipliers(line.slopes, line.level)

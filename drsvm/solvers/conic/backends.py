@@ -25,9 +25,6 @@ from scipy import sparse
 
 from drsvm.extras import optional
 
-POLL_INTERVAL = 0.05
-"""Seconds between two checks of the time limit."""
-
 
 class Task(NamedTuple):
     """A model (see `conic.py`), and the limits for the backend."""
@@ -150,7 +147,7 @@ def answer_of_process(backend: str, task: Task, limit) -> Answer | None:
 def _wait(child: subprocess.Popen, limit) -> Answer | None:
     while not limit.long_over:  # the backend's own limit comes first, if it keeps to it
         try:
-            answer, errors = child.communicate(timeout=POLL_INTERVAL)
+            answer, errors = child.communicate(timeout=0.05)
         except subprocess.TimeoutExpired:
             continue
         if child.returncode != 0:
@@ -160,15 +157,11 @@ def _wait(child: subprocess.Popen, limit) -> Answer | None:
     return None
 
 
-def _end_with_parent() -> None:
-    if sys.platform == "linux":
-        set_death_signal = 1
-        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
-
-
 def _answer_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent()
+    if sys.platform == "linux":  # end with the parent
+        set_death_signal = 1
+        ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
     backend, values, sent = pickle.load(sys.stdin.buffer)
     channel = os.dup(1)
     os.dup2(2, 1)  # keeps what a backend prints out of the answer

@@ -21,6 +21,7 @@ from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Candidate, Limits, Solver, State
 from drsvm.solvers.conic.backends import BACKENDS, Answer, Task, answer_of_process, import_extra, postponed_interrupt
+from drsvm.solvers.interior_point.priced_cones import priced_entries
 
 LARGE = 200_000
 """Models with more entries are solved in a separate process, which takes a few tenths of a second to start."""
@@ -99,7 +100,7 @@ class ConicState(State):
 
     def _solve(self) -> Answer | None:
         model, backend, limits = self._model, self._settings.backend, self._limits
-        limited = self._settings.accuracy, limits.n_threads or 0, max(limits.time_left(), 1e-3)
+        limited = self._settings.accuracy, limits.n_threads or 0, max(limits.time.left(), 1e-3)
         task = Task(model.P, model.cost, model.A, model.bound, model.n_cone, *limited)
         if model.A.nnz > LARGE and sys.executable and not hasattr(sys, "frozen"):  # else there is no Python to start
             return answer_of_process(backend, task, limits.time)
@@ -208,37 +209,28 @@ def _norm_rows(problem: Problem, unit: float) -> NormRows:
 def _priced_parts(problem: Problem, unit: float) -> list[sparse.csr_array]:
     """Return matrices that map w and b to the priced weights v."""
     d = problem.n_features
-    prices = np.ones(d) if problem.feature_cost is None else problem.feature_cost
-    priced = np.flatnonzero(np.isfinite(prices))
-    height = len(priced) + problem.prices_intercept
-    of_w = sparse.csr_array((1 / prices[priced], (np.arange(len(priced)), priced)), shape=(height, d))
-    if not problem.fit_intercept:
-        return [of_w]
-    of_b = np.zeros((height, 1))
-    of_b[len(priced) :] = unit / problem.intercept_cost  # 0 or 1 rows
-    return [of_w, sparse.csr_array(of_b)]
+    entries, prices = priced_entries(problem)
+    factors, shape = np.where(entries < d, 1.0, unit) / prices, (len(entries), d + problem.fit_intercept)
+    both = sparse.csr_array((factors, (np.arange(len(entries)), entries)), shape=shape)
+    return [both[:, :d], both[:, d:]] if problem.fit_intercept else [both]
 
 
 def _cross_rows(v, n: int) -> NormRows:
     """Return the rows for q = 1: v ≤ u, −v ≤ u and Σ u ≤ λ."""
     eye, total = sparse.eye_array(n), sparse.csr_array(np.ones((1, n)))
-    rows = [[*v, None, None, -eye], [*_negative(v), None, None, -eye]]
+    rows = [[*v, None, None, -eye], [*(-part for part in v), None, None, -eye]]
     return NormRows([*rows, [*[None] * len(v), -np.ones((1, 1)), None, total]])
 
 
 def _round_rows(v, n: int) -> NormRows:
     """Return the rows for q = 2: (λ, v) in the second-order cone."""
-    return NormRows([[*[None] * len(v), -np.ones((1, 1)), None], [*_negative(v), None, None]], n + 1)
+    return NormRows([[*[None] * len(v), -np.ones((1, 1)), None], [*(-part for part in v), None, None]], n + 1)
 
 
 def _box_rows(v, n: int) -> NormRows:
     """Return the rows for q = ∞: v ≤ λ and −v ≤ λ."""
     ones = -np.ones((n, 1))
-    return NormRows([[*v, ones, None], [*_negative(v), ones, None]])
-
-
-def _negative(parts):
-    return [-part for part in parts]
+    return NormRows([[*v, ones, None], [*(-part for part in v), ones, None]])
 
 
 NORM_ROWS: dict[type[Norm], Callable[..., NormRows]] = {L1: _cross_rows, L2: _round_rows, LInf: _box_rows}
@@ -261,21 +253,13 @@ def cvxpy_model(problem: Problem):
     flipped = cp.multiply(bounded, 1 + margins) - costs * price  # 0 for trusted labels
     risk = problem.radius * price + problem.sample_weight @ cp.maximum(1 - margins, flipped, 0)
     ridge = 0.5 * problem.l2 * cp.sum_squares(w)
-    model = cp.Problem(cp.Minimize(risk + ridge), [*_cvxpy_norm(cp, problem, w, b, price), *_cvxpy_signs(problem, w)])
+    constraints = [price >= 0]
+    entries, prices = priced_entries(problem)
+    if len(entries):
+        priced = cp.hstack([w, b] if problem.fit_intercept else [w])[entries] / prices
+        constraints.append(cp.norm(priced, problem.norm.q) <= price)
+    if problem.monotonic_cst is not None:
+        held = np.flatnonzero(problem.monotonic_cst)
+        constraints.append(np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0)
+    model = cp.Problem(cp.Minimize(risk + ridge), constraints)
     return model, {"weights": w, "intercept": b, "radius_price": price}
-
-
-def _cvxpy_norm(cp, problem: Problem, w, b, price) -> list[Any]:
-    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
-    finite = np.flatnonzero(np.isfinite(prices))
-    priced = [cp.multiply(1 / prices[finite], w[finite])] if len(finite) else []
-    if problem.prices_intercept:
-        priced.append(b / problem.intercept_cost)
-    return [price >= 0, *([cp.norm(cp.hstack(priced), problem.norm.q) <= price] if priced else [])]
-
-
-def _cvxpy_signs(problem: Problem, w) -> list[Any]:
-    if problem.monotonic_cst is None:
-        return []
-    held = np.flatnonzero(problem.monotonic_cst)
-    return [np.diag(problem.monotonic_cst[held].astype(float)) @ w[held] >= 0]

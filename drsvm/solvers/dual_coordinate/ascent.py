@@ -46,9 +46,6 @@ WITHIN_REACH, LEAST_SHARE = 30.0, 0.02
 never reduces the estimate below LEAST_SHARE of its value, because the margins seen in an epoch are not quite those of
 one classifier."""
 
-ROWS_OF_FIRST_GUESS = 1000
-"""Number of rows from which the length of the first weights is chosen."""
-
 FIRM, WHOLE = 1.0, 4
 """Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
 over all rows, which is every WHOLE-th one."""
@@ -101,7 +98,7 @@ class Ascent(ABC):
         size = problem.norm.value(direction)
         if size == 0.0:
             return 1.0
-        rows = self.rng.permutation(problem.n_rows)[:ROWS_OF_FIRST_GUESS]
+        rows = self.rng.permutation(problem.n_rows)[:1000]
         margins = problem.signs[rows] * (problem.X[rows] @ (direction / size))
         weights, costs = problem.sample_weight[rows] / problem.sample_weight[rows].sum(), problem.flip_costs[rows]
         ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
@@ -131,27 +128,18 @@ class Ascent(ABC):
     def _move(self) -> tuple[float, float]:
         """Run an epoch; return the gap and the largest violation found."""
 
-    @abstractmethod
-    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
-        """Call the kernel of the norm."""
-
-    def _improve(self, u, sums, terms) -> tuple[Any, float, float]:
+    def _improve(self, kernel, u, sums, terms) -> tuple[Any, float, float]:
         """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
         multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        self.active, gap, self.near, violation, answer = self._visit_rows(
+        self.active, gap, self.near, violation, answer = kernel(
             self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms
         )
         return answer, gap, violation
 
-    def _pulled(self, proximity: float) -> np.ndarray:
-        """Return u = v + θw."""
-        v, w = self.v, self.w
-        return elementwise(len(v), lambda part: v[part] + proximity * w[part])
-
-    def _released(self, u, proximity: float) -> np.ndarray:
-        """Return v = u − θw."""
+    def _pulled(self, vector, proximity: float) -> np.ndarray:
+        """Return u = v + θw or, with −θ, v = u − θw."""
         w = self.w
-        return elementwise(len(u), lambda part: u[part] - proximity * w[part])
+        return elementwise(len(w), lambda part: vector[part] + proximity * w[part])
 
     @property
     def flipped_cost(self) -> float:

@@ -89,10 +89,10 @@ class FeatureWorkingSetState(Relay):
     def successor(self) -> State | None:
         """Return the rounds once there are features for them, and the epochs once there are too many."""
         if self.current is self.epochs and self.epochs.features is not None:
-            self.rounds.begin(self.epochs.features, self.epochs.candidate())
+            self.rounds.working, self.rounds.best = self.epochs.features, self.epochs.candidate()
             return self.rounds
         if self.current is self.rounds and self.rounds.too_many:
-            self.epochs.continue_alone()
+            self.epochs.features, self.epochs.most_features = None, -1  # no more working sets
             return self.epochs
         return None
 
@@ -111,29 +111,27 @@ class Exploration(DualCoordinateState):
         if self.trend.can_hand_over:  # if the interior-point solver can handle all features, half of them save nothing
             self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
 
-    def continue_alone(self) -> None:
-        """Stop looking for working sets."""
-        self.features, self.most_features = None, -1
-
     def step(self) -> None:
         """Do an epoch, and check whether the features for a working set are known."""
         super().step()
         near = WITHIN_REACH * self.limits.tol < self.ascent.estimate <= EXPLORED
         if near or self.gives_up or self.ascent.count >= MOST_EPOCHS:
-            hot = self._hot_features()
+            left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
+            hot = np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
             self.features = hot if len(hot) <= self.most_features else None
         self.gives_up = self.gives_up and self.features is None
-
-    def _hot_features(self) -> np.ndarray:
-        left = max(self.problem.radius - self.ascent.flipped_cost, 0.0)
-        return np.flatnonzero((np.abs(self.ascent.v) >= HOT * left) | (self.ascent.w != 0.0))
 
     def certificate_due(self) -> bool:
         return self.features is not None or super().certificate_due()
 
 
 class Rounds(State):
-    """Rounds of the interior-point solver on working sets; every round is a separate run on its own problem."""
+    """Rounds of the interior-point solver on working sets; every round is a separate run on its own problem.
+
+    The first one has the features `working`, and starts at the classifier `best`.
+    """
+
+    best: Candidate
 
     def __init__(self, problem: Problem, settings: FeatureWorkingSet, limits: Limits):
         self.problem, self.limits = problem, limits
@@ -141,10 +139,6 @@ class Rounds(State):
         self.working = np.array([], dtype=int)
         self.count = self.iterations = 0
         self.too_many = self.interrupted = False
-
-    def begin(self, features: np.ndarray, start: Candidate) -> None:
-        """Set the features of the first round, and the classifier that it starts from."""
-        self.working, self.best = features, start
 
     def step(self) -> None:
         problem = self.problem

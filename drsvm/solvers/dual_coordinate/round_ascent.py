@@ -1,6 +1,6 @@
 """Dual coordinate ascent for q = 2, where the weights are a multiple of a sum over the rows."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -21,13 +21,11 @@ class RoundAscent(Ascent):
         intercept = self._intercept(problem.l2 + natural + proximity)
         scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
         terms = RoundTerms(*scalars, intercept=intercept)
-        u = self._pulled(proximity)
+        u = self._pulled(self.v, proximity)
         sums = np.array([self.flipped_cost, self._pull_on_intercept(intercept)])
-        (scale, self.level, b), gap, violation = self._improve(u, sums, terms)
-        self.v = self._released(u, proximity)
+        kernel = partial(round_epoch, self.samples.row_squares)
+        (scale, self.level, b), gap, violation = self._improve(kernel, u, sums, terms)
+        self.v = self._pulled(u, -proximity)
         self.w = elementwise(len(u), lambda part: scale * u[part])
         self._settle_intercept(intercept, float(sums[1]), b)
         return gap, violation
-
-    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
-        return round_epoch(self.samples.row_squares, *arguments)

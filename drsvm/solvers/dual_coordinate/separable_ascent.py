@@ -1,7 +1,7 @@
 """Dual coordinate ascent for q = 1 and q = ∞, where the weights are computed feature by feature."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from drsvm.solvers.incremental.epochs import UNLIMITED
 FIRST_MASS, FADING = 0.5, 20.0
 """Assumed sum of the multipliers before there are any; and, for q = 1, the number of epochs without flips after which θ
 is half of its usual value."""
-
-SHARE_OF_AVERAGE = 0.05
-"""Weight of the latest epoch in the averages."""
 
 MOST_NEWTON_STEPS = 50
 
@@ -35,10 +32,10 @@ class SeparableAscent(Ascent):
         excess = max(self.flipped_cost - problem.radius, 0.0)
         limit = float(self._limit(ridge))
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
-        u = self._pulled(proximity)
+        u = self._pulled(self.v, proximity)
         sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
-        _, gap, violation = self._improve(u, sums, terms)
-        self.v = self._released(u, proximity)
+        _, gap, violation = self._improve(separable_epoch, u, sums, terms)
+        self.v = self._pulled(u, -proximity)
         pull = float(sums[1])
         pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
         limit = self._new_limit(pulls, stiffness)
@@ -53,9 +50,6 @@ class SeparableAscent(Ascent):
         if self.inside:
             return np.clip(pulls / ridge, -limit, limit)
         return (pulls - np.clip(pulls, -limit, limit)) / ridge
-
-    def _visit_rows(self, *arguments) -> tuple[int, float, float, float, Any]:
-        return separable_epoch(*arguments)
 
     def _fading(self) -> float:
         """Return the factor by which θ is smaller than usual."""
@@ -135,7 +129,12 @@ class BoxAscent(SeparableAscent):
 
     def _move(self) -> tuple[float, float]:
         gap_and_violation = super()._move()
-        self._update_average()
+        current = [self.w, np.array([self.b]), self.hinge, self.flip]
+        if self.average is None:
+            self.average = [part.copy() for part in current]
+        share = max(0.05, 1.0 / self.count)
+        for mean, part in zip(self.average, current, strict=True):
+            mean += share * (part - mean)
         return gap_and_violation
 
     def _limit(self, ridge: float) -> float:
@@ -159,14 +158,6 @@ class BoxAscent(SeparableAscent):
             if abs(step) <= 1e-12 * (1.0 + level):
                 break
         return level
-
-    def _update_average(self) -> None:
-        current = [self.w, np.array([self.b]), self.hinge, self.flip]
-        if self.average is None:
-            self.average = [part.copy() for part in current]
-        share = max(SHARE_OF_AVERAGE, 1.0 / self.count)
-        for mean, part in zip(self.average, current, strict=True):
-            mean += share * (part - mean)
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers: the current ones and the averages in turn."""

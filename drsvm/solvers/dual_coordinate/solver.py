@@ -74,54 +74,40 @@ class DualCoordinate(Solver):
         return HandOver(run, problem, limits) if self.hand_over else run
 
 
-class Proofs:
-    """Decides when to compute a certificate, which costs about as much as an epoch: when it is likely to succeed."""
-
-    def __init__(self, tol: float):
-        self.tol, self.ratio, self.next = tol, FIRST_RATIO, FIRST_PROOF
-
-    def expected_gap(self, estimate: float) -> float:
-        """Return the gap that a certificate is expected to prove, given its estimate."""
-        return self.ratio * estimate
-
-    def promising(self, estimate: float) -> bool:
-        """Return True if the gap is expected to be within the tolerance."""
-        return self.expected_gap(estimate) <= self.tol
-
-    def due(self, epoch: int, estimate: float) -> bool:
-        return self.promising(estimate) or epoch >= self.next
-
-    def learn(self, epoch: int, estimate: float, gap: float) -> None:
-        """Update the ratio from an estimate and the proven gap, and schedule the next certificate."""
-        if math.isfinite(estimate) and estimate > 0.0:
-            self.ratio = min(max(gap / estimate, 0.1), 100.0)
-        self.next = epoch + min(epoch, REGULAR_PROOF)
-
-
 class DualCoordinateState(State):
-    """One run."""
+    """One run; a certificate, which costs about as much as an epoch, is due when it is likely to succeed."""
 
     def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
         self.problem, self.limits = problem, limits
         self.ascent = ascent_for(problem, limits, shrinking)
-        self.proofs = Proofs(limits.tol)
+        self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
         self.trend = Trend(problem, limits.tol)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
         self.gives_up = no_term_limits_the_weights and self.trend.can_hand_over
 
     def step(self) -> None:
         """Run an epoch, and check whether further epochs will pay off."""
-        self.ascent.epoch(whole=self.proofs.promising(self.ascent.estimate))
-        self.gives_up = self.trend.hopeless(self.proofs.expected_gap(self.ascent.estimate))
+        self.ascent.epoch(whole=self.expected_gap <= self.limits.tol)
+        self.gives_up = self.trend.hopeless(self.expected_gap)
+
+    @property
+    def expected_gap(self) -> float:
+        """The gap that a certificate is expected to prove."""
+        return self.ratio * self.ascent.estimate
 
     def certificate_due(self) -> bool:
-        return self.limits.watched or self.proofs.due(self.ascent.count, self.ascent.estimate)
+        promising = self.expected_gap <= self.limits.tol
+        return self.limits.watched or promising or self.ascent.count >= self.next_proof
 
     def candidate(self) -> Candidate:
         return self.ascent.candidate()
 
     def judged(self, gap: float) -> None:
-        self.proofs.learn(self.ascent.count, self.ascent.estimate, gap)
+        """Update the ratio of proven gap and estimate, and schedule the next certificate."""
+        epoch, estimate = self.ascent.count, self.ascent.estimate
+        if math.isfinite(estimate) and estimate > 0.0:
+            self.ratio = min(max(gap / estimate, 0.1), 100.0)
+        self.next_proof = epoch + min(epoch, REGULAR_PROOF)
 
     def info(self) -> dict[str, Any]:
         return {"epochs": self.ascent.count}

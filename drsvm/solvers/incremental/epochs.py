@@ -146,13 +146,11 @@ class Epochs:
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if parameters.with_intercept else 0.0
         self.ridged = samples.d - int(parameters.constant_column and parameters.l2 > 0.0)
-        self.natural_step = 1.0 / (self.square + self._square_of_flips())
+        # A bound on the mean square of the pulls on λ, of which the radius limits the number.
+        pulls = parameters.kappa * np.minimum(parameters.kappa, parameters.radius)
+        square_of_flips = float(pulls if np.ndim(pulls) == 0 else np.average(pulls, weights=samples.weights))
+        self.natural_step = 1.0 / (self.square + square_of_flips)
         self._metric: np.ndarray | None = None
-
-    def _square_of_flips(self) -> float:
-        """Return a bound on the mean square of the pulls on λ, of which the radius limits the number."""
-        pulls = self.parameters.kappa * np.minimum(self.parameters.kappa, self.parameters.radius)
-        return float(pulls if np.ndim(pulls) == 0 else np.average(pulls, weights=self.samples.weights))
 
     def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
@@ -169,12 +167,13 @@ class Epochs:
     def _visit(self, kind: Kind, point: Iterate, *arguments, batch_size: int = 1) -> None:
         """Call a kernel on one slice of the rows after another, until the time is up."""
         order, length = self._next_order(), self._slice_length(kind, batch_size)
-        took = 0.0
+        p, took = self.parameters, 0.0
+        terms = Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
         for first in range(0, order.size, length):
             if self.started and self.time.left() <= took:
                 return
             watch, self.started = Stopwatch(), True
-            kind.kernel(self.samples.rows, order[first : first + length], point, self._terms(), *arguments)
+            kind.kernel(self.samples.rows, order[first : first + length], point, terms, *arguments)
             took = watch.elapsed()
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
@@ -183,10 +182,6 @@ class Epochs:
         per_batch = kind.per_entry * samples.entries_per_row * batch_size + kind.per_feature * samples.d
         work = max(SLICE, SLICE_BY_SIZE * (samples.n + samples.d))
         return batch_size * max(1, int(work / max(per_batch, 1.0)))
-
-    def _terms(self) -> Terms:
-        parameters = self.parameters
-        return Terms(parameters.radius, parameters.kappa, parameters.flips, parameters.l2, self.ridged, self.free)
 
     def proximal(self, point: Iterate, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""

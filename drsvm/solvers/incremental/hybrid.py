@@ -7,9 +7,6 @@ from drsvm.solvers.incremental.ippa import Ippa
 from drsvm.solvers.incremental.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.run import check_batch_size
 
-FIRST_PROXIMAL = 0.01
-"""First plain proximal step size, in natural steps: the subgradient steps are already close to the optimum."""
-
 
 @dataclass(frozen=True)
 class Hybrid(Ippa):
@@ -41,4 +38,5 @@ class Hybrid(Ippa):
     def phases(self, track: Track) -> Iterator[Phase]:
         """Yield subgradient steps while they pay off, then proximal steps, with memory if requested."""
         yield Opening(Subgradient(track, self.batch_size))
-        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, FIRST_PROXIMAL)
+        # Plain steps are short from the first, because the subgradient steps are already close to the optimum.
+        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, first=0.01)

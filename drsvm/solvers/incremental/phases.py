@@ -131,14 +131,13 @@ class Memory(Phase):
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
-        choices = (self.own.hinge, self.own.flip), (self.hinge, self.flip)
-        reference = self.track.classifier(self.own)[0]
-        return max(choices, key=lambda pair: _bound(self.track.problem, reference, *pair))
+        problem, reference = self.track.problem, self.track.classifier(self.own)[0]
 
+        def bound(pair) -> float:
+            hinge, flip = (problem.sample_weight * shares for shares in pair)
+            return dual_point(problem, hinge, flip, reference=reference).lower_bound
 
-def _bound(problem: Problem, reference, hinge, flip) -> float:
-    weights = problem.sample_weight
-    return dual_point(problem, weights * hinge, weights * flip, reference=reference).lower_bound
+        return max((self.own.hinge, self.own.flip), (self.hinge, self.flip), key=bound)
 
 
 def few_rows_factor(problem: Problem) -> float:
@@ -177,7 +176,7 @@ class Averaging(Phase):
         limits, start = self.track.limits, self.track.point
         best, lowest, reached, watch = step, math.inf, start, Stopwatch()
         # Each trial is eight times longer, so a few dozen at most lead from the smallest to the largest step.
-        while step <= LARGEST * self.track.epochs.natural_step and limits.time_left() > 0:
+        while step <= LARGEST * self.track.epochs.natural_step and limits.time.left() > 0:
             watch = Stopwatch()
             self.track.point = start.copy()
             self.move(step, 1.0)
@@ -187,7 +186,7 @@ class Averaging(Phase):
             best, lowest, reached = step, value, self.track.point
             step *= LONGER
         # If there is no time for another epoch of this kind, keep the best trial.
-        self.track.point = start if limits.time_left() > watch.elapsed() else reached
+        self.track.point = start if limits.time.left() > watch.elapsed() else reached
         return best
 
     def best(self) -> tuple[float, Iterate]:

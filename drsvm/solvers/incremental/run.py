@@ -6,7 +6,6 @@ An iteration is an epoch, one pass over the rows. Every method is a sequence of 
 Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
 """
 
-import numbers
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,12 +18,10 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
 from drsvm.solvers.incremental.phases import Phase, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
+from drsvm.solvers.limits import check_count
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
-
-FIRST_LOOK = 64
-"""Number of epochs after which the interior-point solver may take over."""
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
 
@@ -91,11 +88,9 @@ class Incremental(Solver):
 
 
 def check_batch_size(batch_size) -> None:
-    """Reject anything that is not a number of rows."""
-    if batch_size is None:
-        return
-    if isinstance(batch_size, bool) or not isinstance(batch_size, numbers.Integral) or batch_size < 1:
-        raise ValueError(f"batch_size must be an integer ≥ 1 or None, got batch_size={batch_size!r}.")
+    """Reject anything but a number of rows or None."""
+    if batch_size is not None:
+        check_count(batch_size, "batch_size", "an integer ≥ 1 or None")
 
 
 class IncrementalState(State):
@@ -110,7 +105,7 @@ class IncrementalState(State):
         self.track = Track(problem, self.columns, epochs, limits, settings)
         self.epoch, self.next_certificate = 0, 1
         self.seen: dict[str, int] = {}
-        self.patience = Patience(FIRST_LOOK, limits)
+        self.patience = Patience(first_look=64, limits=limits)
         self._phases = settings.phases(self.track)
         self.phase = next(self._phases)
 

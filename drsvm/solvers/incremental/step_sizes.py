@@ -55,12 +55,6 @@ class Cycles:
 
     def step(self, epoch: int) -> float:
         """Return η of an epoch, counted from 1."""
-        position, length = self._place(epoch)
-        top = self.first if epoch == position + 1 else self.usual
-        return top * SPAN ** (position / length)
-
-    def _place(self, epoch: int) -> tuple[int, int]:
-        """Return the number of epochs of the current cycle that have passed, and its length."""
         start, length = 0, SHORTEST
         # Cycles grow geometrically, so this takes about log₃(epochs) passes.
         while epoch > start + length and self.epochs - start >= (1 + CYCLES) * length:
@@ -69,7 +63,9 @@ class Cycles:
         left = self.epochs - start
         if left < (1 + CYCLES) * length:  # no room for a longer cycle after this one
             length = max(left, 1)
-        return (epoch - 1 - start) % length, length
+        position = (epoch - 1 - start) % length
+        top = self.first if epoch == position + 1 else self.usual
+        return top * SPAN ** (position / length)
 
 
 def schedule_for(settings: Any, first: float, natural: float, epochs: int) -> Cycles | Schedule:

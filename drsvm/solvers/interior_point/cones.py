@@ -56,21 +56,26 @@ class Scaling:
 
 
 class Cone(ABC):
-    """Common interface of the cones."""
+    """Slacks and multipliers of constraints on w and λ, and their changes along a direction."""
+
+    slacks: np.ndarray
+    duals: np.ndarray
+    d_slacks: np.ndarray
+    d_duals: np.ndarray
 
     bounds_level: bool = True
     """Whether the constraints contain λ."""
 
-    weight: float
+    weight: float = 1.0
     """Sum of the complementarity targets: Σ multiplier · slack = weight · μ on the central path."""
 
     @abstractmethod
     def multipliers(self) -> tuple[np.ndarray, float]:
         """Return z_w and z_λ."""
 
-    @abstractmethod
     def products(self) -> float:
         """Return Σ multiplier · slack."""
+        return float(self.slacks @ self.duals)
 
     @abstractmethod
     def scaling(self) -> Scaling:
@@ -95,27 +100,23 @@ class Cone(ABC):
     def rates(self) -> tuple[float, float]:
         """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
 
-    @abstractmethod
     def products_after(self, primal: float, dual: float) -> float:
         """Return Σ multiplier · slack after the given steps."""
+        return float((self.slacks + primal * self.d_slacks) @ (self.duals + dual * self.d_duals))
 
-    @abstractmethod
     def move(self, primal: float, dual: float) -> None:
         """Take the given steps."""
+        self.slacks = self.slacks + primal * self.d_slacks
+        self.duals = self.duals + dual * self.d_duals
 
 
 class PolyhedralCone(Cone):
     """A cone of linear constraints: slacks ≥ 0 with multipliers ≥ 0, products aimed at equal shares of the target."""
 
-    weight = 1.0
-
     def __init__(self, slacks, mu: float):
         self.slacks = slacks
         self.share = 1.0 / len(slacks)
         self.duals = mu * self.share / slacks
-
-    def products(self) -> float:
-        return float(self.slacks @ self.duals)
 
     def _set_ratios(self) -> np.ndarray:
         self.ratios = self.duals / self.slacks
@@ -142,13 +143,6 @@ class PolyhedralCone(Cone):
 
     def rates(self) -> tuple[float, float]:
         return float((-self.d_slacks / self.slacks).max()), float((-self.d_duals / self.duals).max())
-
-    def products_after(self, primal: float, dual: float) -> float:
-        return float((self.slacks + primal * self.d_slacks) @ (self.duals + dual * self.d_duals))
-
-    def move(self, primal: float, dual: float) -> None:
-        self.slacks = self.slacks + primal * self.d_slacks
-        self.duals = self.duals + dual * self.d_duals
 
 
 class BoxCone(PolyhedralCone):
@@ -217,31 +211,26 @@ class CrossCone(PolyhedralCone):
 class SecondOrderCone(Cone):
     """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
 
-    weight = 1.0
-
     def __init__(self, w, level: float, mu: float):
-        self.x = np.concatenate([[level], w])
-        self.z = mu * _reflect(self.x) / _determinant(self.x)
+        self.slacks = np.concatenate([[level], w])
+        self.duals = mu * _reflect(self.slacks) / _determinant(self.slacks)
 
     def multipliers(self):
-        return -self.z[1:], -float(self.z[0])
-
-    def products(self) -> float:
-        return float(self.x @ self.z)
+        return -self.duals[1:], -float(self.duals[0])
 
     def scaling(self) -> Scaling:
-        root_x, root_z = _root(self.x), _root(self.z)
-        x, z = self.x / root_x, self.z / root_z
+        root_x, root_z = _root(self.slacks), _root(self.duals)
+        x, z = self.slacks / root_x, self.duals / root_z
         self.point = (x + _reflect(z)) / math.sqrt(2.0 * (1.0 + float(x @ z)))
         self.stretch = math.sqrt(root_x / root_z)
-        self.scaled = self._scale(self.z)
-        self.correction = np.zeros(len(self.x))
+        self.scaled = self._scale(self.duals)
+        self.correction = np.zeros(len(self.slacks))
         k = 1.0 / self.stretch**2
-        d = len(self.x) - 1
+        d = len(self.slacks) - 1
         return Scaling(np.full(d, k), np.zeros(d), -k, -self.point[1:], self.point[0], 2.0 * k)
 
     def correct(self) -> None:
-        self.correction = _product(self._unscale(self.dx), self._scale(self.dz))
+        self.correction = _product(self._unscale(self.d_slacks), self._scale(self.d_duals))
 
     def _scale(self, v) -> np.ndarray:
         head, tail = self.point[0], self.point[1:]
@@ -262,18 +251,11 @@ class SecondOrderCone(Cone):
         return -self.push[1:], -float(self.push[0])
 
     def set_direction(self, dw, dlevel):
-        self.dx = np.concatenate([[dlevel], dw])
-        self.dz = self.push - self.z - self._unscale(self._unscale(self.dx))
+        self.d_slacks = np.concatenate([[dlevel], dw])
+        self.d_duals = self.push - self.duals - self._unscale(self._unscale(self.d_slacks))
 
     def rates(self) -> tuple[float, float]:
-        return _cone_rate(self.x, self.dx), _cone_rate(self.z, self.dz)
-
-    def products_after(self, primal: float, dual: float) -> float:
-        return float((self.x + primal * self.dx) @ (self.z + dual * self.dz))
-
-    def move(self, primal: float, dual: float) -> None:
-        self.x = self.x + primal * self.dx
-        self.z = self.z + dual * self.dz
+        return _cone_rate(self.slacks, self.d_slacks), _cone_rate(self.duals, self.d_duals)
 
 
 def _reflect(v) -> np.ndarray:

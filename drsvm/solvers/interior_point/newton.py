@@ -150,7 +150,11 @@ class WideSystem(_LocalSystem):
         self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
         self.intercept = len(ridge) > self.d
         self.outside = cone.outside
-        self.root = 1.0 / np.sqrt(self._safe_diagonal())
+        # D is raised where it is almost 0: otherwise the inverse would lose all digits of the other features.
+        least = 1e-8 * rows.curvature_of_features(self.h)
+        if self.diagonal.min() == self.diagonal.max():
+            least = least.mean()  # a constant diagonal stays constant
+        self.root = 1.0 / np.sqrt(np.maximum(self.diagonal, least))
         self.root[self.outside] = 0.0
         self.root_h = np.sqrt(self.h)
         inner = self.rows.gram(self.root)
@@ -159,13 +163,6 @@ class WideSystem(_LocalSystem):
         inner[np.diag_indices_from(inner)] += 1.0
         self.factor, self.scale = _factorise(inner)
         self._eliminate_border()
-
-    def _safe_diagonal(self) -> np.ndarray:
-        """Return D, raised where it is almost 0: otherwise the inverse would lose all digits of the other features."""
-        least = 1e-8 * self.rows.curvature_of_features(self.h)
-        if self.diagonal.min() == self.diagonal.max():
-            least = least.mean()  # a constant diagonal stays constant
-        return np.maximum(self.diagonal, least)
 
     def _eliminate_border(self) -> None:
         """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""

@@ -10,12 +10,6 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.interior_point.priced_cones import priced_entries, prices_weights
 
-COLD_LEVEL = 3.0
-"""Smallest λ at the start, in units of 1 / row norm."""
-
-ROOM_FOR_SIGNS = 0.1
-"""Where weights with a prescribed sign start: together this far from 0, in units of λ and of 1 / row norm."""
-
 SUBSET = 2000
 """Minimum number of rows from which a starting point is computed."""
 
@@ -35,7 +29,8 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
     is at most 1, λ is at most 1 / radius. The geometric mean of these limits is a good guess.
     """
     origin = np.zeros(problem.n_features + problem.fit_intercept)
-    level = max(COLD_LEVEL / typical_row_price(problem), _level_of_flips(problem))
+    of_flips = 1.0 / problem.typical_flip_cost() if problem.flips_possible else 0.0  # 0 also if all of them are free
+    level = max(3.0 / typical_row_price(problem), of_flips)
     if problem.radius > 0:
         largest = 1.0 / problem.radius
         level = min(level, largest)
@@ -58,18 +53,16 @@ def typical_row_price(problem: Problem) -> float:
     return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0
 
 
-def _level_of_flips(problem: Problem) -> float:
-    """Return the reciprocal of the typical cost of a flip; 0 if there are none, or only free ones."""
-    return 1.0 / problem.typical_flip_cost() if problem.flips_possible else 0.0
-
-
 def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
-    """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < level."""
+    """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < level.
+
+    Together they are at least 0.1 away from 0, in units of λ and of 1 / row norm.
+    """
     if problem.monotonic_cst is None:
         return point
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     signs = problem.monotonic_cst
-    least = ROOM_FOR_SIGNS / np.count_nonzero(signs) * np.minimum(level * prices, 1.0 / problem.typical_row_norm())
+    least = 0.1 / np.count_nonzero(signs) * np.minimum(level * prices, 1.0 / problem.typical_row_norm())
     moved = point.copy()
     weights = moved[: problem.n_features]
     np.copyto(weights, signs * np.maximum(signs * weights, least), where=signs != 0)

@@ -21,9 +21,6 @@ from drsvm.solvers.interior_point.priced_cones import cone_at
 from drsvm.solvers.interior_point.starts import Start, cold_starts, rows_to_begin_with, start_at
 from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
-SHORTEST_STEP = 1e-10
-"""A direction that allows no longer step than this is rounding noise."""
-
 SHORT_STEP, MOST_SHORT_STEPS = 0.01, 8
 """After this many steps in a row that are all this short, a run starts again elsewhere: Newton's directions have lost
 their meaning, as happens where rows far larger than all others meet weights that were found without them."""
@@ -32,19 +29,12 @@ LONG_STEP, LONGER, LEAST_GAIN = 0.5, 1.08, 0.05
 """A corrector is tried if a step is at most LONG_STEP, aims at steps longer by about the factor LONGER, and must gain
 LEAST_GAIN in the sum of the step lengths."""
 
-EASY = 15
-"""Most small problems need at most this many iterations, and correctors hardly change their number."""
-
 LEFT_BEHIND, LEFT_BEHIND_OF_MANY, MOST_LEFT_BEHIND = 3.0, 1.7, 0.05
 """Fraction of the weight that may stop short of a step, divided by μ, and the maximum of this fraction. What it adds to
 the dual residual shrinks with μ; among MANY_ROWS there are some to leave behind until μ is tiny, and with as many as
 among few the residual would shorten step after step."""
 
 MANY_ROWS = 100_000
-
-SHARE_LEFT = 0.99
-"""Samples that stop short keep slightly less than those that determine the step, so that rounding does not stop the
-latter."""
 
 BREAKDOWNS = (ArithmeticError, LinAlgError)
 """Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
@@ -69,15 +59,12 @@ SLOWER = 1.5
 """Early iterations divide the gap by more than late ones: about this power of the share of the way is linear in time
 (0.9 to 1.9 in trials at 1e-6 and 1e-8 with up to a million rows, more at looser tolerances)."""
 
-SUBSET_MU = 0.1
-"""A run on a few rows follows the central path down to this μ."""
-
 
 class InteriorPointState(State):
     """One run: the point (w, b, λ), the cone of the norm, and the engine that stores the samples."""
 
-    easy: int = EASY
-    """Number of iterations without correctors on a small problem."""
+    easy: int = 15
+    """Number of iterations without correctors on a small problem; most need no more, and correctors hardly help."""
 
     promising: float = PROMISING
     """A certificate is tried when the expected gap is at most this many tolerances."""
@@ -108,7 +95,7 @@ class InteriorPointState(State):
     def _from_few_rows(self, size: int) -> Start:
         few = InteriorPointState(self.problem.drawn(size), self.settings, self.limits)
         few.easy = 0  # the full problem is not small
-        while few.mu > SUBSET_MU and not few.finished:
+        while few.mu > 0.1 and not few.finished:
             few.step()
         few.close()
         d = self.problem.n_features
@@ -154,7 +141,10 @@ class InteriorPointState(State):
         direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
         steps = self._longest_steps(direction, target)
 
-        for _ in range(self._correctors):
+        # Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
+        # rows. Easy small problems never recoup the second of compiling.
+        pays = self.steps > self.easy if self.engine.small else not self.engine.light
+        for _ in range(self.settings.correctors if pays else 0):
             if min(steps) > LONG_STEP:
                 break
             better = self._recorrect(system, fixed, fixed_level, target, steps)
@@ -165,16 +155,6 @@ class InteriorPointState(State):
 
     def _system(self, samples: Curvature) -> Factorised:
         return newton_system(samples, self.cone.scaling(), self.ridge, self.engine, self.damping)
-
-    @property
-    def _correctors(self) -> int:
-        """Maximum number of correctors in this iteration.
-
-        They save iterations, but only where the matrix is expensive does this make up for their passes over the rows.
-        Easy small problems never recoup the second of compiling.
-        """
-        pays = self.steps > self.easy if self.engine.small else not self.engine.light
-        return self.settings.correctors if pays else 0
 
     @property
     def _left_behind(self) -> float:
@@ -210,7 +190,7 @@ class InteriorPointState(State):
         dual = min(1.0, fraction / max(dual_rate, cone_dual, 1e-300))
         if self.problem.l2 > 0:
             primal = dual = min(primal, dual)
-        if not min(primal, dual) > SHORTEST_STEP:
+        if not min(primal, dual) > 1e-10:  # the direction is rounding noise
             raise FloatingPointError("no step is possible")
         return primal, dual
 
@@ -235,8 +215,12 @@ class InteriorPointState(State):
 
     def _move(self, direction, level: float, primal: float, dual: float, target: float) -> None:
         self.samples = self.sums = None
-        steps = primal, dual, SHARE_LEFT * (1.0 - self.settings.step_fraction)
-        if self._end_is_near(min(primal, dual), target):
+        # Samples that stop short keep slightly less than those that determine the step: rounding must not stop these.
+        steps = primal, dual, 0.99 * (1.0 - self.settings.step_fraction)
+        step = min(primal, dual)
+        expected = (1.0 - step) * self.mu + step * target
+        end_is_near = expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
+        if end_is_near and not self.engine.small:  # multipliers are more likely to be wanted than another matrix
             self.products, self.sums = self.engine.arrive(*steps)
         else:
             self.products, self.samples = self.engine.advance(*steps)
@@ -247,13 +231,6 @@ class InteriorPointState(State):
         self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
         self.finished = self.short_steps >= MOST_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
-
-    def _end_is_near(self, step: float, target: float) -> bool:
-        """Return True if the multipliers are more likely to be wanted after a step than another matrix."""
-        if self.engine.small:
-            return False
-        expected = (1.0 - step) * self.mu + step * target
-        return expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
 
     # --- certificates -----------------------------------------------------------------------------------------------
 

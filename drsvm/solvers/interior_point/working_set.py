@@ -23,9 +23,6 @@ from drsvm.solvers.interior_point.state import InteriorPointState
 ROWS_PER_FEATURE = 50
 """With fewer rows than this, too many of them lie at a kink, and the others move too much."""
 
-MOST_WORKING = 0.5
-"""With a larger share of the rows in the working set, all rows are iterated on."""
-
 START = 0.1
 """The first μ, divided by the possible error of a margin: no row is decided that the error leaves open."""
 
@@ -39,17 +36,11 @@ SCREENED, LATE = 0.4, 0.01
 """A run on all rows turns to a working set once this is no larger a share of the rows, unless μ has fallen below LATE
 times the smallest one that a working set starts from: the few iterations that are left cost less."""
 
-AHEAD = 2.0
-"""Ratio of the assumed to the measured speed at which margins change with μ."""
-
 SETTLED = 0.1
 """Rows of the sample are checked when μ has fallen to this share of its first value, and of that at each check."""
 
 MOST_WIDENINGS = 2
 """After this many, a working set is given up."""
-
-LEVEL_GROWTH = 3.0
-"""If λ grows by this factor, the rows of the working set do not bound the problem."""
 
 
 def screening_pays(problem: Problem) -> bool:
@@ -83,7 +74,7 @@ class Pieces(NamedTuple):
         """Share of the rows that is uncertain."""
         return len(self.uncertain) / len(self.hinge_dual)
 
-    def useful_for(self, problem: Problem, most: float = MOST_WORKING) -> bool:
+    def useful_for(self, problem: Problem, most: float = 0.5) -> bool:
         """Return True if few rows, but not none, are uncertain, and the flips of the others are affordable.
 
         If they cost more than the radius, λ is too small, and nothing bounds it from above.
@@ -111,10 +102,11 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
     alpha, beta = np.zeros((2, problem.n_rows), like=margins)
+    levels = max(estimate.level - estimate.level_error, 1e-3 * estimate.level), estimate.level + estimate.level_error
 
     def split(part):
         m, cost = margins[part], costs[part] if np.ndim(costs) else costs
-        low, high = (np.multiply(cost, level) for level in _around(estimate.level, estimate.level_error))
+        low, high = (np.multiply(cost, level) for level in levels)
         hinge = m <= np.minimum(1.0, 0.5 * low) - estimate.margin_error
         flip = m >= np.maximum(high - 1.0, 0.5 * high) + estimate.margin_error
         neither = (m >= 1.0 + estimate.margin_error) & (m <= low - 1.0 - estimate.margin_error)
@@ -125,20 +117,12 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     return Pieces(np.concatenate(over_parts(margins, split)), alpha, beta)
 
 
-def _around(level: float, error: float) -> tuple[float, float]:
-    return max(level - error, 1e-3 * level), level + error
-
-
 class Sample:
     """Some of the rows, to measure errors on."""
 
     def __init__(self, problem: Problem):
         rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows, like=problem.signs)
         self.problem = problem.subset(rows, problem.sample_weight[rows])
-
-    def at(self, radius: float) -> Problem:
-        """Return the problem on the sample."""
-        return self.problem.replace(radius=radius)
 
     def left(self, pieces: Pieces, point, level: float) -> bool:
         """Return True if a row is on another piece than at first."""
@@ -156,13 +140,7 @@ class WorkingSetState(InteriorPointState):
     promising = 1.0  # the expected gap costs little here and a certificate, on all rows, a lot
 
     def __init__(
-        self,
-        problem: Problem,
-        settings: Any,
-        limits: Limits,
-        sample: Sample,
-        estimate: Estimate,
-        pieces: Pieces,
+        self, problem: Problem, settings: Any, limits: Limits, sample: Sample, estimate: Estimate, pieces: Pieces
     ):
         self.estimate, self.pieces, self.share = estimate, pieces, pieces.share
         self.sample, self.sample_pieces = sample, pieces_at(sample.problem, estimate)
@@ -170,7 +148,8 @@ class WorkingSetState(InteriorPointState):
         start = _start(problem, estimate, float(engine.fixed_sums.flip_cost.sum()))
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
-        self.most_level, self.next_check = LEVEL_GROWTH * start.level, SETTLED * start.mu
+        # If λ grows by this factor, the rows of the working set do not bound the problem.
+        self.most_level, self.next_check = 3.0 * start.level, SETTLED * start.mu
         self.doubtful = False  # some rows have left their pieces, or may have
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
@@ -270,11 +249,11 @@ class WorkingSetRun(Relay):
             return None
         if not LATE * START * LEAST_ERROR < state.mu < last.mu:
             return None
-        ahead = AHEAD * state.mu / (last.mu - state.mu)
+        ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
         errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
         estimate = Estimate.with_errors(state.point, state.level, *errors)
         estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
-        for problem in (self.sample.at(state.problem.radius), state.problem):
+        for problem in (self.sample.problem.replace(radius=state.problem.radius), state.problem):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):
                 return None
@@ -282,7 +261,7 @@ class WorkingSetRun(Relay):
         return estimate, pieces
 
     @property
-    def finished(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def finished(self) -> bool:
         return self.current.finished and not self.on_working_set
 
     def info(self) -> dict[str, Any]:

@@ -16,9 +16,6 @@ from drsvm.solvers.interior_point.starts import Start, start_at
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import Estimate, Sample, WorkingSetRun, WorkingSetState, pieces_at
 
-REACH = 2.0
-"""No solution is extrapolated by more than this many times the distance of the last two radii."""
-
 
 class Forecasting(Solver):
     """An interior-point solver whose runs, one radius after the other, start from a prediction by the previous ones."""
@@ -34,7 +31,10 @@ class Forecasting(Solver):
 
     def start(self, problem: Problem, limits: Limits) -> State:
         """Start on the working set of the forecast, or on all rows if there is none."""
-        forecast = self._updated_forecast(problem)
+        forecast = self.forecast = self.forecast or Forecast(Sample(problem))
+        if self.run is not None:
+            last = self.run.current
+            forecast.add(last.problem.radius, last.point, last.level)
         estimate = forecast.at(problem.radius)
         pieces = None if estimate is None else pieces_at(problem, estimate)
         if estimate is not None and pieces is not None and pieces.useful_for(problem):
@@ -43,14 +43,6 @@ class Forecasting(Solver):
             first = InteriorPointState(problem, self.solver, limits, start=forecast.near_last(problem))
         self.run = WorkingSetRun(first, forecast.sample)
         return self.run
-
-    def _updated_forecast(self, problem: Problem) -> "Forecast":
-        """Return the forecast, updated with the solution of the last run."""
-        self.forecast = self.forecast or Forecast(Sample(problem))
-        if self.run is not None:
-            last = self.run.current
-            self.forecast.add(last.problem.radius, last.point, last.level)
-        return self.forecast
 
 
 class Solution(NamedTuple):
@@ -63,7 +55,7 @@ class Solution(NamedTuple):
     def beyond(self, before: "Solution", log_radius: float) -> "Solution | None":
         """Return the line through an earlier solution and this one at another radius, or None if that is too far."""
         ahead, known = log_radius - self.log_radius, self.log_radius - before.log_radius
-        if known == 0.0 or abs(ahead) > REACH * abs(known):
+        if known == 0.0 or abs(ahead) > 2.0 * abs(known):  # more than twice the distance of the last two radii
             return None
         ratio = ahead / known
         point = self.point + ratio * (self.point - before.point)

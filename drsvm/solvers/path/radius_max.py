@@ -1,7 +1,9 @@
 """The smallest radius at which w = 0 is optimal: the natural scale of a radius."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,9 +17,6 @@ from drsvm.solvers.registry import choose
 from drsvm.solvers.transforms.centring import Centred
 
 MOST_SOLVES = 60
-
-ROUGH = 1e-4
-"""Proven gap of the solution in `is_useful`."""
 
 ENCLOSED, MOST_GROWTH = 1e-4, 10.0
 """Relative accuracy with features that cannot shift, and the largest factor by which a guess may exceed a radius."""
@@ -76,7 +75,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         return 0.0
     problem = problem if len(trusted) else problem.replace(l2=0.0)
     _, pull = _priced_pull(problem)
-    solved, unit = _Solves(time, n_threads), typical_row_price(problem)
+    solved, unit = partial(_solved, max_time=time, n_threads=n_threads), typical_row_price(problem)
     try:
         if len(trusted):
             free = problem.on_features(trusted).replace(fit_intercept=_has_free_intercept(problem))
@@ -95,7 +94,7 @@ def is_useful(
 ) -> bool:
     """Return True if one solution to low accuracy proves that w = 0 is not optimal at this radius."""
     problem = problem.replace(radius=radius)
-    result = solve(problem, tol=ROUGH, max_time=max_time, n_threads=n_threads)
+    result = solve(problem, tol=1e-4, max_time=max_time, n_threads=n_threads)
     _raise_if_ended(result)
     return _constant_classifiers(problem).distance(radius, result) is not None
 
@@ -128,7 +127,7 @@ def _has_free_intercept(problem: Problem) -> bool:
     return problem.fit_intercept and not problem.prices_intercept
 
 
-def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves") -> float:
+def _enclose(problem: Problem, trusted: Problem, unit: float, solved: Callable[..., Result]) -> float:
     """Return the radius from which the features that can shift are of no use: tangents, then bisection."""
     useful, useless, radius = 0.0, math.inf, 0.1 * unit
     bisect = False
@@ -149,7 +148,7 @@ def _enclose(problem: Problem, trusted: Problem, unit: float, solved: "_Solves")
     return useless
 
 
-def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: "_Solves") -> float:
+def _climb(problem: Problem, radius: float, unit: float, lines: "_Lines", solved: Callable[..., Result]) -> float:
     climbing = False
     for _ in range(MOST_SOLVES):
         result = solved(problem, radius)
@@ -178,22 +177,15 @@ def _raise_if_ended(result: Result) -> None:
         raise RowsLost(result.info["lost"])
 
 
-@dataclass(frozen=True)
-class _Solves:
-    """Solves a problem at a radius, to the accuracy that the solver allows."""
-
-    time: TimeLimit
-    n_threads: int | None
-
-    def __call__(self, problem: Problem, radius: float) -> Result:
-        problem = problem.replace(radius=radius)
-        solver = choose(problem)
-        tol = 1e-9 if solver == "interior-point" else 1e-6
-        result = solve(problem, solver, tol=tol, max_time=self.time, n_threads=self.n_threads)
-        _raise_if_ended(result)
-        if result.status is Status.TIME_LIMIT:
-            raise _TimeIsUp(radius)
-        return result
+def _solved(problem: Problem, radius: float, **limits) -> Result:
+    """Solve a problem at a radius, to the accuracy that the solver allows."""
+    problem = problem.replace(radius=radius)
+    solver = choose(problem)
+    result = solve(problem, solver, tol=1e-9 if solver == "interior-point" else 1e-6, **limits)
+    _raise_if_ended(result)
+    if result.status is Status.TIME_LIMIT:
+        raise _TimeIsUp(radius)
+    return result
 
 
 @dataclass(frozen=True)

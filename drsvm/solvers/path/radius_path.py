@@ -19,9 +19,6 @@ from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
 from drsvm.solvers.transforms.centring import Centred
 
-GRID_PARTS = 4
-"""The search for the largest radius of a grid may take one of this many equal parts of the time."""
-
 
 def best_index(radii, scores) -> int:
     """Return the position of the best score; of equal ones, that of the largest radius."""
@@ -197,7 +194,7 @@ class _Walk:
 
 
 def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
-    largest = radius_max(problem, max_time=time.share(GRID_PARTS), n_threads=n_threads)
+    largest = radius_max(problem, max_time=time.share(4), n_threads=n_threads)  # in a quarter of the time
     if largest == 0.0:
         raise ValueError("w = 0 is optimal for every radius, so there is no path: pass radii or check flip_cost and X.")
     return largest * np.logspace(0.0, math.log10(smallest), n_radii)

@@ -15,9 +15,6 @@ from scipy import sparse
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
-FAR = 3.0
-"""A column is shifted if it lies farther from 0 than this many of its standard deviations."""
-
 SAMPLE = 500
 """Number of rows used to determine where the columns lie."""
 
@@ -74,11 +71,11 @@ def _full_columns(X) -> np.ndarray:
 
 
 def _offset(X, columns) -> np.ndarray:
-    """Return the shift of every column: the median over some rows for columns far from 0, and 0 for all others."""
+    """Return the shift of every column: the median over some rows if 0 is 3 standard deviations away, else 0."""
     offset = np.zeros(X.shape[1])
     if len(columns) == 0:
         return offset
     rows = (X[:, columns].toarray() if sparse.issparse(X) else X).astype(np.float64, copy=False)
-    far = np.flatnonzero(np.abs(rows.mean(axis=0)) > FAR * rows.std(axis=0))
+    far = np.flatnonzero(np.abs(rows.mean(axis=0)) > 3.0 * rows.std(axis=0))
     offset[columns[far]] = np.sort(rows[:, far], axis=0)[len(rows) // 2]
     return offset

@@ -11,9 +11,6 @@ They are feasible, and hence optimal, if ‖v‖_p ≤ ε − κ Σβ. An interc
 without an intercept. Other prices, and flip costs of rows with a free intercept, are left to the solvers.
 """
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import numpy as np
 
 from drsvm.model.problem import Problem
@@ -39,15 +36,16 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     """Return a run whose answer is a constant classifier if that is optimal, else None."""
     if problem.radius == 0.0 or _is_for_solvers(problem):
         return None
-    for answer in _constant_classifiers(problem):
-        cost = problem.flip_cost * answer.flipped_mass if answer.flipped_mass > 0 else 0.0
-        if cost > problem.radius:
-            continue
-        v, v0 = problem.pull_of_classes(*answer.pulls)
-        v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
-        if problem.norm.dual.value(v) + cost <= problem.radius:
-            return ConstantState(answer.candidate(problem))
-    return None
+    intercept, hinge, flip, flipped_mass = _constant_classifier(problem)
+    cost = problem.flip_cost * flipped_mass if flipped_mass > 0 else 0.0
+    if cost > problem.radius:
+        return None
+    v, v0 = problem.pull_of_classes(*(hinge - flip))
+    v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
+    if not problem.norm.dual.value(v) + cost <= problem.radius:
+        return None
+    multipliers = problem.multiples_of_weights(*hinge), problem.multiples_of_weights(*flip)
+    return ConstantState(Candidate(np.zeros(problem.n_features), intercept, *multipliers))
 
 
 def _is_for_solvers(problem: Problem) -> bool:
@@ -64,37 +62,17 @@ def answer_to_free_flips(problem: Problem) -> Candidate:
     return Candidate(np.zeros(problem.n_features), 0.0, half, half)
 
 
-class _Constant(NamedTuple):
-    """A constant classifier, and multipliers in units of the weights, for label + and label −."""
+def _constant_classifier(problem: Problem) -> tuple[float, np.ndarray, np.ndarray, float]:
+    """Return an intercept, the multipliers that prove it optimal if any do, and the mass of flips.
 
-    intercept: float
-    hinge: tuple[float, float]
-    flip: tuple[float, float]
-    flipped_mass: float
-
-    @property
-    def pulls(self) -> tuple[float, float]:
-        return self.hinge[0] - self.flip[0], self.hinge[1] - self.flip[1]
-
-    def candidate(self, problem: Problem) -> Candidate:
-        multipliers = problem.multiples_of_weights(*self.hinge), problem.multiples_of_weights(*self.flip)
-        return Candidate(np.zeros(problem.n_features), self.intercept, *multipliers)
-
-
-def _constant_classifiers(problem: Problem) -> Iterator[_Constant]:
-    """Yield constant classifiers with the multipliers that prove them optimal, if any do."""
+    Multipliers are in units of the weights, for label + and label −.
+    """
     positive, negative = problem.masses_of_classes()
     if not problem.fit_intercept or problem.prices_intercept or positive == negative:
-        yield _Constant(0.0, (1.0, 1.0), (0.0, 0.0), 0.0)
-        return
-    sign, heavier = (1.0 if positive > negative else -1.0), max(positive, negative)
-    ratio = min(positive, negative) / heavier
+        return 0.0, np.ones(2), np.zeros(2), 0.0
+    heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
+    on_heavier = np.array([positive > negative, negative > positive], dtype=float)
     if not problem.flips_possible:
-        yield _Constant(sign, _on_heavier(sign, ratio, 1.0), (0.0, 0.0), 0.0)
-    else:
-        share = 0.5 * (1.0 - ratio)
-        yield _Constant(0.0, _on_heavier(sign, 1.0 - share, 1.0), _on_heavier(sign, share, 0.0), share * heavier)
-
-
-def _on_heavier(sign: float, heavier: float, lighter: float) -> tuple[float, float]:
-    return (heavier, lighter) if sign > 0 else (lighter, heavier)
+        return float(np.sign(positive - negative)), np.where(on_heavier, ratio, 1.0), np.zeros(2), 0.0
+    share = 0.5 * (1.0 - ratio)
+    return 0.0, np.where(on_heavier, 1.0 - share, 1.0), share * on_heavier, share * heavier

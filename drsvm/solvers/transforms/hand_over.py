@@ -12,13 +12,6 @@ from drsvm.solvers.selection import interior_point_epochs, interior_point_pays, 
 FIRST_LOOK, LAST_LOOK = 0.1, 1.0
 """The trend is evaluated from this fraction of the time of an interior-point solve, and trusted up to this multiple."""
 
-FEWEST_EPOCHS = 8
-"""A trend over fewer epochs is meaningless."""
-
-
-PROGRESS, NEAR, LATEST = 0.5, 10.0, 0.75
-"""When patience ends: see `Patience`."""
-
 
 def can_take_over(problem: Problem) -> bool:
     """Return True if the interior-point solver accepts a problem and does not need hours for it."""
@@ -28,19 +21,19 @@ def can_take_over(problem: Problem) -> bool:
 class Patience:
     """Ends when the proven gap hardly shrinks, or when most of the iterations are used up.
 
-    From `first_look` on, the second half of the iterations must have reduced the gap to the share PROGRESS, or the gap
-    must be within NEAR tolerances.
+    From `first_look` on, the second half of the iterations must have halved the gap, or the gap must be within ten
+    tolerances.
     """
 
     def __init__(self, first_look: int, limits: Limits):
-        self.first_look, self.tol, self.latest = first_look, limits.tol, LATEST * limits.max_iter
+        self.first_look, self.tol, self.latest = first_look, limits.tol, 0.75 * limits.max_iter
         self.gaps: dict[int, float] = {}
 
     def ends(self, iteration: int, gap: float) -> bool:
         """Record a proven gap; return whether another solver should take over."""
         self.gaps[iteration] = gap
         earlier = min((gap for when, gap in self.gaps.items() if when <= iteration // 2), default=math.inf)
-        unlikely = gap > max(PROGRESS * earlier, NEAR * self.tol)
+        unlikely = gap > max(0.5 * earlier, 10.0 * self.tol)
         late = iteration >= self.latest and gap > self.tol
         return iteration >= self.first_look and (late or unlikely)
 
@@ -62,7 +55,7 @@ class Trend:
         """Record the gap after one more epoch, proven or estimated; return whether another solver should take over."""
         self.gaps.append(min(gap, self.gaps[-1]))
         epochs, gap = len(self.gaps) - 1, max(self.gaps[-1], 1e-300)
-        if gap <= self.tol or epochs < max(FEWEST_EPOCHS, FIRST_LOOK * self.budget):
+        if gap <= self.tol or epochs < max(8, FIRST_LOOK * self.budget):  # a shorter trend is meaningless
             return False
         earlier = self.gaps[epochs // 2]
         decades = math.log(earlier / gap) if math.isfinite(earlier) else 0.0
@@ -83,7 +76,7 @@ class HandOver(Relay):
 
     def successor(self) -> State | None:
         """Return the interior-point state, if it can make progress in the remaining time."""
-        if not self._may_hand_over or self.limits.time_left() < 0.5 * interior_point_seconds(self.problem):
+        if not self._may_hand_over or self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
             return None
         # A cold start: a point near the boundary is a poor start for an interior-point method.
         return InteriorPoint().start(self.problem, replace(self.limits, start=None))

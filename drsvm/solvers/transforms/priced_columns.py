@@ -42,7 +42,7 @@ class PricedColumns:
         if problem.feature_cost is not None:
             trusted = np.isinf(problem.feature_cost)
             prices = np.where(trusted, 1.0, problem.feature_cost)
-            problem = problem.on_rows(scaled_columns(problem.X, prices))
+            problem = problem.on_rows(_scaled_columns(problem.X, prices))
             problem = problem.replace(feature_cost=np.where(trusted, np.inf, 1.0))
         if intercept and problem.prices_intercept:
             constant = problem.intercept_cost
@@ -67,8 +67,7 @@ class PricedColumns:
         return Candidate(weights, intercept, candidate.hinge_dual, candidate.flip_dual)
 
 
-def scaled_columns(X, factors):
-    """Return rows whose columns are multiplied by the factors."""
+def _scaled_columns(X, factors):
     if not sparse.issparse(X):
         return changed(X, lambda rows: rows * factors)
     return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)

@@ -12,12 +12,6 @@ from drsvm.model.problem import Problem
 ROUNDING = 1e-9
 """Weights below this fraction of the largest one are rounding errors, and so is a smaller increase of the objective."""
 
-SPARSE_SHARES = (1e-2, 1e-3, 1e-4, 1e-6)
-"""Fractions that are tried first if the optimal weights are sparse."""
-
-SLIGHT = 1e-5
-"""If all weights together cost no more than this, or ten tolerances, w = 0 is tried."""
-
 
 def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, tol: float) -> PrimalPoint:
     """Return an optimal classifier without the weights that do not matter; its gap is still at most tol."""
@@ -26,12 +20,12 @@ def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, t
     if largest == 0.0:
         return point
     allowed = lower_bound + tol
-    if problem.radius * point.radius_price <= max(SLIGHT, 10.0 * tol):
+    if problem.radius * point.radius_price <= max(1e-5, 10.0 * tol):  # all weights together hardly cost anything
         for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
             if zero.objective <= min(allowed, point.objective + ROUNDING):
                 return zero
-    for share in (*SPARSE_SHARES, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
+    for share in (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
         small = (sizes > 0) & (sizes <= share * largest)
         if small.any():
             tidy = primal_point(problem, np.where(small, 0.0, point.weights), point.intercept)

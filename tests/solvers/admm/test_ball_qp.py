@@ -7,8 +7,7 @@ import pytest
 from scipy import linalg
 
 from drsvm.model.norms import norm_for
-from drsvm.solvers.admm import ball_qp
-from drsvm.solvers.admm.ball_qp import Accelerated, Box, CrossPolytope, EuclideanBall, exact_way
+from drsvm.solvers.admm.ball_qp import EXACT, Accelerated, Box, CrossPolytope, EuclideanBall
 
 KINDS = {1: Box, 2: EuclideanBall, math.inf: CrossPolytope}
 for_each_norm = pytest.mark.parametrize("p", KINDS)
@@ -86,7 +85,7 @@ def test_nothing_to_gain_leaves_the_origin(p):
 @pytest.mark.parametrize("p", [1, math.inf])
 def test_gradient_steps_take_over_if_pivoting_does_not_terminate(p, monkeypatch):
     monkeypatch.setattr(KINDS[p], "max_pivots", 0)
-    monkeypatch.setattr(ball_qp, "FALL_BACK_STEPS", 5000)
+    monkeypatch.setattr(KINDS[p], "fall_back_steps", 5000)
     norm = norm_for(p)
     matrix, r, rho, _, level = random_case(8)
     w = KINDS[p](matrix, 0.1).solve(r, rho, level, np.zeros(len(r)), 1e-9)
@@ -95,4 +94,4 @@ def test_gradient_steps_take_over_if_pivoting_does_not_terminate(p, monkeypatch)
 
 @for_each_norm
 def test_every_norm_has_its_exact_method(p):
-    assert exact_way(norm_for(p)) is KINDS[p]
+    assert EXACT[type(norm_for(p))] is KINDS[p]

@@ -14,7 +14,7 @@ from thorough import examples, unless_long
 from drsvm import Problem, Status, solve
 from drsvm.kernels import admm as kernel
 from drsvm.solvers.admm.ball_qp import Accelerated
-from drsvm.solvers.admm.subproblem import Line, Subproblem
+from drsvm.solvers.admm.subproblem import Subproblem
 
 SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 """The norm of the shifts for each norm q of the weights."""
@@ -276,7 +276,7 @@ def test_slopes_represent_multipliers(flip_level):
     slopes, weights = np.array([-1.0, -0.3, 0.0, 0.6, 1.0]), np.full(5, 0.2)
     problem = Problem(np.arange(5.0)[:, None], [-1, -1, 1, 1, 1], radius=0.1, flip_cost=1.0)
     subproblem = Subproblem(problem, 1.7, "exact")
-    alpha, beta = subproblem.multipliers_of(Line(flip_level, 0.0, 0.0, slopes))
+    alpha, beta = subproblem.multipliers(slopes, flip_level)
     assert alpha - beta == pytest.approx(-weights * slopes)
     assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_level > 2 else 1.0))
     assert min(alpha.min(), beta.min()) >= 0

@@ -9,7 +9,7 @@ from problems import NORMS
 from thorough import unless_long
 
 from drsvm import Problem, Status, parallel, radius_path, solve
-from drsvm.model import products
+from drsvm.model import memory_rows
 from drsvm.solvers import make_solver
 from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
 from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
@@ -53,8 +53,8 @@ def test_sparse_rows_with_many_features(fraction, fit_intercept, flip_cost):
 def test_every_number_of_threads_gives_the_same_bits(monkeypatch, norm, rows):
     """Products, elementwise arithmetic and certificates are in parallel, also on these few rows."""
     for module, name, size in (
-        (products, "LARGE", 1),
-        (products, "PART_ENTRIES", 100),
+        (memory_rows, "LARGE", 1),
+        (memory_rows, "PART_ENTRIES", 100),
         (parallel, "PART", 16),
         (parallel, "WORTHWHILE", 16),
     ):

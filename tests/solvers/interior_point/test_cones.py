@@ -112,8 +112,8 @@ def test_the_matrix_of_the_second_order_cone_maps_the_point_to_its_multiplier(d)
     """Nesterov and Todd: the matrix M has M x = z, and is the Hessian of −log det at the scaling point."""
     cone = off_center(2, d)
     matrix = explicit(cone.scaling())
-    x = np.append(cone.x[1:], cone.x[0])
-    z = np.append(cone.z[1:], cone.z[0])
+    x = np.append(cone.slacks[1:], cone.slacks[0])
+    z = np.append(cone.duals[1:], cone.duals[0])
     np.testing.assert_allclose(matrix @ x, z, rtol=1e-11, atol=1e-12)
     reflection = np.diag([-1.0] * d + [1.0])
     # M J M = det(M)^(2/(d+1)) J characterises the scalings of this cone.
@@ -139,7 +139,7 @@ def test_a_new_cone_is_on_the_central_path(p, d):
     cone = CONES[p](w, level, 0.2)
     assert cone.products() == pytest.approx(0.2 * cone.weight, rel=1e-13)
     if p == 2:
-        head, tail = cone.x @ cone.z, cone.x[0] * cone.z[1:] + cone.z[0] * cone.x[1:]
+        head, tail = cone.slacks @ cone.duals, cone.slacks[0] * cone.duals[1:] + cone.duals[0] * cone.slacks[1:]
         np.testing.assert_allclose(np.append(head, tail), [0.2, *np.zeros(d)], atol=1e-14)
         return
     assert cone.slacks.min() > 0
@@ -155,7 +155,7 @@ def test_multipliers_are_the_slope_of_the_lagrangian(p):
     rng = np.random.default_rng(2)
     dw, dlevel = rng.normal(size=5), rng.normal()
     along = joined(cone.multipliers()) @ np.append(dw, dlevel)
-    expected = -cone.z @ np.append(dlevel, dw) if p == 2 else -cone.duals @ slacks_at(p, dw, dlevel, np.zeros(5))
+    expected = -cone.duals @ np.append(dlevel, dw) if p == 2 else -cone.duals @ slacks_at(p, dw, dlevel, np.zeros(5))
     assert along == pytest.approx(expected, rel=1e-12)
 
 
@@ -184,7 +184,7 @@ def test_the_norm_follows_the_direction(p, d):
     dw, dlevel = rng.normal(size=d), rng.normal()
     follow(cone, dw, dlevel, TARGET)
     if p == 2:
-        np.testing.assert_array_equal(cone.dx, np.append(dlevel, dw))
+        np.testing.assert_array_equal(cone.d_slacks, np.append(dlevel, dw))
         return
     bounds = (cone.d_slacks[:d] + cone.d_slacks[d : 2 * d]) / 2
     np.testing.assert_allclose(cone.d_slacks, slacks_at(p, dw, dlevel, bounds), rtol=1e-10, atol=1e-12)
@@ -194,7 +194,7 @@ def linearised_products(cone, p):
     """Return the products to first order after a full step (q = 2: in the scaled space), and the correction."""
     if p != 2:
         return cone.slacks * cone.duals + cone.slacks * cone.d_duals + cone.duals * cone.d_slacks, cone.correction
-    scaled_dx, scaled_dz = cone._unscale(cone.dx), cone._scale(cone.dz)
+    scaled_dx, scaled_dz = cone._unscale(cone.d_slacks), cone._scale(cone.d_duals)
     total = cone.scaled + scaled_dx + scaled_dz
     head, tail = cone.scaled @ total, cone.scaled[0] * total[1:] + total[0] * cone.scaled[1:]
     return np.append(head, tail), cone.correction
@@ -204,14 +204,14 @@ def products_of_changes(cone, p):
     """Return what linearisation leaves out."""
     if p != 2:
         return cone.d_slacks * cone.d_duals
-    dx, dz = cone._unscale(cone.dx), cone._scale(cone.dz)
+    dx, dz = cone._unscale(cone.d_slacks), cone._scale(cone.d_duals)
     return np.append(dx @ dz, dx[0] * dz[1:] + dz[0] * dx[1:])
 
 
 def goal(cone, p, target):
     if p != 2:
         return np.full(len(cone.slacks), target / len(cone.slacks))
-    return np.append(target, np.zeros(len(cone.x) - 1))
+    return np.append(target, np.zeros(len(cone.slacks) - 1))
 
 
 @for_each_cone
@@ -299,7 +299,7 @@ def test_rates_are_reciprocals_of_the_longest_steps(p, d):
 
 def inside(cone, p):
     if p == 2:
-        return all(bool(v[0] > np.linalg.norm(v[1:])) for v in (cone.x, cone.z))
+        return all(bool(v[0] > np.linalg.norm(v[1:])) for v in (cone.slacks, cone.duals))
     return bool(min(cone.slacks.min(), cone.duals.min()) > 0)
 
 
