@@ -5,8 +5,7 @@ import sys
 
 from drsvm.extras import missing
 
-RARE_COLLECTIONS = (100_000, 20, 20)
-"""Importing the libraries creates many long-lived objects; scanning them repeatedly takes 0.2 s."""
+RARE_COLLECTIONS = (100_000, 20, 20)  # imports create many long-lived objects; scanning them takes 0.2 s
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -3,15 +3,7 @@
 from typing import Annotated, Any
 
 from drsvm.cli import exit_codes
-from drsvm.cli.options import (
-    BallOptions,
-    DataFile,
-    DataOptions,
-    PlotOptions,
-    Positive,
-    PriceOptions,
-    classifier,
-)
+from drsvm.cli.options import BallOptions, DataFile, DataOptions, PlotOptions, Positive, PriceOptions, classifier
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned

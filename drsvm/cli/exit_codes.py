@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-CODES = {"optimal": 0, "optimal within bounds": 3}
-"""Any other status is 1."""
+CODES = {"optimal": 0, "optimal within bounds": 3}  # any other status is 1
 
 FROM_BEST_TO_WORST = (0, 3, 1)
 

@@ -4,16 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from drsvm.cli.options import (
-    BallOptions,
-    ClassWeight,
-    DataFile,
-    DataOptions,
-    TableOptions,
-    classifier,
-    output,
-    solving,
-)
+from drsvm.cli.options import BallOptions, ClassWeight, DataFile, DataOptions, TableOptions, classifier, output, solving
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned

@@ -18,8 +18,7 @@ from drsvm.learn.resolution import are_noise
 from drsvm.learn.scores import predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
-DESCENDING = ("decision", "probability")
-"""Columns of these names, and those of single classes, are sorted from the largest value."""
+DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
 
 
 @dataclass(frozen=True)

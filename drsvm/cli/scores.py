@@ -2,8 +2,7 @@
 
 from typing import Any
 
-MOST_CLASSES = 12
-"""A confusion matrix of more classes is not printed."""
+MOST_CLASSES = 12  # a confusion matrix of more classes is not printed
 
 
 def summary(found: dict[str, Any]) -> str:

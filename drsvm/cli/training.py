@@ -37,14 +37,12 @@ COMMON = (
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
 
-FOLDS = 5
-"""Number of folds whose decisions a sigmoid is fitted to."""
+FOLDS = 5  # number of folds whose decisions a sigmoid is fitted to
 
 ENOUGH_ROWS, ENOUGH_OF_A_CLASS = 2000, 100
 """With so many held-out rows their decisions suffice for the two numbers of a sigmoid, and no folds are needed."""
 
-MOST_ROWS = 100_000
-"""A sigmoid is fitted to the first of more held-out rows, which are in random order."""
+MOST_ROWS = 100_000  # a sigmoid is fitted to the first of more held-out rows, which are in random order
 
 MANY_ROWS, TEST_TOL = 200_000, 1e-4
 """From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer

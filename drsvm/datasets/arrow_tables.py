@@ -12,11 +12,8 @@ from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 
-BLOCK_ROWS = 1 << 16
-"""Number of rows that are read at a time."""
-
-PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-"""Suffixes of the files that are read from a folder."""
+BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
+PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
 
 
 class TableBlocks:

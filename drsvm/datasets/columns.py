@@ -11,8 +11,7 @@ from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
 
-ROLES = ("drop", "features", "id", "categorical", "numeric")
-"""The parameters that name several columns."""
+ROLES = ("drop", "features", "id", "categorical", "numeric")  # the parameters that name several columns
 
 
 class Chosen(NamedTuple):

@@ -17,8 +17,7 @@ from drsvm.messages import Message, Parameter
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
 
-LARGEST_BLOCK = (1 << 31) - 1
-"""pyarrow guesses the types of columns from one block; this is the largest one it can read."""
+LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
 
 csv.field_size_limit(1 << 24)
 

@@ -32,30 +32,18 @@ from drsvm.datasets.values import (
 )
 from drsvm.messages import Parameter
 
-FREQUENT_GAPS = 0.05
-"""A column with at least this share of empty cells gets an indicator of them."""
-
-NEARLY_ALL = 0.9
-"""A column with more different texts than this share of its rows is an id: no category repeats often enough."""
-
-RARE, SMALL_PARTS = 5, 20
-"""Levels with fewer rows than this, or than one in this many of a small table, share one column."""
-
-FEW_ROWS = 20
-"""In a table with fewer rows than this nothing is taken for an id."""
+FREQUENT_GAPS = 0.05  # a column with at least this share of empty cells gets an indicator of them
+NEARLY_ALL = 0.9  # a column with more different texts than this share of its rows is an id: no category repeats enough
+RARE, SMALL_PARTS = 5, 20  # levels with fewer rows, or than one in this many of a small table, share one column
+FEW_ROWS = 20  # in a table with fewer rows than this nothing is taken for an id
 
 ID_NAMES = re.compile(
     r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
 
-TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}
-"""Styles by how the names of pyarrow's types begin."""
-
-MANY_ROWS = 100
-"""From this many rows on, integers that are all different are worth a note."""
-
-NEEDLESS = 3
-"""Up to this many different texts among numbers are suggested as missing values."""
+TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}  # by the start of pyarrow's type
+MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
+NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
 
 @dataclass(frozen=True)

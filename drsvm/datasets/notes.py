@@ -11,14 +11,9 @@ from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
 from drsvm.messages import Message, Parameter
 
-TELLING = 10
-"""A column betrays the label only if a level has this many rows on average."""
-
-MANY_NUMBERS = 50
-"""Fewer numbers with a unit may well be categories, such as sizes."""
-
-MOST = 8
-"""A line lists this many columns."""
+TELLING = 10  # a column betrays the label only if a level has this many rows on average
+MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
+MOST = 8  # a line lists this many columns
 
 KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))

@@ -12,14 +12,7 @@ from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import (
-    Problem,
-    check_text,
-    detect_format,
-    ends_in_mid_line,
-    invalid,
-    read_head,
-)
+from drsvm.datasets.files import Problem, check_text, detect_format, ends_in_mid_line, invalid, read_head
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_tell_tales, similar_labels, tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
@@ -43,8 +36,7 @@ from drsvm.messages import Message, Parameter
 
 TableFile = CsvFile | ArrowTable
 
-MANY_LEVELS = 200
-"""With more categories than this, the features are stored sparsely."""
+MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:

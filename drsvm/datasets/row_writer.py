@@ -13,11 +13,8 @@ from scipy import sparse
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.messages import Message, Parameter
 
-RESERVE = 1 << 26
-"""Bytes of disk space that are left free."""
-
-DESCRIPTION = "rows.json"
-"""The file in a folder of rows that names their features."""
+RESERVE = 1 << 26  # bytes of disk space that are left free
+DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
 
 LARGEST_INT32 = np.iinfo(np.int32).max
 

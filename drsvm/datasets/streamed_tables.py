@@ -25,11 +25,8 @@ from drsvm.datasets.values import Coded, coded, labels_of
 from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
 
-SAMPLE_ROWS = 200_000
-"""Number of rows from which it is determined what the columns contain."""
-
-SAMPLED, MEASURED = 0.15, 0.5
-"""Shares of the preparation that are done when the sample is known, and means and deviations, too."""
+SAMPLE_ROWS = 200_000  # number of rows from which it is determined what the columns contain
+SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample, and means and deviations, are known
 
 
 class _Place(NamedTuple):

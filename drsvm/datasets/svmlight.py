@@ -14,8 +14,7 @@ from drsvm.messages import Message, Parameter
 
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
 
-LONELY = 10
-"""The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
+LONELY = 10  # the last feature looks mistyped if only one row has it and its index is this many times the previous one
 
 
 def read_svmlight(path: Path, options: ReadOptions, notes: list[str]) -> Dataset:

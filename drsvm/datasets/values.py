@@ -22,23 +22,18 @@ MISSING = frozenset(
 )
 """Texts that denote a missing value."""
 
-EMPTY = "(empty)"
-"""The category of empty cells."""
+EMPTY = "(empty)"  # the category of empty cells
 
 PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
 TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
 """Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, cells that
 are not numbers count as empty."""
 
-EXACT = 2.0**53
-"""Integers below this are exact as floats."""
-
-LARGEST = 1e100
-"""Numbers beyond this are refused: their squares overflow, and they are mistakes or stand for an empty cell."""
+EXACT = 2.0**53  # integers below this are exact as floats
+LARGEST = 1e100  # larger numbers are refused: their squares overflow, and they are mistakes or stand for an empty cell
 
 SIGNS = "$€£¥% \u00a0"
-DASHES = frozenset("-–—")
-"""What accountants write for an empty cell: in a column of numbers, it is empty."""
+DASHES = frozenset("-–—")  # what accountants write for an empty cell: in a column of numbers, it is empty
 
 _NEGATIVE = re.compile(rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)")
 _GAP = "[.' \u00a0\u202f]"
@@ -171,8 +166,7 @@ def is_empty(value: Any) -> bool:
 
 
 TEXTS = ("string", "large_string")
-_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
-"""The names of pyarrow's types of text, and how those of numbers begin."""
+_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")  # how pyarrow's types begin
 
 
 class Coded(NamedTuple):

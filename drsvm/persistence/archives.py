@@ -20,14 +20,12 @@ Saved models unpack to 1 to 45 times their size: weights hardly compress, but mu
 compress well.
 """
 
-SMALL = 64 << 20
-"""Any archive may unpack to this many bytes: the size of the multipliers of four million rows."""
+SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
 
 SMALL_TEXT = 16 << 20
-"""Any schema.json may have this many bytes (names of 20,000 features); parsing takes up to 25 times as much memory."""
+"""Any schema.json may have this many bytes (20,000 names); parsing takes up to 25 times the memory."""
 
-MEMBERS = 100_000
-"""Maximum number of members of an archive; a model has about nine arrays per class."""
+MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 MEGABYTE = 1e6
 

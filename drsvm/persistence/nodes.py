@@ -24,14 +24,12 @@ from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, nam
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
 
-RESERVED = ("__class__", "__module__", "__loader__")
-"""The keys that make a dict in the archive a node."""
+RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
 
 BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
 """What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
-CONSTRUCTED = ("BSpline",)
-"""Classes that are built by calling them, with their attributes as arguments."""
+CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
