@@ -126,7 +126,6 @@ def _numeric_kind(column: _Column) -> Kind:
 
 
 def _checked_numbers(column: _Column, kind: Kind) -> Kind:
-    """Return the kind of a column of numbers after a look at its values."""
     name, place = column.name, column.file.place
     try:
         values = numbers_of(column.values, kind.style, column.options.empty)
@@ -159,7 +158,10 @@ def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
     if column.numeric:
         if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")):
             return Kind(style)
-        return Kind(_coerced(cells, column.options.decimal))
+        comma = column.options.decimal == ","
+        styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if comma else (PLAIN, THOUSANDS, DECIMAL_COMMA)
+        fitting = {one: sum(parser_of(one)(value) is not None for value in cells.values) for one in styles}
+        return Kind(max(styles, key=lambda one: fitting[one]) + OR_EMPTY)
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
         return Kind(problem=_ambiguous_sign(column, cells, style))
     if style == AMBIGUOUS_DATE:
@@ -185,12 +187,6 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
     if counts.max() < rare_below(n):
         return Kind(left_out=f"{levels:,} levels, all of them rare")
     return _category(column, cells)
-
-
-def _coerced(cells: Coded, decimal: str | None) -> str:
-    """Return the style in which most cells are numbers; the others count as empty."""
-    styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if decimal == "," else (PLAIN, THOUSANDS, DECIMAL_COMMA)
-    return max(styles, key=lambda style: sum(parser_of(style)(value) is not None for value in cells.values)) + OR_EMPTY
 
 
 def rare_below(n_rows: int) -> int:

@@ -66,11 +66,9 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
     counts = {name: int(column.null_count) for name, column in zip(X.column_names, X.columns, strict=True)}
     filled = {name: f"{count:,} of {n:,}" for name, count in counts.items() if count}
     numbers = [name for name in filled if schema.style(name) != CATEGORY]
-    ways = [
-        *(["numbers by their median"] if numbers else []),
-        *(["text as a level"] if len(numbers) < len(filled) else []),
-    ]
-    return _line("filled", filled, " and ".join(ways))
+    by_median = ["numbers by their median"] if numbers else []
+    as_level = ["text as a level"] if len(numbers) < len(filled) else []
+    return _line("filled", filled, " and ".join(by_median + as_level))
 
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:

@@ -30,7 +30,6 @@ from drsvm.datasets.values import (
     numbers_of,
     shown,
     too_large,
-    truth_texts,
 )
 from drsvm.messages import Message, Parameter
 
@@ -67,7 +66,9 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     labels = labels._replace(codes=labels.codes[kept])
     y = labels_of(labels)
-    schema = replace(schema, truth_labels=truth_texts(labels) if y.dtype == bool else [])
+    if y.dtype == bool:  # the texts for False and True
+        used = {str(labels.values[code]) for code in np.unique(labels.codes)}
+        schema = replace(schema, truth_labels=sorted(used, key=str.lower))
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
     telling = tell_tales(schema, X, y)

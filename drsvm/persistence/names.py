@@ -85,7 +85,6 @@ HOMES_IN_FORMAT_1 = {
 }
 """The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
-
 MOVED = {"drsvm.History": "drsvm.model"}  # where classes are now whose public module in files is another one
 
 
