@@ -5,32 +5,23 @@ import sys
 
 from drsvm.extras import missing
 
-RARE_COLLECTIONS = (100_000, 20, 20)
-"""Importing the libraries creates many long-lived objects; scanning them repeatedly takes 0.2 s."""
-
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 tolerance not reached, 2 bad input, 130 interrupted."""
     usual = gc.get_threshold()
-    gc.set_threshold(*RARE_COLLECTIONS)
+    gc.set_threshold(100_000, 20, 20)  # imports create many long-lived objects; scanning them takes 0.2 s
     try:
-        app = _app()
+        from drsvm.cli.app import app
         from drsvm.cli.remedy import ARGUMENTS
 
         ARGUMENTS.set(tuple(sys.argv[1:] if arguments is None else arguments))
         app(args=arguments, prog_name="drsvm")
-    except KeyboardInterrupt:  # before a command has started
-        sys.exit(130)
-    finally:
-        gc.set_threshold(*usual)
-
-
-def _app():
-    try:
-        from drsvm.cli.app import app
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("typer", "rich"):
             raise
         print(f"error: the command line needs {missing('typer', 'rich', 'pyarrow')}", file=sys.stderr)
         sys.exit(2)
-    return app
+    except KeyboardInterrupt:  # before a command has started
+        sys.exit(130)
+    finally:
+        gc.set_threshold(*usual)

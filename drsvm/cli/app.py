@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Annotated, Any
 
 import typer
@@ -80,7 +80,8 @@ def _command(function: Callable[..., int | None]) -> Callable[..., None]:
             for name, group in groups.items()
         }
         screen = next(group for group in built.values() if isinstance(group, Screen))
-        with reported_errors(screen), following(message=screen.whisper):
+        # Delays are explained on standard error, even with --json.
+        with reported_errors(screen), following(message=partial(typer.echo, err=True)):
             code = function(**given, **built)
         if code:
             raise typer.Exit(code)

@@ -15,13 +15,9 @@ class TimeLeft(ProgressColumn):
     """The time left at the pace of the last steps, however long these take."""
 
     def render(self, task: Task) -> Text:
-        """Return the time, which runs between two steps, too."""
-        left = task.fields["pace"].seconds_left()
-        return Text("" if task.total is None else f"time left {_shown(left)}")
-
-
-def _shown(seconds: float | None) -> str:
-    return "-:--:--" if seconds is None else str(timedelta(seconds=round(seconds)))
+        left = task.fields["pace"].seconds_left()  # the time runs between two steps, too
+        shown = "-:--:--" if left is None else timedelta(seconds=round(left))
+        return Text("" if task.total is None else f"time left {shown}")
 
 
 class Bar:

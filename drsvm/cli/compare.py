@@ -3,22 +3,12 @@
 from typing import Annotated, Any
 
 from drsvm.cli import exit_codes
-from drsvm.cli.options import (
-    BallOptions,
-    DataFile,
-    DataOptions,
-    PlotOptions,
-    Positive,
-    PriceOptions,
-    classifier,
-)
+from drsvm.cli.options import BallOptions, DataFile, DataOptions, PlotOptions, Positive, PriceOptions, classifier
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm compare customers.csv --label churned
 drsvm compare a9a.svm.xz --no-standardise --solvers interior-point,hybrid --plot convergence.png
 drsvm compare train.parquet --max-time 120 --json"""
-
-SECONDS = 60.0
 
 
 def compare(
@@ -52,7 +42,7 @@ def compare(
 
     prepared = work.prepared(parts, standardise=ball.standardise)
     problem = problem_of(parts, prepared, y, radius, ball, prices).problem
-    seconds = SECONDS if ball.max_time is None else ball.max_time / len(names)
+    seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
         raise ValueError("none of the solvers could run.")
@@ -62,7 +52,7 @@ def compare(
     payload = {"command": "compare", "file": file, "rows": n, "features": d, "positive": chosen}
     payload |= {"solvers": columns, **files}
     screen.finish(payload, f"{n:,} rows, {d:,} features, radius {radius:g}, positive: {chosen}", columns)
-    return exit_codes.of_any(columns["status"])
+    return exit_codes.of(columns["status"], choose=min)
 
 
 def _names(given: str | None, single: str) -> list[str]:

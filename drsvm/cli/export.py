@@ -45,7 +45,6 @@ def export(
 
 
 def _text(payload: dict[str, Any]) -> str:
-    """Return the inputs of the exported model, in a few lines."""
     lines = [f"exported to {payload['onnx']}; outputs: label, decision"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in payload["inputs"].items() if given == kind]

@@ -6,11 +6,7 @@ from typing import Any
 
 from drsvm.cli import exit_codes
 
-NOT_SAVED = "not saved; use --model FILE to save it"
-
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
-
-PARAMETERS = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
 
 
 def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
@@ -25,10 +21,11 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
     classes, counts = np.unique(parts.y, return_counts=True)
     held_out = None if tested is None else {"rows": len(tested.parts.y_test), "trained_on": len(tested.parts.y)}
-    decisions = model.train_decisions()
+    decisions = model.decisions(prepared.X)
     constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
+    names = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -40,12 +37,12 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         "positive": parts.positive,
         "parameters": {
             "radius": getattr(classifier, "radius_", classifier.radius),
-            **{name: getattr(classifier, name) for name in PARAMETERS},
+            **{name: getattr(classifier, name) for name in names},
             "standardise": standardise,
         },
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
         "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
-        "proven": exit_codes.of_all(str(result.status) for result in results) == 0,
+        "proven": exit_codes.of(str(result.status) for result in results) == 0,
         "train": scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
@@ -84,10 +81,6 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     """Return the summary as text."""
     from rich.text import Text
 
-    return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in _lines(payload).items()]
-
-
-def _lines(payload: dict[str, Any]) -> dict[str, str]:
     ball, counts = payload["parameters"], payload["classes"]
     labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
@@ -105,12 +98,12 @@ def _lines(payload: dict[str, Any]) -> dict[str, str]:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
     if "cv" in payload:
-        cv = payload["cv"]
-        lines["selection"] = (
-            f"chosen from {cv['candidates']} candidates by cross-validation, mean score {cv['score']:.4f}"
-        )
-    saved = f"{payload['model']}, trained on all {payload['rows']:,} rows" if "model" in payload else NOT_SAVED
-    return {**lines, "model": saved}
+        candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
+        lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
+    lines["model"] = "not saved; use --model FILE to save it"
+    if "model" in payload:
+        lines["model"] = f"{payload['model']}, trained on all {payload['rows']:,} rows"
+    return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()]
 
 
 def _adversary(ball: dict[str, Any]) -> str:

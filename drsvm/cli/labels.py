@@ -4,16 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from drsvm.cli.options import (
-    BallOptions,
-    ClassWeight,
-    DataFile,
-    DataOptions,
-    TableOptions,
-    classifier,
-    output,
-    solving,
-)
+from drsvm.cli.options import BallOptions, ClassWeight, DataFile, DataOptions, TableOptions, classifier, output, solving
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -69,28 +60,32 @@ def labels(
         return dataset
 
     parts = work.load_parts(file, data.read_options(name_rows=True), SplitOptions(), screen, reader)
-    from drsvm.cli.prices import with_flip_costs  # not before: input errors should come quickly
+    from drsvm import find_label_issues  # not before: input errors should come quickly
+    from drsvm.cli.prices import with_flip_costs
     from drsvm.plotting import LabelIssuesDisplay
 
     X = work.prepared(parts, standardise=ball.standardise).X
     judges = _judges(parts, X, ball.standardise, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
-    issues = _found(judges, parts, folds, seed, jobs, screen)
+    given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
+    with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
+        issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
     columns = _all_columns(issues, parts.rows, original)
     files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues))
     worst = _worst(issues, parts, top)
-    payload = {"command": "labels", "file": file, **_figures(issues, X), "worst": worst, "caveat": CAVEAT, **files}
+    payload = {
+        "command": "labels",
+        "file": file,
+        "rows": X.shape[0],
+        "features": X.shape[1],
+        "contradicted": issues.n_contradicted,
+        "flagged": issues.is_label_issue.sum(),
+        "wrong_labels": issues.wrong_labels and issues.wrong_labels._asdict(),
+        "worst": worst,
+        "caveat": CAVEAT,
+        **files,
+    }
     title = f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first"
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
-
-
-def _figures(issues, X) -> dict[str, Any]:
-    return {
-        "rows": int(X.shape[0]),
-        "features": int(X.shape[1]),
-        "contradicted": issues.n_contradicted,
-        "flagged": int(issues.is_label_issue.sum()),
-        "wrong_labels": None if issues.wrong_labels is None else issues.wrong_labels._asdict(),
-    }
 
 
 def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> dict[str, Any]:
@@ -107,14 +102,6 @@ def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -
     steps = preparation(parts.data.schema, standardise and not scaled_there)
     robust = Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
     return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
-
-
-def _found(judges: dict[str, Any], parts, folds: int, seed: int, jobs: int | None, screen: Screen) -> Any:
-    from drsvm import find_label_issues
-
-    given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
-    with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
-        return find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
 
 
 def _worst(issues, parts, top: int) -> dict[str, Any]:

@@ -17,11 +17,8 @@ from drsvm.datasets import DataFileError, ReadOptions, read_like
 from drsvm.datasets.arrow_tables import ARROW, TableBlocks
 from drsvm.datasets.files import format_of_name
 
-BYTES_OF_CELL = 60
-"""Memory that a cell takes while a table is read, prepared and used for training twice."""
-
-COPIES_OF_TEXT = 3
-"""A text file needs at least this many times its size."""
+BYTES_OF_CELL = 60  # memory that a cell takes while a table is read, prepared and used for training twice
+COPIES_OF_TEXT = 3  # a text file needs at least this many times its size
 
 
 def available_memory() -> float:

@@ -1,7 +1,7 @@
 """Options that several commands share, in groups: dataclasses whose fields are command-line options."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +73,7 @@ class FileOptions:
         check_choice("--format", self.format, (None, "csv", "parquet", "svmlight"))
         check_choice("--missing", self.missing, (None, "fill", "drop", "error"))
         check_choice("--decimal", getattr(self, "decimal", None), (None, ".", ","))
-        given: dict[str, Any] = {entry.name: getattr(self, entry.name) for entry in fields(self)} | further
+        given: dict[str, Any] = vars(self) | further
         given |= {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
         return ReadOptions(**{name: value for name, value in given.items() if value is not None})
 
@@ -197,16 +197,15 @@ class PlotOptions:
         """Raise an error, before any work is done, if a file cannot be written."""
         from drsvm.cli.outputs import check_outputs, check_plot
 
-        check_outputs([getattr(self, entry.name) for entry in fields(self)], inputs)
+        check_outputs(vars(self).values(), inputs)
         check_plot(self.plot)
 
     def save(self, columns: dict[str, Any], draw: Callable[[], Any]) -> dict[str, Path | None]:
         """Write the table and the plot, a Display that is drawn if it is wanted; return the files."""
         from drsvm.cli.outputs import save_outputs
 
-        files = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        save_outputs(columns, files.get("csv"), self.plot, draw)
-        return files
+        save_outputs(columns, getattr(self, "csv", None), self.plot, draw)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

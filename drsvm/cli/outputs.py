@@ -57,7 +57,12 @@ def save_outputs(columns: dict[str, Any], table: Path | None, plot: Path | None,
     """Write a table and the plot of a Display, which is drawn first, so that a failure leaves no file."""
     contents = {} if table is None else {table: csv_text(columns).encode()}
     if plot is not None:
-        contents[plot] = _figure(draw(), plot.suffix[1:].lower())
+        from matplotlib import pyplot as plt
+
+        figure, drawn = draw().figure_, io.BytesIO()
+        figure.savefig(drawn, format=plot.suffix[1:].lower(), dpi=150)
+        plt.close(figure)
+        contents[plot] = drawn.getvalue()
     for target, content in contents.items():
         write_whole(target, content)
 
@@ -69,12 +74,3 @@ def csv_text(columns: dict[str, Any]) -> str:
     writer.writerow(columns)
     writer.writerows(zip(*(np.asarray(values).tolist() for values in columns.values()), strict=True))
     return out.getvalue()
-
-
-def _figure(display: Any, form: str) -> bytes:
-    from matplotlib import pyplot as plt
-
-    content = io.BytesIO()
-    display.figure_.savefig(content, format=form, dpi=150)
-    plt.close(display.figure_)
-    return content.getvalue()

@@ -50,14 +50,18 @@ def path(
     # Not before: input errors should come quickly.
     from drsvm.cli.prices import problem_of
     from drsvm.plotting import RadiusPathDisplay
+    from drsvm.solvers.path.radius_path import best_index
 
     prepared = work.prepared(parts, standardise=ball.standardise)
     found = _solve(problem_of(parts, prepared, y, 0.0, ball, prices), grid, limits, screen)
     rows = {"X": prepared.X, "y": y, "X_test": prepared.X_test, "y_test": y_test}
     columns = _columns(found, **rows)
     files = outputs.save(columns, lambda: RadiusPathDisplay.from_path(found, **rows, feature_names=prepared.names))
-    best = _best(columns)
-    code = exit_codes.of_all(columns["status"])
+    best = None
+    if "test_accuracy" in columns:  # training rows would favour small radii
+        place = best_index(columns["radius"], columns["test_accuracy"])
+        best = place, float(columns["radius"][place])
+    code = exit_codes.of(columns["status"])
     n, d = prepared.X.shape
     payload = {"command": "path", "file": file, "rows": n, "features": d, "positive": chosen, "proven": code == 0}
     payload |= {"path": columns, "best": best and {"row": best[0] + 1, "radius": best[1]}, **files}
@@ -95,13 +99,3 @@ def _columns(found, X, y, X_test, y_test) -> dict[str, Any]:
             decisions = np.asarray(rows @ found.weights.T) + found.intercepts
             columns[name] = np.mean((decisions > 0) == labels[:, None], axis=0)
     return columns
-
-
-def _best(columns: dict[str, Any]) -> tuple[int, float] | None:
-    """Return the position of the best radius on test rows, and the radius; training rows would favour small ones."""
-    from drsvm.solvers.path.radius_path import best_index
-
-    if "test_accuracy" not in columns:
-        return None
-    best = best_index(columns["radius"], columns["test_accuracy"])
-    return best, float(columns["radius"][best])

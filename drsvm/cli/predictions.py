@@ -18,8 +18,7 @@ from drsvm.learn.resolution import are_noise
 from drsvm.learn.scores import predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
-DESCENDING = ("decision", "probability")
-"""Columns of these names, and those of single classes, are sorted from the largest value."""
+DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,10 @@ class Predictions:
             chances = sigmoids.probabilities(self.decisions)
             new |= self._by_class("probability", chances[:, self.place] if single else chances)
         if self.labels is not None:
-            new["label"] = _with_gaps(self.labels, self.data.labelled)
+            new["label"] = self.labels
+            if self.data.labelled is not None and not self.data.labelled.all():  # rows without a label have None
+                new["label"] = np.full(len(self.data.labelled), None, dtype=object)
+                new["label"][self.data.labelled] = self.labels
         kept = self.data.kept
         new = {name if name not in kept else f"drsvm_{name}": values for name, values in new.items()}
         return {"row" if "row" not in kept else "drsvm_row": self.data.rows + 1, **kept, **new}
@@ -106,15 +108,6 @@ class Predictions:
             "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
             "scores": None if self.labels is None else scores(judged, self.labels, self.classes),
         }
-
-
-def _with_gaps(labels: np.ndarray, labelled: np.ndarray | None) -> np.ndarray:
-    """Return one entry per row; those of rows without a label are None."""
-    if labelled is None or labelled.all():
-        return labels
-    column = np.full(len(labelled), None, dtype=object)
-    column[labelled] = labels
-    return column
 
 
 def sigmoids_of(saved: SavedModel, path: Path) -> Sigmoids:

@@ -7,11 +7,8 @@ from itertools import pairwise
 
 from drsvm.messages import Message, Parameter
 
-ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
-"""The arguments of the current command."""
-
-OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}
-"""Options that do not have the name of the parameter."""
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())  # the arguments of the current command
+OPTIONS = {"WassersteinSVCCV": "--cv", "folder": "--spool"}  # options that do not have the name of the parameter
 
 
 def in_options(message: str | BaseException) -> str:

@@ -40,8 +40,7 @@ class ReportOptions(DataOptions):
 
     def reading(self) -> DataOptions:
         """Return the options for reading alone."""
-        given = {entry.name: getattr(self, entry.name) for entry in fields(DataOptions)}
-        return DataOptions(**{**given, "format": self._chosen(READ)})
+        return DataOptions(**{**vars(self), "format": self._chosen(READ)})
 
     def written(self, output: Path | None) -> tuple[str, Path]:
         """Return the format of the report and its file."""
@@ -103,7 +102,7 @@ def report(
     with screen.progress("report"), screen.warnings_as_notes():
         made = _made(parts, settings, ball.standardise, source, title, shown)
     made.save(output, format)
-    code = exit_codes.of_all(certificate["status"] for certificate in made.summary["certificates"])
+    code = exit_codes.of(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
     screen.finish(payload, _text(made.summary, output))
     return code
@@ -186,7 +185,6 @@ def _command(step, reading: list[str], settings: list[str]) -> str:
 
 
 def _text(summary: dict[str, Any], output: Path) -> str:
-    """Return the main figures, and the file with the rest."""
     own = summary["models"]["WassersteinSVC"]["accuracy"]
     others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
@@ -196,20 +194,17 @@ def _text(summary: dict[str, Any], output: Path) -> str:
 
 def _changed(group: Any) -> dict[str, Any]:
     """Return the options of a group that do not have their default values."""
-    values = {entry.name: getattr(group, entry.name) for entry in fields(group)}
-    return {entry.name: values[entry.name] for entry in fields(group) if values[entry.name] != entry.default}
+    return {one.name: value for one in fields(group) if (value := getattr(group, one.name)) != one.default}
 
 
 def _typed(options: Mapping[str, Any]) -> list[str]:
-    """Return options as they are typed."""
     words: list[str] = []
     for name, value in options.items():
         option = name.replace("_", "-")
-        if value is None:
-            continue
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
-        else:
-            several = value if isinstance(value, list) else [value]
-            words += [word for one in several for word in (f"--{option}", str(one))]
+        elif value is not None:
+            words += [
+                word for one in (value if isinstance(value, list) else [value]) for word in (f"--{option}", str(one))
+            ]
     return words

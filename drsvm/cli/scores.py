@@ -2,8 +2,7 @@
 
 from typing import Any
 
-MOST_CLASSES = 12
-"""A confusion matrix of more classes is not printed."""
+MOST_CLASSES = 12  # a confusion matrix of more classes is not printed
 
 
 def summary(found: dict[str, Any]) -> str:
@@ -19,12 +18,9 @@ def by_class(found: dict[str, Any]) -> list[str]:
         return []
     table = [["label", "rows", "recall", "precision", *(f"predicted {name}" for name in confusion)]]
     for name, row in confusion.items():
-        ratios = [_shown(found[which][name]) for which in ("recall", "precision")]
+        known = found["recall"][name], found["precision"][name]
+        ratios = ["-" if value is None else f"{value:.4f}" for value in known]
         table.append([str(name), f"{sum(row.values()):,}", *ratios, *(f"{count:,}" for count in row.values())])
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [[line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in table]
     return ["  ".join(line) for line in lines]
-
-
-def _shown(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"

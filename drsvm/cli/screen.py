@@ -33,10 +33,6 @@ class Screen:
             console = self._console(stderr=True)
             console.print(f"note: {text}", style="yellow", markup=False, highlight=False, soft_wrap=True)
 
-    def whisper(self, text: str) -> None:
-        """Explain a delay on standard error, even with --json."""
-        typer.echo(text, err=True)
-
     def finish(self, payload: dict[str, Any], *shown: Any, stderr: bool = False) -> None:
         """Print the results: as JSON, or what is to be shown: texts, columns of a table, or anything of rich's."""
         if self.as_json:

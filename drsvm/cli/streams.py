@@ -10,8 +10,7 @@ from tempfile import TemporaryDirectory
 
 from drsvm.datasets import DataFileError, Dataset
 
-STANDARD = Path("-")
-"""Stands for standard input or standard output."""
+STANDARD = Path("-")  # stands for standard input or standard output
 
 
 def name_of(file: Path) -> str:

@@ -26,7 +26,6 @@ FITTED = (
     *("coef_", "intercept_", "classes_", "n_iter_", "radius_", "result_", "n_features_in_"),
     *("objective_", "lower_bound_", "gap_", "radius_price_", "intercept_cost_"),
 )
-"""The fitted attributes."""
 
 COMMON = (
     *("l2", "fit_intercept", "feature_cost", "monotonic_cst"),
@@ -37,14 +36,12 @@ COMMON = (
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
 
-FOLDS = 5
-"""Number of folds whose decisions a sigmoid is fitted to."""
+FOLDS = 5  # number of folds whose decisions a sigmoid is fitted to
 
 ENOUGH_ROWS, ENOUGH_OF_A_CLASS = 2000, 100
 """With so many held-out rows their decisions suffice for the two numbers of a sigmoid, and no folds are needed."""
 
-MOST_ROWS = 100_000
-"""A sigmoid is fitted to the first of more held-out rows, which are in random order."""
+MOST_ROWS = 100_000  # a sigmoid is fitted to the first of more held-out rows, which are in random order
 
 MANY_ROWS, TEST_TOL = 200_000, 1e-4
 """From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
@@ -63,18 +60,14 @@ class Fitted(NamedTuple):
         """The model from the raw table to the label."""
         return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
-    def test_decisions(self) -> np.ndarray:
-        """Return the decision values of the test rows."""
-        return np.asarray(self.classifier.decision_function(self.prepared.X_test))
-
-    def train_decisions(self) -> np.ndarray:
-        """Return the decision values of the training rows."""
-        return np.asarray(self.classifier.decision_function(self.prepared.X))
+    def decisions(self, X: Any) -> np.ndarray:
+        """Return the decision values of prepared rows."""
+        return np.asarray(self.classifier.decision_function(X))
 
     def test_scores(self) -> dict[str, Any] | None:
         """Return the figures on the test rows, if there are any."""
         y = self.parts.y_test
-        return None if y is None else scores(self.test_decisions(), y, self.classifier.classes_)
+        return None if y is None else scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_)
 
 
 @dataclass(frozen=True)
@@ -203,7 +196,7 @@ def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int)
         if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
             return "the time was up before all folds were fitted; allow more with --max-time."
         found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
-    decisions = np.concatenate([one.test_decisions() for one in found])[:MOST_ROWS]
+    decisions = np.concatenate([one.decisions(one.prepared.X_test) for one in found])[:MOST_ROWS]
     labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])[:MOST_ROWS]
     return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
 

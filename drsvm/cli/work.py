@@ -17,11 +17,8 @@ from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
 from drsvm.datasets.values import TRUTH_WORDS
 from drsvm.persistence.model_files import OpenModel, SavedModel
 
-TEST_SHARE = 0.25
-"""The share of the rows that ``fit`` holds out for a test by default."""
-
-FEWEST_ROWS = 8
-"""With fewer rows of a class than this, nothing is held out by default: a quarter of them is too few."""
+TEST_SHARE = 0.25  # the share of the rows that ``fit`` holds out for a test by default
+FEWEST_ROWS = 8  # with fewer rows of a class than this, nothing is held out by default: a quarter of them is too few
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,7 @@ class Parts:
 
 
 def load_parts(
-    file: Path,
-    options: ReadOptions,
-    split: SplitOptions,
-    screen: Screen,
-    reader: Callable[..., Dataset] = read,
+    file: Path, options: ReadOptions, split: SplitOptions, screen: Screen, reader: Callable[..., Dataset] = read
 ) -> Parts:
     """Read a file, and split it or read the test file."""
     check_split(split)

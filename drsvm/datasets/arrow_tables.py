@@ -12,11 +12,8 @@ from drsvm.datasets.files import DataFileError, Problem, compression_of, invalid
 from drsvm.messages import Parameter
 from drsvm.progress import tell
 
-BLOCK_ROWS = 1 << 16
-"""Number of rows that are read at a time."""
-
-PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
-"""Suffixes of the files that are read from a folder."""
+BLOCK_ROWS = 1 << 16  # number of rows that are read at a time
+PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")  # suffixes of files that are read from a folder
 
 
 class TableBlocks:
@@ -77,31 +74,6 @@ class ArrowTable:
         self.renamed: dict[str, str] = {}
 
     def read(self, wanted: list[str], as_text: str | None, empty: frozenset[str]) -> Any:
-        """Return columns as a table; `as_text` is not converted to numbers."""
-        self._check_types(wanted)
-        return with_text(self._table.sample(wanted, self._sample_rows), as_text, empty)
-
-    def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
-        """Return a table of this file as it is: its numbers are not texts."""
-        return table
-
-    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
-        """Return the text of some columns."""
-        columns = self._table.sample(wanted, self._sample_rows).columns if wanted else []
-        return {
-            name: ["" if value is None else _text(value) for value in column.to_pylist()]
-            for name, column in zip(wanted, columns, strict=True)
-        }
-
-    def swallowed(self, name: str, cell: str) -> bool:
-        """Return False: a cell has no quotes that could be missing."""
-        return False
-
-    def place(self, row: int) -> str:
-        """Return the position of a row in the file."""
-        return f"row {row + 1}" if self._sample_rows is None else f"row {row + 1} of a sample"
-
-    def _check_types(self, wanted: list[str]) -> None:
         types = pyarrow_or_error().types
         kinds = {name: self._table.schema.field(name).type for name in wanted}
         odd = {name: kind for name, kind in kinds.items() if types.is_nested(kind) or types.is_binary(kind)}
@@ -110,6 +82,23 @@ class ArrowTable:
             drops = [Parameter("drop", name) for name in odd]
             what = "{}: drop it with" + " {}" * len(drops) + "."
             raise invalid(self.path, Problem(what, listed, *drops, fixes=drops))
+        return with_text(self._table.sample(wanted, self._sample_rows), as_text, empty)
+
+    def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
+        return table  # its numbers are not texts
+
+    def texts(self, wanted: list[str]) -> dict[str, list[str]]:
+        columns = self._table.sample(wanted, self._sample_rows).columns if wanted else []
+        return {
+            name: ["" if value is None else _text(value) for value in column.to_pylist()]
+            for name, column in zip(wanted, columns, strict=True)
+        }
+
+    def swallowed(self, name: str, cell: str) -> bool:
+        return False  # a cell has no quotes that could be missing
+
+    def place(self, row: int) -> str:
+        return f"row {row + 1}" if self._sample_rows is None else f"row {row + 1} of a sample"
 
 
 def with_text(table: Any, name: str | None, empty: frozenset[str]) -> Any:

@@ -11,8 +11,7 @@ from drsvm.messages import Message, Parameter
 
 LABEL_NAMES = ("label", "target", "y", "class")
 
-ROLES = ("drop", "features", "id", "categorical", "numeric")
-"""The parameters that name several columns."""
+ROLES = ("drop", "features", "id", "categorical", "numeric")  # the parameters that name several columns
 
 
 class Chosen(NamedTuple):
@@ -48,19 +47,14 @@ def choose_columns(names: list[str], options: ReadOptions) -> Chosen:
     features = [name for name in found["features"] or names if name not in aside]
     if not features:
         problems.append(Problem(f"no feature columns remain besides the label column {label!r}."))
-    mentioned = _mentioned(names, features, options, problems)
-    roles = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
-    return Chosen(label, features, *roles, mentioned, notes, problems)
-
-
-def _mentioned(names: list[str], features: list[str], options: ReadOptions, problems: list[Problem]):
-    """Return the parameters that name features; other columns are problems."""
-    found = [(role, name) for role, given in options.mentioned for name in _find_all(names, (given,), role, problems)]
-    for role, name in found:
+    pairs = ((role, _find_all(names, (given,), role, problems)) for role, given in options.mentioned)
+    mentioned = [(role, name) for role, columns in pairs for name in columns]
+    for role, name in mentioned:
         if name not in features:
             what = "{}: this column is not a feature; omit it."
             problems.append(Problem(what, Parameter(role, name), fixes=[Parameter(role, "", name)]))
-    return found
+    roles = found["id"], found["categorical"], found["numeric"], next(iter(verified), None)
+    return Chosen(label, features, *roles, mentioned, notes, problems)
 
 
 def listed(names: list[str], given: tuple[str, ...]) -> list[str]:

@@ -13,8 +13,7 @@ import numpy as np
 
 from drsvm.datasets.values import Coded, coded, typed
 
-CLEARLY_MORE = 20.0
-"""Rows are copies if a column agrees this many times more often than by chance in rows that agree in all others."""
+CLEARLY_MORE = 20.0  # times more often than by chance that a column agrees in rows that agree in all others
 
 
 def copies_of(X: Any) -> np.ndarray | None:

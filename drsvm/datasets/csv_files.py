@@ -17,8 +17,7 @@ from drsvm.messages import Message, Parameter
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "blank"}
 NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "blank": " ", "bar": "|"}
 
-LARGEST_BLOCK = (1 << 31) - 1
-"""pyarrow guesses the types of columns from one block; this is the largest one it can read."""
+LARGEST_BLOCK = (1 << 31) - 1  # pyarrow guesses the types of columns from one block; it can read no larger one
 
 csv.field_size_limit(1 << 24)
 
@@ -31,11 +30,15 @@ class CsvFile:
         self.notes: list[str] = []
         text = self._decoded(head)
         try:
-            self.delimiter = _check_delimiter(delimiter) if delimiter else likely_delimiter(text)
+            self.delimiter = NAMED_DELIMITERS.get(delimiter, delimiter) if delimiter else likely_delimiter(text)
+            if len(self.delimiter) != 1:
+                names = ", ".join(NAMED_DELIMITERS)
+                raise DataFileError(f"the delimiter must be a single character or one of {names}, got {delimiter!r}.")
             first = self._first_record(text)
         except csv.Error as error:
             raise self._bad_quotes(1, error) from None
-        self.has_header = any(map(_is_name, first)) if header is None else header
+        words = [cell for cell in first if cell not in MISSING and as_number(cell) is None]
+        self.has_header = bool(words) if header is None else header
         if not self.has_header:
             reason = "" if header is False else "The first line has only numbers: "
             self.notes.append(f"{reason}the columns are called column0, column1, ...")
@@ -104,24 +107,18 @@ class CsvFile:
             content = stream.read().removeprefix(codecs.BOM_UTF8).lstrip(b"\r\n")
         if content.count(b'"') % 2:  # a missing closing quote; the csv module locates it
             return None
+        size = min(max(len(content), 1), LARGEST_BLOCK)
+        reading = arrow_csv.ReadOptions(
+            column_names=self.names, skip_rows_after_names=int(self.has_header), use_threads=False, block_size=size
+        )
+        parsing = arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in content)
 
         def table(columns: list[str], texts: Iterable[str]) -> Any:
-            return arrow_csv.read_csv(
-                pyarrow.BufferReader(content),
-                arrow_csv.ReadOptions(
-                    column_names=self.names,
-                    skip_rows_after_names=int(self.has_header),
-                    use_threads=False,
-                    block_size=min(max(len(content), 1), LARGEST_BLOCK),
-                ),
-                arrow_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in content),
-                arrow_csv.ConvertOptions(
-                    include_columns=columns,
-                    column_types=dict.fromkeys(texts, pyarrow.string()),
-                    null_values=sorted(empty),
-                    strings_can_be_null=True,
-                ),
+            types = dict.fromkeys(texts, pyarrow.string())
+            converting = arrow_csv.ConvertOptions(
+                include_columns=columns, column_types=types, null_values=sorted(empty), strings_can_be_null=True
             )
+            return arrow_csv.read_csv(pyarrow.BufferReader(content), reading, parsing, converting)
 
         try:
             read = _read_as_written(table, wanted, as_text)
@@ -164,31 +161,27 @@ class CsvFile:
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and the cells of every row; raise an error if a row has another length."""
-        records = self._all_records()
-        if self.has_header:
-            next(records, None)
-        for line, cells in records:
-            if len(cells) != len(self.names):
-                raise invalid(
-                    self.path,
-                    f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut "
-                    f"off, or does a cell contain an unquoted {self.delimiter!r}"
-                    f"{' (perhaps a decimal comma)' if self.delimiter == ',' else ''}?",
-                )
-            yield line, cells
-
-    def _all_records(self) -> Iterator[tuple[int, list[str]]]:
         with opened(self.path) as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as lines:
-            reader, before = csv.reader(lines, delimiter=self.delimiter, strict=True), 0
+            reader, before, is_header = csv.reader(lines, delimiter=self.delimiter, strict=True), 0, self.has_header
             try:
                 for cells in reader:
-                    if cells:
+                    if cells and not is_header:
+                        self._check_width(before + 1, cells)
                         yield before + 1, cells
-                    before = reader.line_num
+                    is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
                 raise self._bad_quotes(before + 1, error) from None
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
+
+    def _check_width(self, line: int, cells: list[str]) -> None:
+        if len(cells) != len(self.names):
+            raise invalid(
+                self.path,
+                f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut off, or "
+                f"does a cell contain an unquoted {self.delimiter!r}"
+                f"{' (perhaps a decimal comma)' if self.delimiter == ',' else ''}?",
+            )
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
         what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
@@ -247,17 +240,5 @@ def likely_delimiter(text: str) -> str:
     return max(even, key=lambda mark: even[mark])
 
 
-def _check_delimiter(given: str) -> str:
-    delimiter = NAMED_DELIMITERS.get(given, given)
-    if len(delimiter) != 1:
-        names = ", ".join(NAMED_DELIMITERS)
-        raise DataFileError(f"the delimiter must be a single character or one of {names}, got {given!r}.")
-    return delimiter
-
-
 def _has_line_break(cell: str) -> bool:
     return "\n" in cell or "\r" in cell
-
-
-def _is_name(cell: str) -> bool:
-    return cell not in MISSING and as_number(cell) is None

@@ -27,13 +27,9 @@ COMPRESSIONS = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00", ".zs
 """Suffixes of compressed files and the bytes they start with."""
 
 FORMATS = {
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
+    **dict.fromkeys([".svm", ".svmlight", ".libsvm"], "svmlight"),
+    **dict.fromkeys([".csv", ".tsv"], "csv"),
+    **dict.fromkeys([".parquet", ".pq"], "parquet"),
 }
 
 SVMLIGHT_LINE = re.compile(rb"\s*[+-]?[\w.][^\s,;]*(\s+qid:\S+)?(\s+[+-]?\d+:[^\s,;]*)+\s*(#.*)?$")
@@ -173,7 +169,8 @@ def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
         found = "parquet"
     else:
         check_text(path, head)
-        found = "svmlight" if looks_like_svmlight(head) else "csv"
+        lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
+        found = "svmlight" if any(map(SVMLIGHT_LINE.match, lines)) else "csv"
     expected = format_of_name(path)
     if expected == "parquet" and found != expected:
         what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
@@ -199,9 +196,3 @@ def check_text(path: Path, head: bytes) -> None:
         raise invalid(path, "is UTF-16 text: save it as UTF-8, for instance with iconv -f utf-16 -t utf-8.")
     if b"\x00" in head:
         raise invalid(path, "contains binary data, not text: drsvm reads svmlight, CSV and Parquet files.")
-
-
-def looks_like_svmlight(head: bytes) -> bool:
-    """Return whether one of the first lines has the form ``label index:value …``."""
-    lines = [line for line in head.splitlines()[:20] if line.strip() and not line.lstrip().startswith(b"#")]
-    return any(SVMLIGHT_LINE.match(line) for line in lines)

@@ -32,30 +32,18 @@ from drsvm.datasets.values import (
 )
 from drsvm.messages import Parameter
 
-FREQUENT_GAPS = 0.05
-"""A column with at least this share of empty cells gets an indicator of them."""
-
-NEARLY_ALL = 0.9
-"""A column with more different texts than this share of its rows is an id: no category repeats often enough."""
-
-RARE, SMALL_PARTS = 5, 20
-"""Levels with fewer rows than this, or than one in this many of a small table, share one column."""
-
-FEW_ROWS = 20
-"""In a table with fewer rows than this nothing is taken for an id."""
+FREQUENT_GAPS = 0.05  # a column with at least this share of empty cells gets an indicator of them
+NEARLY_ALL = 0.9  # a column with more different texts than this share of its rows is an id: no category repeats enough
+RARE, SMALL_PARTS = 5, 20  # levels with fewer rows, or than one in this many of a small table, share one column
+FEW_ROWS = 20  # in a table with fewer rows than this nothing is taken for an id
 
 ID_NAMES = re.compile(
     r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
 
-TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}
-"""Styles by how the names of pyarrow's types begin."""
-
-MANY_ROWS = 100
-"""From this many rows on, integers that are all different are worth a note."""
-
-NEEDLESS = 3
-"""Up to this many different texts among numbers are suggested as missing values."""
+TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}  # by the start of pyarrow's type
+MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
+NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
 
 @dataclass(frozen=True)
@@ -138,7 +126,6 @@ def _numeric_kind(column: _Column) -> Kind:
 
 
 def _checked_numbers(column: _Column, kind: Kind) -> Kind:
-    """Return the kind of a column of numbers after a look at its values."""
     name, place = column.name, column.file.place
     try:
         values = numbers_of(column.values, kind.style, column.options.empty)
@@ -171,7 +158,10 @@ def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
     if column.numeric:
         if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")):
             return Kind(style)
-        return Kind(_coerced(cells, column.options.decimal))
+        comma = column.options.decimal == ","
+        styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if comma else (PLAIN, THOUSANDS, DECIMAL_COMMA)
+        fitting = {one: sum(parser_of(one)(value) is not None for value in cells.values) for one in styles}
+        return Kind(max(styles, key=lambda one: fitting[one]) + OR_EMPTY)
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
         return Kind(problem=_ambiguous_sign(column, cells, style))
     if style == AMBIGUOUS_DATE:
@@ -197,12 +187,6 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
     if counts.max() < rare_below(n):
         return Kind(left_out=f"{levels:,} levels, all of them rare")
     return _category(column, cells)
-
-
-def _coerced(cells: Coded, decimal: str | None) -> str:
-    """Return the style in which most cells are numbers; the others count as empty."""
-    styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if decimal == "," else (PLAIN, THOUSANDS, DECIMAL_COMMA)
-    return max(styles, key=lambda style: sum(parser_of(style)(value) is not None for value in cells.values)) + OR_EMPTY
 
 
 def rare_below(n_rows: int) -> int:

@@ -11,14 +11,9 @@ from drsvm.datasets.kinds import Kind
 from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
 from drsvm.messages import Message, Parameter
 
-TELLING = 10
-"""A column betrays the label only if a level has this many rows on average."""
-
-MANY_NUMBERS = 50
-"""Fewer numbers with a unit may well be categories, such as sizes."""
-
-MOST = 8
-"""A line lists this many columns."""
+TELLING = 10  # a column betrays the label only if a level has this many rows on average
+MANY_NUMBERS = 50  # fewer numbers with a unit may well be categories, such as sizes
+MOST = 8  # a line lists this many columns
 
 KEEP_ANYWAY = Message("use one anyway with {} or {}", Parameter("numeric"), Parameter("categorical"))
 DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
@@ -71,11 +66,9 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
     counts = {name: int(column.null_count) for name, column in zip(X.column_names, X.columns, strict=True)}
     filled = {name: f"{count:,} of {n:,}" for name, count in counts.items() if count}
     numbers = [name for name in filled if schema.style(name) != CATEGORY]
-    ways = [
-        *(["numbers by their median"] if numbers else []),
-        *(["text as a level"] if len(numbers) < len(filled) else []),
-    ]
-    return _line("filled", filled, " and ".join(ways))
+    by_median = ["numbers by their median"] if numbers else []
+    as_level = ["text as a level"] if len(numbers) < len(filled) else []
+    return _line("filled", filled, " and ".join(by_median + as_level))
 
 
 def what_is_new(unseen: dict[str, int], n_rows: int) -> list[str]:

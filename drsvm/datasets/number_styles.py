@@ -60,11 +60,8 @@ def _may_be_thousands(values: Iterable[str]) -> bool:
     """Return True if every dot is followed by three digits and all other numbers are below 1000: 1.326 beside 312."""
     texts = [value.strip(SIGNS) for value in values]
     dotted = [text for text in texts if "." in text]
-    return (
-        bool(dotted)
-        and all(map(_DOTTED.fullmatch, dotted))
-        and all("." in text or _WHOLE.fullmatch(text) for text in texts)
-    )
+    whole = [text for text in texts if "." not in text]
+    return bool(dotted) and all(map(_DOTTED.fullmatch, dotted)) and all(map(_WHOLE.fullmatch, whole))
 
 
 def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) -> dict[str, str | None]:
@@ -99,7 +96,8 @@ def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str |
     suspect = [name for name, values in numbers.items() if _are_below_thousand(values)]
     if decimal == "." or not suspect:
         return table
-    if decimal is None and not any(_has_decimal_commas(columns[name]) for name in names):
+    cells = (coded(columns[name]).values for name in names if str(columns[name].type) in TEXTS)
+    if decimal is None and DECIMAL_COMMA not in map(number_style, cells):
         hundreds = {name: numbers[name][np.abs(numbers[name]) >= 100.0] for name in suspect}
         suspect = [name for name in suspect if (hundreds[name] == np.trunc(hundreds[name])).any()]
     return file.as_written(table, suspect, empty)
@@ -112,7 +110,3 @@ def _are_below_thousand(values: np.ndarray) -> bool:
     if not len(parts) or parts.min() < 1.0 or sizes.max() >= 1000.0:
         return False
     return bool((np.abs(1000.0 * parts - np.round(1000.0 * parts)) < 1e-6).all())
-
-
-def _has_decimal_commas(column: Any) -> bool:
-    return str(column.type) in TEXTS and number_style(coded(column).values) == DECIMAL_COMMA

@@ -17,8 +17,7 @@ from drsvm.datasets.dataset import Schema
 from drsvm.datasets.table_reader import TableReader
 from drsvm.datasets.values import CATEGORY, EMPTY, TRUTH, coded
 
-MOST_LEVELS = 1000
-"""A column has at most this many levels of its own: the most frequent ones."""
+MOST_LEVELS = 1000  # a column has at most this many levels of its own: the most frequent ones
 
 RARE_NAME = "(rare)"
 

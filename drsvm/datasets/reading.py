@@ -12,14 +12,7 @@ from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
-from drsvm.datasets.files import (
-    Problem,
-    check_text,
-    detect_format,
-    ends_in_mid_line,
-    invalid,
-    read_head,
-)
+from drsvm.datasets.files import Problem, check_text, detect_format, ends_in_mid_line, invalid, read_head
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_tell_tales, similar_labels, tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
@@ -37,14 +30,12 @@ from drsvm.datasets.values import (
     numbers_of,
     shown,
     too_large,
-    truth_texts,
 )
 from drsvm.messages import Message, Parameter
 
 TableFile = CsvFile | ArrowTable
 
-MANY_LEVELS = 200
-"""With more categories than this, the features are stored sparsely."""
+MANY_LEVELS = 200  # with more categories than this, the features are stored sparsely
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
@@ -75,7 +66,9 @@ def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ())
     kept, dropped = kept_rows(file, table, chosen.label, schema, options)
     labels = labels._replace(codes=labels.codes[kept])
     y = labels_of(labels)
-    schema = replace(schema, truth_labels=truth_texts(labels) if y.dtype == bool else [])
+    if y.dtype == bool:  # the texts for False and True
+        used = {str(labels.values[code]) for code in np.unique(labels.codes)}
+        schema = replace(schema, truth_labels=sorted(used, key=str.lower))
     X = taken(converted(file, table, schema, options.empty), kept)
     verified = None if chosen.verified is None else truth_of(file, table, chosen.verified, options)[kept]
     telling = tell_tales(schema, X, y)

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -131,9 +131,9 @@ def rows_on_disk(
     if path.is_dir() and ((path / "X.npy").exists() or (path / "data.npy").exists()):
         return opened_folder(path)
     table = TableBlocks(path)
-    columns = _Columns.of(table, label)
-    needed = table.n_rows * len(columns.features) * columns.dtype.itemsize
-    return _written(_numbers(table, columns), folder, progress, columns.features, needed)
+    label, features, dtype = _columns(table, label)
+    needed = table.n_rows * len(features) * dtype.itemsize
+    return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
 
 
 # --- files that can be opened as they are -------------------------------------------------------------------------
@@ -143,7 +143,15 @@ def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
     """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
     description = folder / DESCRIPTION
     known = json.loads(description.read_text()) if description.exists() else {}
-    X = _matrix(folder, known.get("n_features"))
+    if (folder / "X.npy").exists():
+        X: Any = _mapped(folder / "X.npy")
+    else:
+        data, indices, indptr = (_mapped(folder / f"{name}.npy") for name in CSR)
+        if len(data) != len(indices) or indptr[-1] != len(data):
+            listed = ", ".join(f"{name}.npy" for name in CSR)
+            raise invalid(folder, f"{listed} do not fit together: write them again.")
+        n_features = known.get("n_features") or int(indices.max()) + 1
+        X = sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
     files = {name: folder / f"{name}.npy" for name in ("y", "sample_weight")}
     vectors: dict[str, Any] = {name: np.array(_mapped(file)) for name, file in files.items() if file.exists()}
     for name, values in vectors.items():
@@ -159,16 +167,6 @@ def _mapped(path: Path) -> np.ndarray:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
         raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
-
-
-def _matrix(folder: Path, n_features: int | None) -> Any:
-    if (folder / "X.npy").exists():
-        return _mapped(folder / "X.npy")
-    data, indices, indptr = (_mapped(folder / f"{name}.npy") for name in CSR)
-    if len(data) != len(indices) or indptr[-1] != len(data):
-        raise invalid(folder, f"{', '.join(f'{name}.npy' for name in CSR)} do not fit together: write them again.")
-    n_features = n_features or int(indices.max()) + 1
-    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, n_features))
 
 
 # --- sources that are written to files ----------------------------------------------------------------------------
@@ -231,35 +229,28 @@ def _pulled(source: Any) -> Iterator[tuple]:
         received.clear()
 
 
-class _Columns(NamedTuple):
-    """The columns of a table that are used, and the type of the features."""
-
-    label: str | None
-    features: list[str]
-    dtype: np.dtype
-
-    @classmethod
-    def of(cls, table: TableBlocks, label: str | None) -> "_Columns":
-        found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
-        features = [name for name in table.names if name != found]
-        kinds = {name: str(table.schema.field(name).type) for name in features}
-        odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
-        if odd:
-            raise invalid(
-                table.path,
-                f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers: use drsvm fit, which encodes it, or pass an "
-                "iterable of prepared blocks.",
-            )
-        narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
-        return cls(found, features, np.dtype(np.float32 if narrow else np.float64))
+def _columns(table: TableBlocks, label: str | None) -> tuple[str | None, list[str], np.dtype]:
+    """Return the label column and the features of a table, and the type of these."""
+    found = None if label is None else found_or_error(table.path, table.names, [label], "label")[0]
+    features = [name for name in table.names if name != found]
+    kinds = {name: str(table.schema.field(name).type) for name in features}
+    odd = [name for name, kind in kinds.items() if not kind.startswith(("int", "uint", "float", "double", "bool"))]
+    if odd:
+        raise invalid(
+            table.path,
+            f"column {odd[0]!r} has type {kinds[odd[0]]}, not numbers: use drsvm fit, which encodes it, or pass an "
+            "iterable of prepared blocks.",
+        )
+    narrow = all(kind in ("float", "halffloat", "bool", "int8", "uint8") for kind in kinds.values())
+    return found, features, np.dtype(np.float32 if narrow else np.float64)
 
 
-def _numbers(table: TableBlocks, columns: _Columns) -> Iterator[tuple]:
+def _numbers(table: TableBlocks, label: str | None, features: list[str], dtype: np.dtype) -> Iterator[tuple]:
     """Yield the rows of a table as numbers, with their labels."""
-    wanted = [*columns.features, *([columns.label] if columns.label else [])]
+    wanted = [*features, *([label] if label else [])]
     done = 0
     for block in table.blocks(wanted):
-        X = np.empty((len(block), len(columns.features)), dtype=columns.dtype)
+        X = np.empty((len(block), len(features)), dtype=dtype)
         for place, name in enumerate(wanted):
             column = block.column(place)
             if column.null_count:
@@ -269,7 +260,7 @@ def _numbers(table: TableBlocks, columns: _Columns) -> Iterator[tuple]:
                     f"column {name!r} is empty in row {row + 1}: use drsvm fit, which fills empty cells, or pass an "
                     "iterable of prepared blocks.",
                 )
-            if name != columns.label:
+            if name != label:
                 X[:, place] = column.to_numpy()
         done += len(block)
-        yield X, block.column(len(columns.features)).to_numpy() if columns.label else None, None
+        yield X, block.column(len(features)).to_numpy() if label else None, None

@@ -13,11 +13,8 @@ from scipy import sparse
 from drsvm.datasets.files import DataFileError, invalid
 from drsvm.messages import Message, Parameter
 
-RESERVE = 1 << 26
-"""Bytes of disk space that are left free."""
-
-DESCRIPTION = "rows.json"
-"""The file in a folder of rows that names their features."""
+RESERVE = 1 << 26  # bytes of disk space that are left free
+DESCRIPTION = "rows.json"  # the file in a folder of rows that names their features
 
 LARGEST_INT32 = np.iinfo(np.int32).max
 
@@ -35,32 +32,27 @@ class GrowingArray:
 
     def __init__(self, path: Path, dtype: Any, width: int | None = None):
         self.path, self.dtype, self.width, self.length = path, np.dtype(dtype), width, 0
-        self._stream = path.open("w+b")
+        self.stream = path.open("w+b")
         self._write_header()
 
     def _write_header(self) -> None:
         # numpy leaves room in the header for a longer first axis.
         shape = (self.length,) if self.width is None else (self.length, self.width)
         description = {"descr": npy.dtype_to_descr(self.dtype), "fortran_order": False, "shape": shape}
-        npy.write_array_header_1_0(self._stream, description)
+        npy.write_array_header_1_0(self.stream, description)
 
     def append(self, values) -> None:
         """Write values after those so far."""
         values = np.ascontiguousarray(values, dtype=self.dtype)
         check_space(self.path.parent, values.nbytes)
-        self._stream.write(values.data)
+        self.stream.write(values.data)
         self.length += len(values)
 
     def complete(self) -> None:
         """Write the final header."""
-        self._stream.seek(0)
+        self.stream.seek(0)
         self._write_header()
-        self._stream.close()
-
-    def abandon(self) -> None:
-        """Close the file as it is."""
-        with suppress(OSError):  # the disk may be full
-            self._stream.close()
+        self.stream.close()
 
 
 class RowWriter:
@@ -85,7 +77,8 @@ class RowWriter:
             self._complete()
             return
         for array in self._arrays.values():
-            array.abandon()
+            with suppress(OSError):  # the disk may be full
+                array.stream.close()
 
     def add(self, X, **vectors) -> None:
         """Write a block; vectors have one entry per row, or are None."""
@@ -99,15 +92,13 @@ class RowWriter:
         else:
             self._array("X", _float_type(X), X.shape[1]).append(X)
         for name, values in vectors.items():
-            if values is not None:
-                self._vectors.setdefault(name, []).append(self._vector(name, values, X.shape[0]))
+            if values is None:
+                continue
+            vector, n = np.ravel(np.asarray(values)), X.shape[0]
+            if len(vector) != n:
+                raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
+            self._vectors.setdefault(name, []).append(vector.copy())
         self.n_rows += X.shape[0]
-
-    def extend(self, X, block_rows: int, **vectors) -> None:
-        """Write a large matrix block by block."""
-        for first in range(0, X.shape[0], block_rows):
-            part = slice(first, first + block_rows)
-            self.add(X[part], **{name: values[part] for name, values in vectors.items()})
 
     def _check_like_the_first(self, X, found: dict[str, Any]) -> None:
         number = self._n_blocks
@@ -120,12 +111,6 @@ class RowWriter:
             if found[what] != value:
                 had = f"{what}: {found[what]}, in the first one {value}"
                 raise DataFileError(f"block {number} does not fit the first one ({had}): make all blocks alike.")
-
-    def _vector(self, name: str, values, n: int) -> np.ndarray:
-        vector = np.ravel(np.asarray(values))
-        if len(vector) != n:
-            raise DataFileError(f"block {self._n_blocks} has {n} rows, but {len(vector)} entries in {name}.")
-        return vector.copy()
 
     def _add_sparse(self, X) -> None:
         rows = sparse.csr_array(X)

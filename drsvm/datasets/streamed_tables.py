@@ -25,11 +25,8 @@ from drsvm.datasets.values import Coded, coded, labels_of
 from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage
 
-SAMPLE_ROWS = 200_000
-"""Number of rows from which it is determined what the columns contain."""
-
-SAMPLED, MEASURED = 0.15, 0.5
-"""Shares of the preparation that are done when the sample is known, and means and deviations, too."""
+SAMPLE_ROWS = 200_000  # number of rows from which it is determined what the columns contain
+SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample, and means and deviations, are known
 
 
 class _Place(NamedTuple):
@@ -83,7 +80,9 @@ def stream_table(
         stream = _Stream(table, data, options)
         with part(SAMPLED, MEASURED):
             steps = stream.prepared(standardise)
-        needed = int(table.n_rows * stream.bytes_of_row(steps) * (1.0 + test_share))
+        few = steps.transform(data.X.slice(0, 1000))  # by whose size that of all rows on disk is estimated
+        stored = 12 * few.nnz + 8 * few.shape[0] if sparse.issparse(few) else 8 * few.size
+        needed = int(table.n_rows * (stored / few.shape[0] + 16) * (1.0 + test_share))
         with new_folder(folder, needed) as where, part(MEASURED, 1.0):
             n_test = stream.write(steps, where, test_share, seed)
             labels = stream.write_labels(where)
@@ -105,30 +104,21 @@ class _Stream:
     def prepared(self, standardise: bool) -> Any:
         """Return the fitted steps from the table to features."""
         from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import StandardScaler
 
         from drsvm.datasets.preparation import preparation
 
         steps = Pipeline(preparation(self.data.schema, standardise)).fit(self.data.X)
         numbers = steps[-1].named_transformers_.get("numbers") if standardise else None
-        if numbers is not None:
-            self._standardise(steps, numbers)
-        return steps
-
-    def _standardise(self, steps: Any, numbers: Any) -> None:
-        """Fit the scaler of a preparation to all rows instead of the sample."""
-        from sklearn.preprocessing import StandardScaler
-
+        if numbers is None:
+            return steps
+        # The scaler is fitted to all rows instead of the sample.
         places = next(places for name, _, places in steps[-1].transformers_ if name == "numbers")
         scaler = StandardScaler()
         for cells, _ in self._blocks():
             scaler.partial_fit(numbers[0].transform(steps[0].transform(cells)[:, places].astype(np.float64)))
         numbers.steps[-1] = (numbers.steps[-1][0], scaler)
-
-    def bytes_of_row(self, steps: Any) -> float:
-        """Return the bytes that a row takes on disk, by the rows of the sample."""
-        few = steps.transform(self.data.X.slice(0, 1000))
-        stored = 12 * few.nnz + 8 * few.shape[0] if sparse.issparse(few) else 8 * few.size
-        return stored / few.shape[0] + 16
+        return steps
 
     def write(self, steps: Any, folder: Path, test_share: float, seed: int) -> int:
         """Write the features of all rows, test rows at the end, and return how many these are."""
@@ -145,7 +135,10 @@ class _Stream:
             if test.n_rows:
                 names = ("y", "verified") if self.verified else ("y",)
                 vectors = {name: np.load(Path(beside) / f"{name}.npy") for name in names}
-                train.extend(opened_folder(Path(beside)).X, BLOCK_ROWS, **vectors)
+                X = opened_folder(Path(beside)).X
+                for first in range(0, test.n_rows, BLOCK_ROWS):
+                    block = slice(first, first + BLOCK_ROWS)
+                    train.add(X[block], **{name: found[block] for name, found in vectors.items()})
         if train.n_rows == 0:
             what = "no row has a label and all its cells: see {} and {}."
             raise invalid(self.table.path, Message(what, Parameter("label"), Parameter("missing")))
@@ -167,14 +160,13 @@ class _Stream:
             file = _Place(self.table.path, first)
             cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
-            if len(kept):
-                yield self._block(file, cells if len(kept) == len(cells) else cells.take(kept))
             first += len(table)
-
-    def _block(self, file: Any, cells: Any) -> tuple[Any, dict[str, np.ndarray]]:
-        texts = coded(cells.column(self.label))
-        known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
-        vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
-        if self.verified:
-            vectors["verified"] = truth_of(file, cells, self.verified, self.options)
-        return converted(file, cells, self.data.schema, self.options.empty), vectors
+            if not len(kept):
+                continue
+            cells = cells if len(kept) == len(cells) else cells.take(kept)
+            texts = coded(cells.column(self.label))
+            known = [self.codes.setdefault(str(text), len(self.codes)) for text in texts.values]
+            vectors = {"y": np.array(known, dtype=np.int32)[texts.codes]}
+            if self.verified:
+                vectors["verified"] = truth_of(file, cells, self.verified, self.options)
+            yield converted(file, cells, self.data.schema, self.options.empty), vectors

@@ -1,21 +1,19 @@
 """svmlight files: parsed by scikit-learn; errors, and values that it accepts too readily, are located line by line."""
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from drsvm.datasets.dataset import Dataset, ReadOptions, Schema
 from drsvm.datasets.files import compression_of, invalid, opened
-from drsvm.datasets.values import LARGEST, shown, whole_numbers
+from drsvm.datasets.values import LARGEST, parsed, shown, whole_numbers
 from drsvm.messages import Message, Parameter
 
 COLUMN_OPTIONS = ("label", "features", "drop", "id", "categorical", "numeric")
 
-LONELY = 10
-"""The last feature looks mistyped if only one row has it and its index is this many times the previous one."""
+LONELY = 10  # the last feature looks mistyped if only one row has it and its index is this many times the previous one
 
 
 def read_svmlight(path: Path, options: ReadOptions, notes: list[str]) -> Dataset:
@@ -119,15 +117,11 @@ def _lonely_feature(X, n_features: int) -> int | None:
     return int(used[-1]) if np.count_nonzero(X.indices == used[-1]) == 1 else None
 
 
-# --- line by line -------------------------------------------------------------------------------------------------
-
-
 def _line_with_index(path: Path, wanted: int) -> int:
-    """Return the number of the first line with an index."""
     return next(
         number
         for number, line in _lines(path)
-        if any(_parsed(pair.partition(b":")[0], int) == wanted for pair in line.split()[1:])
+        if any(parsed(int, pair.partition(b":")[0]) == wanted for pair in line.split()[1:])
     )
 
 
@@ -140,7 +134,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _first_error(path: Path, error: Exception):
-    """Return an error that names the first invalid line."""
     for number, line in _lines(path):
         label, *pairs = line.split()
         message = _label_error(label) or _pair_error(pairs)
@@ -154,7 +147,7 @@ def _shown(text: bytes) -> str:
 
 
 def _label_error(label: bytes) -> str | None:
-    value = _parsed(label)
+    value = parsed(float, label)
     if value is None:
         remedy = "several labels per row are not supported" if b"," in label else "a line is 'label index:value ...'"
         what = "the label {} is not a number ({}; for another format use {})"
@@ -168,7 +161,7 @@ def _pair_error(pairs: list[bytes]) -> str | None:
         name, colon, text = pair.partition(b":")
         if name == b"qid":
             continue
-        index, value = _parsed(name, int), _parsed(text)
+        index, value = parsed(int, name), parsed(float, text)
         if not colon or index is None or value is None:
             return f"{_shown(pair)} is not of the form index:value"
         if index < 0:
@@ -181,10 +174,3 @@ def _pair_error(pairs: list[bytes]) -> str | None:
             return f"feature {index} is {_shown(text)}: delete the line or replace the value"
         before = index
     return None
-
-
-def _parsed(text: bytes, kind: Callable[[bytes], Any] = float) -> Any:
-    try:
-        return kind(text)
-    except ValueError:
-        return None

@@ -22,23 +22,18 @@ MISSING = frozenset(
 )
 """Texts that denote a missing value."""
 
-EMPTY = "(empty)"
-"""The category of empty cells."""
+EMPTY = "(empty)"  # the category of empty cells
 
 PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
 TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
 """Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, cells that
 are not numbers count as empty."""
 
-EXACT = 2.0**53
-"""Integers below this are exact as floats."""
-
-LARGEST = 1e100
-"""Numbers beyond this are refused: their squares overflow, and they are mistakes or stand for an empty cell."""
+EXACT = 2.0**53  # integers below this are exact as floats
+LARGEST = 1e100  # larger numbers are refused: their squares overflow, and they are mistakes or stand for an empty cell
 
 SIGNS = "$€£¥% \u00a0"
-DASHES = frozenset("-–—")
-"""What accountants write for an empty cell: in a column of numbers, it is empty."""
+DASHES = frozenset("-–—")  # what accountants write for an empty cell: in a column of numbers, it is empty
 
 _NEGATIVE = re.compile(rf"\((?P<bracketed>[^()]+)\)|-[{SIGNS}]+(?P<signed>[\d.,' \u00a0\u202f]+)")
 _GAP = "[.' \u00a0\u202f]"
@@ -72,10 +67,13 @@ class NotANumber(ValueError):
 
 def as_number(text: str) -> float | None:
     """Return the number that a text represents, with a decimal point, or None."""
-    if "_" in text:  # Python reads 1_0 as 10, which data files do not mean
-        return None
+    return None if "_" in text else parsed(float, text)  # Python reads 1_0 as 10, which data files do not mean
+
+
+def parsed(parse: Callable[[Any], Any], text: Any) -> Any:
+    """Return the value that a function reads from a text, or None if it raises a `ValueError`."""
     try:
-        return float(text)
+        return parse(text)
     except ValueError:
         return None
 
@@ -110,13 +108,8 @@ def _days(moment: date) -> float:
     return known.timestamp() / 86400.0
 
 
-def _iso_days(text: str) -> float | None:
-    if not _ISO.fullmatch(text):
-        return None
-    try:
-        return _days(datetime.fromisoformat(text))
-    except ValueError:
-        return None
+def _iso_days(text: str) -> float:
+    return _days(datetime.fromisoformat(text))
 
 
 def _hours(text: str) -> float | None:
@@ -126,13 +119,6 @@ def _hours(text: str) -> float | None:
     return int(found[1]) + int(found[2]) / 60.0 + int(found[4] or 0) / 3600.0
 
 
-def _days_in(form: str, text: str) -> float | None:
-    try:
-        return _days(datetime.strptime(text, form))
-    except ValueError:
-        return None
-
-
 def parser_of(style: str) -> Callable[[str], float | None]:
     """Return the function that turns the text of a cell into a number, or None if it has another style."""
     known = {
@@ -140,11 +126,14 @@ def parser_of(style: str) -> Callable[[str], float | None]:
         DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
         THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
         TRUTH: lambda text: _TRUTH.get(text.lower()),
-        ISO_DATE: _iso_days,
+        ISO_DATE: lambda text: parsed(_iso_days, text) if _ISO.fullmatch(text) else None,
         TIME: _hours,
     }
     style = style.removesuffix(OR_EMPTY)
-    return known[style] if style in known else partial(_days_in, style.removeprefix("date "))
+    if style in known:
+        return known[style]
+    form = style.removeprefix("date ")
+    return partial(parsed, lambda text: _days(datetime.strptime(text, form)))
 
 
 def level_of(value: Any, missing: frozenset[str] = MISSING) -> str | None:
@@ -171,8 +160,7 @@ def is_empty(value: Any) -> bool:
 
 
 TEXTS = ("string", "large_string")
-_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")
-"""The names of pyarrow's types of text, and how those of numbers begin."""
+_NUMBERS = ("int", "uint", "float", "double", "halffloat", "bool", "decimal")  # how pyarrow's types begin
 
 
 class Coded(NamedTuple):
@@ -224,10 +212,8 @@ def too_large(name: str, values: np.ndarray, place: Callable[[int], str]) -> tup
     if len(beyond) == 0:
         return None
     rows = sorted(beyond[np.unique(values[beyond], return_index=True)[1]].tolist())
-    where = place(rows[0])
-    size = (
-        f"infinite at {where}" if np.isinf(values[rows[0]]) else f"{values[rows[0]]:g} at {where}, which is too large"
-    )
+    first, where = values[rows[0]], place(rows[0])
+    size = f"infinite at {where}" if np.isinf(first) else f"{first:g} at {where}, which is too large"
     return f"column {name!r} is {size}", rows
 
 
@@ -241,11 +227,9 @@ def typed(column: Any) -> np.ndarray | None:
     elif kind in TEXTS or kind.startswith("dictionary"):
         return None
     array = np.asarray(column)
-    if array.dtype.kind == "M":
-        days = array.astype("datetime64[us]").astype(np.int64) / 86400e6
-        return np.where(np.isnat(array), np.nan, days)
-    if array.dtype.kind == "m":
-        return np.where(np.isnat(array), np.nan, array.astype("timedelta64[us]").astype(np.int64) / 86400e6)
+    if array.dtype.kind in "Mm":
+        microseconds = array.astype("datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]")
+        return np.where(np.isnat(array), np.nan, microseconds.astype(np.int64) / 86400e6)
     return array.astype(np.float64) if array.dtype.kind in "biuf" else None
 
 
@@ -263,10 +247,8 @@ def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
     """Return the categories of a column as text; empty cells have the code -1."""
     values, codes = coded(column)
     levels: dict[str, int] = {}
-    places = [
-        -1 if level is None else levels.setdefault(level, len(levels))
-        for level in (level_of(value, missing) for value in values)
-    ]
+    found = [level_of(value, missing) for value in values]
+    places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in found]
     return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
 
 
@@ -291,11 +273,6 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     if None not in numbers and not _loses_information(words, np.array(numbers, dtype=np.float64)):
         kept = whole_numbers(np.array(numbers, dtype=np.float64))
     return kept[np.searchsorted(used, texts.codes)]
-
-
-def truth_texts(texts: Coded) -> list[str]:
-    """Return the texts for False and True of labels that are truth values."""
-    return sorted({str(texts.values[code]) for code in np.unique(texts.codes)}, key=str.lower)
 
 
 def _loses_information(texts: list[str], numbers: np.ndarray) -> bool:

@@ -20,23 +20,16 @@ Saved models unpack to 1 to 45 times their size: weights hardly compress, but mu
 compress well.
 """
 
-SMALL = 64 << 20
-"""Any archive may unpack to this many bytes: the size of the multipliers of four million rows."""
+SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
 
 SMALL_TEXT = 16 << 20
-"""Any schema.json may have this many bytes (names of 20,000 features); parsing takes up to 25 times as much memory."""
+"""Any schema.json may have this many bytes (20,000 names); parsing takes up to 25 times the memory."""
 
-MEMBERS = 100_000
-"""Maximum number of members of an archive; a model has about nine arrays per class."""
-
-MEGABYTE = 1e6
+MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
 class RejectedError(ValueError):
     """A file is rejected, or a model cannot be saved; the message gives the reason."""
-
-
-# --- sizes --------------------------------------------------------------------------------------------------------
 
 
 def check_archive(archive: bytes) -> None:
@@ -95,20 +88,18 @@ def _check_members(members: list[ZipInfo], size: int, allowed: int) -> None:
 
 def _too_large(what: str, total: int, size: int) -> RejectedError:
     return RejectedError(
-        f"{what} would unpack to {total / MEGABYTE:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
+        f"{what} would unpack to {total / 1e6:,.0f} MB, {total / size:,.0f} times the size of the file, which no "
         "drsvm model does. Do not trust its source."
     )
-
-
-# --- types --------------------------------------------------------------------------------------------------------
 
 
 def check_schema(schema: Any, version: int) -> None:
     """Reject a schema with names that are not allowed; those of format 1 become public ones."""
     foreign = set()
     for node in _nodes(schema):
-        if version == 1:
-            _make_public(node)
+        name, home = node.get("__class__"), node.get("__module__")
+        if version == 1 and isinstance(name, str) and home is not None and home == home_of(name, HOMES_IN_FORMAT_1):
+            node["__module__"] = home_of(name, CLASSES | SPARSE)
         if {"__class__", "__module__", "__loader__"} & set(node):
             name, kind = f"{node.get('__module__')}.{node.get('__class__')}", node.get("__loader__")
             if kind not in NODES.get(name, ()):
@@ -133,9 +124,3 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(entry.values())
         elif isinstance(entry, list):
             waiting.extend(entry)
-
-
-def _make_public(node: dict[str, Any]) -> None:
-    name, home = node.get("__class__"), node.get("__module__")
-    if isinstance(name, str) and home is not None and home == home_of(name, HOMES_IN_FORMAT_1):
-        node["__module__"] = home_of(name, CLASSES | SPARSE)

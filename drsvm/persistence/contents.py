@@ -14,8 +14,6 @@ import numpy as np
 from drsvm.model.result import Result
 from drsvm.persistence.archives import RejectedError
 
-# --- saving -------------------------------------------------------------------------------------------------------
-
 
 def check_given(model: Any) -> None:
     """Raise an error if a model is not one that can be saved, or not fitted."""
@@ -50,9 +48,6 @@ def our_classes() -> tuple[type, ...]:
     return WassersteinSVC, WassersteinSVCCV
 
 
-# --- loading ------------------------------------------------------------------------------------------------------
-
-
 def check_loaded(content: Any) -> None:
     """Raise an error if the content of a file is not a whole model with its metadata."""
     parts = content if isinstance(content, dict) else {}
@@ -77,7 +72,6 @@ def _check_steps(steps: Any) -> None:
 
 
 def _check_classifier(state: dict[str, Any]) -> None:
-    """Check that weights, intercepts and classes are there, and fit each other."""
     coef: Any = state.get("coef_")
     intercept: Any = state.get("intercept_")
     classes: Any = state.get("classes_")

@@ -90,19 +90,14 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
     content = {"model": model, "metadata": {**(metadata or {}), "drsvm": __version__}}
     try:
         check_given(model)
-        archive = _archive_of(content)
+        try:
+            archive = _written(content, ZIP_DEFLATED)
+        except RejectedError:  # compressed, it would unpack to more than is allowed
+            archive = _written(content, ZIP_STORED)
     except RejectedError as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
     head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
-
-
-def _archive_of(content: dict[str, Any]) -> bytes:
-    """Return an archive that `load_model` accepts: compressed, unless it would then unpack to more than is allowed."""
-    try:
-        return _written(content, ZIP_DEFLATED)
-    except RejectedError:
-        return _written(content, ZIP_STORED)
 
 
 def _written(content: dict[str, Any], compression: int) -> bytes:
@@ -132,19 +127,17 @@ def write_whole(path: str | Path, content: bytes) -> None:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, _mode_for(target))
+        if target.exists():
+            mode = target.stat().st_mode & 0o777
+        else:
+            mask = os.umask(0)
+            os.umask(mask)
+            mode = 0o666 & ~mask
+        os.chmod(name, mode)
         os.replace(name, target)
     except BaseException:
         os.unlink(name)
         raise
-
-
-def _mode_for(target: Path) -> int:
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 # --- loading ------------------------------------------------------------------------------------------------------

@@ -85,9 +85,7 @@ HOMES_IN_FORMAT_1 = {
 }
 """The modules in files of format 1: those that defined the classes in version 0.1.0."""
 
-
-MOVED = {"drsvm.History": "drsvm.model"}
-"""Where classes are now that files name by a module which no longer is their public one."""
+MOVED = {"drsvm.History": "drsvm.model"}  # where classes are now whose public module in files is another one
 
 
 def home_of(name: str, homes: dict[str, str]) -> str | None:

@@ -24,14 +24,12 @@ from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, nam
 HARMLESS = {"memory": (None,), "input": ("content",)}
 """Attributes with which an estimator would read or write files when it is used, and their harmless values."""
 
-RESERVED = ("__class__", "__module__", "__loader__")
-"""The keys that make a dict in the archive a node."""
+RESERVED = ("__class__", "__module__", "__loader__")  # the keys that make a dict in the archive a node
 
 BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math.inf}
 """What earlier versions did, for parameters whose default does something else: the intercept was free."""
 
-CONSTRUCTED = ("BSpline",)
-"""Classes that are built by calling them, with their attributes as arguments."""
+CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
@@ -102,7 +100,10 @@ class Writer:
 
             return self._file(*name, "SparseMatrixNode", ".npz", lambda out: sparse.save_npz(out, value))
         if name := public_name(type(value), CLASSES):
-            state = _state_of(value)
+            state = dict(value.__getstate__())
+            state.pop("_block_fits", None)  # the state of partial_fit
+            if isinstance(value, Result):  # what solvers add may be of any type and is not part of the certificate
+                state["info"] = {}
             self.foreign |= {f"{name[1]} with {one}={state[one]!r}" for one in risky_attributes(state)}
             return _node(*name, "ObjectNode", self.node(state))
         is_named = isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__"))
@@ -114,14 +115,6 @@ class Writer:
 def _node(home: str, name: str, loader: str, content: Any = None) -> dict[str, Any]:
     bare = {"__module__": home, "__class__": name, "__loader__": loader}
     return bare if content is None else {**bare, "content": content}
-
-
-def _state_of(thing: Any) -> dict[str, Any]:
-    """Return the attributes of an object to save: without the state of partial_fit and what solvers add to results."""
-    state = dict(thing.__getstate__())
-    state.pop("_block_fits", None)
-    # Additional information from a solver may be of any type and is not part of the certificate.
-    return state | ({"info": {}} if isinstance(thing, Result) else {})
 
 
 def risky_attributes(state: Any) -> list[str]:
@@ -220,15 +213,12 @@ class Builder:
         made = object.__new__(cls)
         restore = getattr(made, "__setstate__", made.__dict__.update)
         restore(state)
-        _complete(made)
-        return made
-
-
-def _complete(thing: Any) -> None:
-    """Give parameters that the file lacks, because a later version added them, the values it was trained with."""
-    if isinstance(thing, our_classes()):
-        for name, parameter in signature(type(thing)).parameters.items():
+        if not isinstance(made, our_classes()):
+            return made
+        # Parameters that a later version has added get the values that the classifier was trained with.
+        for name, parameter in signature(cls).parameters.items():
             if parameter.default is not parameter.empty:
-                vars(thing).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
-        if isinstance(getattr(thing, "result_", None), list):
-            thing.result_ = Results(thing.result_, np.ravel(getattr(thing, "classes_", ())).tolist())
+                vars(made).setdefault(name, BEFORE_IT_WAS_A_PARAMETER.get(name, parameter.default))
+        if isinstance(getattr(made, "result_", None), list):
+            made.result_ = Results(made.result_, np.ravel(getattr(made, "classes_", ())).tolist())
+        return made

@@ -8,7 +8,9 @@ gaps in double precision, indicators of gaps, and rare levels that share a colum
 from typing import Any
 
 import numpy as np
+from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from drsvm.datasets.table_reader import TableReader
 from drsvm.datasets.values import CATEGORY
@@ -33,15 +35,20 @@ def to_onnx(model: Any) -> Any:
     skl2onnx = skl2onnx_or_error()
     steps = list(getattr(model, "steps", [("classifier", model)]))
     reader = steps[0][1] if isinstance(steps[0][1], TableReader) else None
-    inputs = [("X", _doubles_of(int(model.n_features_in_)))] if reader is None else _inputs_of(reader)
-    converters, shapes = _converters()
+    if reader is None:
+        inputs = [("X", _doubles_of(int(model.n_features_in_)))]
+    else:
+        text, styles = _types().StringTensorType([None, 1]), reader.styles or {}
+        inputs = [(name, text if styles.get(name) == CATEGORY else _doubles_of(1)) for name in reader.columns]
+    ours = dict.fromkeys(our_classes(), _classifier)
+    others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder}
     try:
         graph = skl2onnx.convert_sklearn(
             Pipeline(steps if reader is None else steps[1:]),
             name="drsvm",
             initial_types=[(f"input{place}", kind) for place, (_, kind) in enumerate(inputs)],
-            custom_conversion_functions=converters,
-            custom_shape_calculators=shapes,
+            custom_conversion_functions={**ours, **others},
+            custom_shape_calculators={**dict.fromkeys(ours, _keep_types), **dict.fromkeys(others, _doubles)},
             custom_parsers=dict.fromkeys(our_classes(), _classifier_outputs),
         )
     except (RuntimeError, NotImplementedError) as error:
@@ -63,16 +70,6 @@ def skl2onnx_or_error() -> Any:
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-def _converters() -> tuple[dict[type, Any], dict[type, Any]]:
-    """Return the functions that convert, and those that set the types of outputs, by class."""
-    from sklearn.impute import MissingIndicator, SimpleImputer
-    from sklearn.preprocessing import OneHotEncoder
-
-    ours = dict.fromkeys(our_classes(), _classifier)
-    others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder}
-    return {**ours, **others}, {**dict.fromkeys(ours, _keep_types), **dict.fromkeys(others, _doubles)}
-
-
 # --- inputs and outputs -------------------------------------------------------------------------------------------
 
 
@@ -84,11 +81,6 @@ def _types() -> Any:
 
 def _doubles_of(width: int) -> Any:
     return _types().DoubleTensorType([None, width])
-
-
-def _inputs_of(reader: TableReader) -> list[tuple[str, Any]]:
-    text, styles = _types().StringTensorType, reader.styles or {}
-    return [(name, text([None, 1]) if styles.get(name) == CATEGORY else _doubles_of(1)) for name in reader.columns]
 
 
 def _with_inputs_called(model: Any, names: list[str]) -> Any:
@@ -124,13 +116,12 @@ def _keep_types(operator: Any) -> None:
 
 
 def _doubles(operator: Any) -> None:
-    operator.outputs[0].type = _doubles_of(_width(operator.raw_operator))
-
-
-def _width(step: Any) -> int:
+    step = operator.raw_operator
     if hasattr(step, "categories_"):
-        return sum(_levels(step, place)[1] for place in range(len(step.categories_)))
-    return len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
+        width = sum(_levels(step, place)[1] for place in range(len(step.categories_)))
+    else:
+        width = len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
+    operator.outputs[0].type = _doubles_of(width)
 
 
 # --- steps --------------------------------------------------------------------------------------------------------
@@ -162,7 +153,6 @@ class Graph:
         return name
 
     def double(self, name: str, into: str | None = None) -> str:
-        """Add a conversion to doubles."""
         from onnx import TensorProto  # pyright: ignore[reportMissingImports]
 
         return self.node("Cast", name, into=into, to=TensorProto.DOUBLE)
@@ -214,7 +204,10 @@ def _encoder(scope: Any, operator: Any, container: Any) -> None:
     An unknown level counts as rare if the encoder is set to that; otherwise its index is beyond the block: all zeros.
     """
     graph, step = Graph(scope, container), operator.raw_operator
-    columns = _columns_of_texts(graph, operator, len(step.categories_))
+    columns, count = [each.full_name for each in operator.inputs], len(step.categories_)
+    if len(columns) != count:  # one input with all columns
+        [together] = columns
+        columns = [graph.node("Gather", together, graph.constant(np.array([k])), axis=1) for k in range(count)]
     blocks = []
     for place, column in enumerate(columns):
         levels, width, unknown = _levels(step, place)
@@ -224,14 +217,6 @@ def _encoder(scope: Any, operator: Any, container: Any) -> None:
         depth, values = graph.constant(np.array([width])), graph.constant(np.array([0, 1], dtype=np.float32))
         blocks.append(graph.double(graph.node("OneHot", flat, depth, values, axis=1)))
     graph.node("Concat", *blocks, axis=1, into=operator.outputs[0].full_name)
-
-
-def _columns_of_texts(graph: Graph, operator: Any, count: int) -> list[str]:
-    names = [each.full_name for each in operator.inputs]
-    if len(names) == count:
-        return names
-    [together] = names
-    return [graph.node("Gather", together, graph.constant(np.array([place])), axis=1) for place in range(count)]
 
 
 def _levels(encoder: Any, place: int) -> tuple[dict[str, int], int, int]:

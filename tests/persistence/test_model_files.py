@@ -11,7 +11,6 @@ import sys
 import tracemalloc
 import zipfile
 import zlib
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -58,7 +57,7 @@ def with_public_names(node):
     if not isinstance(node, dict):
         return node
     name, home = node.get("__class__"), HOMES.get(str(node.get("__class__")))
-    moved = home and getattr(getattr(import_module(home), name, None), "__module__", None) == node["__module__"]
+    moved = home and getattr(names.named(home, name), "__module__", None) == node["__module__"]
     public = {"__module__": home} if moved else {}
     return {key: with_public_names(value) for key, value in node.items()} | public
 
