@@ -47,15 +47,9 @@ def load() -> Data:
 def main() -> None:
     """Fit, evaluate, print, and write the report and the plot."""
     data = load()
-    report = make_report(
-        None,
-        data.X,
-        data.y,
-        X_test=data.X_test,
-        y_test=data.y_test,
-        feature_names=data.feature_names,
-        title=f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong",
-    )
+    held_out: Any = {"X_test": data.X_test, "y_test": data.y_test}
+    title = f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong"
+    report = make_report(None, data.X, data.y, **held_out, feature_names=data.feature_names, title=title)
     print_essentials(data, report.summary)
     print(f"\nReport: {report.save(REPORT).resolve()}\nPlot:   {draw(data)}")
 
@@ -79,10 +73,8 @@ def print_essentials(data: Data, summary: dict[str, Any]) -> None:
     ):
         print(f"{text:26}" + "".join(f"{figures[name]:20.4f}" for figures in models.values()))
     suspect = [int(row) for row in summary["labels_to_check"]]
-    print(
-        f"\nOf the {len(suspect)} training labels that are contradicted most, {data.wrong[suspect].sum()} "
-        "are indeed wrong."
-    )
+    found = data.wrong[suspect].sum()
+    print(f"\nOf the {len(suspect)} training labels that are contradicted most, {found} are indeed wrong.")
 
 
 def draw(data: Data) -> Path:

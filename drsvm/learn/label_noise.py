@@ -24,8 +24,7 @@ from scipy.special import expit
 from scipy.stats import fisher_exact, norm, rankdata
 from sklearn.linear_model import LogisticRegression
 
-CORE = 0.6
-"""This share of the rows with the same predicted class, the deepest ones, is far enough from the boundary."""
+CORE = 0.6  # this share of the rows with the same predicted class, the deepest ones, is far from the boundary
 
 FEWEST, FEWEST_SHARE = 50, 0.4
 """Classes that are predicted for fewer rows, or for less than this share of the rows per class, are not considered: a
@@ -50,11 +49,8 @@ The thresholds were fixed on 288 generated tables without wrong labels, of which
 """
 
 LEVEL = 0.95
-WIDENING = 1.5
-"""Half-widths of intervals are larger by this factor than those of binomial shares: overlap adds to the shares."""
-
-CLIPPED = 8.0
-"""Larger log-odds are no stronger evidence."""
+WIDENING = 1.5  # of intervals, compared with those of binomial shares: overlap adds to the shares
+CLIPPED = 8.0  # larger log-odds are no stronger evidence
 
 
 class WrongLabels(NamedTuple):
@@ -73,11 +69,6 @@ class Side(NamedTuple):
     evidence: float
     purity: float
 
-    @property
-    def noisy(self) -> bool:
-        """Whether labels are contradicted at every depth."""
-        return self.share >= LEAST
-
 
 def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLabels | None:
     """Return the number of wrong labels by out-of-fold decision values of two classifiers; None if not identified."""
@@ -94,7 +85,7 @@ def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLab
 
 
 def _identified(sides: list[Side], n_contradicted: int) -> bool:
-    noisy = [side for side in sides if side.noisy]
+    noisy = [side for side in sides if side.share >= LEAST]  # labels are contradicted at every depth
     single = len(noisy) == 1
     if len(sides) < 2 or not noisy or any(CLEAN <= side.share < LEAST for side in sides):
         return False

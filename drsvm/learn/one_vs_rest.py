@@ -27,17 +27,10 @@ from drsvm.solvers.path.radius_max import radius_max
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 """The form of the rows; rows that already have it are not copied."""
 
-CONSTANT = 1e-5
-"""A classifier counts as constant if its decision values differ by no more than this; margins are of order 1."""
-
-MOST_NAMED = 5
-"""The number of classes that a warning names."""
-
-TINY = 1e-12
-"""Size of an intercept that only decides between the classes."""
-
-ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
-"""Time for the largest useful radius in a warning, and the smallest one worth naming, in units of a typical row."""
+CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
+MOST_NAMED = 5  # the number of classes that a warning names
+TINY = 1e-12  # size of an intercept that only decides between the classes
+ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6  # for `radius_max` in a warning; smallest one / a typical row
 
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 

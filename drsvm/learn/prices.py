@@ -24,8 +24,7 @@ from drsvm.model.validation import (
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.centring import Centred
 
-NEGLIGIBLE = 1e-6
-"""Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""
+NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:

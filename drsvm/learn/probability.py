@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-CONSTANT = 1e-9
-"""Decisions that differ by less than this carry no information about single rows."""
+CONSTANT = 1e-9  # decisions that differ by less than this carry no information about single rows
 
 
 @dataclass(frozen=True)

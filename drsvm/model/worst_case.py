@@ -30,8 +30,7 @@ from drsvm.model.validation import (
     in_order_of_features,
 )
 
-ROUNDING = 1e-13
-"""If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
+ROUNDING = 1e-13  # if at most this share of the budget is left after flips, it is a rounding error
 
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
 
@@ -113,8 +112,7 @@ def worst_case_risk(
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
-_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]
-"""The radius, or several radii, and the risks by radius."""
+_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]  # the radius, or several radii, and the risks by radius
 
 
 def _here(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
@@ -365,8 +363,6 @@ def _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack):
     """Split the atom nearest to the hinge and move part of it far enough to spend the budget."""
     nearest = int(np.argmin(margins))
     part = min(mass[nearest], slack / max(margins[nearest] - 1.0, slack))
-    rest = mass.copy()
-    rest[nearest] -= part
-    append = [np.append(values, values[nearest]) for values in (rows, flipped, signs)]
-    shift = np.append(np.zeros(len(rows)), left / part)
-    return append[0], np.append(rest, part), append[1], append[2], shift
+    rows, mass, flipped, signs = (np.append(values, values[nearest]) for values in (rows, mass, flipped, signs))
+    mass[nearest], mass[-1] = mass[nearest] - part, part
+    return rows, mass, flipped, signs, np.append(np.zeros(len(rows) - 1), left / part)

@@ -134,15 +134,8 @@ class RadiusPathDisplay:
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]  # type: ignore[union-attr]
         score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
-        display = cls(
-            radii=path.radii,
-            weights=path.weights,
-            scores=scores,
-            feature_names=feature_names,
-            radius=radius,
-            score_name=score_name,
-        )
-        return display.plot(ax, **options)
+        names = {"feature_names": feature_names, "score_name": score_name}
+        return cls(radii=path.radii, weights=path.weights, scores=scores, radius=radius, **names).plot(ax, **options)
 
     @classmethod
     def from_data(
@@ -226,7 +219,9 @@ class RadiusPathDisplay:
             radius_axis(one, self.radii)
             one.set_xlabel("radius")
             mark_radius(one, self.radius)
-            self._mark_best(one)
+            if (best := self.best_radius) is not None:
+                name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
+                one.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
             legend_below(one, ncols=2 if draw == self._draw_weights else 3)
         return self
 
@@ -242,12 +237,6 @@ class RadiusPathDisplay:
             name = f"feature {feature}" if self.feature_names is None else self.feature_names[feature]
             ax.plot(self.radii, self.weights[:, feature], label=plain(name), **style)
         ax.set_ylabel("weight")
-
-    def _mark_best(self, ax) -> None:
-        best = self.best_radius
-        if best is not None:
-            name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
-            ax.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
 
     def _draw_scores(self, ax, n_named: int) -> None:
         styles = _SCORE_STYLES if len(self.scores) <= 2 else line_styles(len(self.scores))

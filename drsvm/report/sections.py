@@ -20,11 +20,7 @@ from drsvm.report.writers import ROBUST, Bars, Figure, Writer, number, percent
 
 FEATURES, SAMPLES = 12, 8
 
-SHIFT_SIZES = {
-    1.0: "the sum of its changes",
-    2.0: "its Euclidean length",
-    math.inf: "its largest change in one feature",
-}
+SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
 
 
 def document(analysis: Analysis, title: str, writer: Writer) -> str:
@@ -193,17 +189,10 @@ def _radius(analysis: Analysis, writer: Writer) -> str:
             f" On the {analysis.judged.name}, {number(best.radius, 3)} has the highest balanced accuracy{against}, "
             f"{percent(best.accuracy)}. It was chosen on these rows, so expect slightly less on others."
         )
-    weights = Figure(
-        "path-weights",
-        "Weights of the features over the radius",
-        "Weights over the radius. A larger radius gives a more cautious classifier.",
-    )
-    scores = Figure(
-        "path-scores",
-        "Balanced accuracy over the radius",
-        f"Balanced accuracy over the radius{against}. If the training data may have wrong labels, use held-out data "
-        "with labels you trust.",
-    )
+    caption = "Weights over the radius. A larger radius gives a more cautious classifier."
+    weights = Figure("path-weights", "Weights of the features over the radius", caption)
+    caption = f"Balanced accuracy over the radius{against}. If the training data may have wrong labels, use held-out "
+    scores = Figure("path-scores", "Balanced accuracy over the radius", caption + "data with labels you trust.")
     shown = [weights, scores] if analysis.informative else [scores]
     line = writer.caption("The vertical line marks the radius in use.")
     return writer.section("The radius", text, line, writer.figures(*shown))
