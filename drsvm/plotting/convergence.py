@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from drsvm.model.result import History, Result
-from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet, time_axis
+from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
 SMALLEST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no 0
@@ -144,6 +144,9 @@ class ConvergenceDisplay:
             self.ax_.set(ylabel="objective (solid), lower bound (dotted)", ylim=(-0.02, 1.25))
         quiet(self.ax_)
         self.ax_.set_xlabel(_TIMES[x])
-        time_axis(self.ax_, np.concatenate([line.get_xdata() for lines in self.lines_.values() for line in lines]))
+        shown = np.concatenate([history.to_dict()[x] for history in self.histories.values()])
+        positive = shown[shown > 0]
+        if len(positive) and positive.max() > 30 * positive.min():
+            self.ax_.set_xscale("log")
         legend_below(self.ax_, ncols=4)
         return self

@@ -106,13 +106,6 @@ def radius_axis(ax, radii) -> None:
     ax.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
 
 
-def time_axis(ax, values) -> None:
-    """Scale an axis of times or iterations: logarithmic if they span decades."""
-    positive = [value for value in values if value > 0]
-    if positive and max(positive) > 30 * min(positive):
-        ax.set_xscale("log")
-
-
 def mark_radius(ax, radius: float | None) -> None:
     """Mark the radius that a classifier was trained with."""
     if radius is not None:

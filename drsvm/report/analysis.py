@@ -184,11 +184,6 @@ class Analysis:
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
 
-    @property
-    def carried_by(self) -> float:
-        """Share of the samples with a nonzero multiplier."""
-        return float(np.mean(self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.data.weights))
-
     def contradicted(self, count: int) -> np.ndarray:
         """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
         if self.label_issues is None:
@@ -200,11 +195,6 @@ class Analysis:
     def wrong_labels(self) -> WrongLabels | None:
         """The estimated number of wrong labels, if they can be told from overlap and from a poor fit."""
         return None if self.label_issues is None else self.label_issues.wrong_labels
-
-    def hardest_pulls(self, count: int) -> np.ndarray:
-        """Return the rows with the largest pulls."""
-        order = np.argsort(-self.pulls, kind="stable")[:count]
-        return order[self.pulls[order] > 0]
 
     def flagged(self, count: int) -> list[str]:
         """Return the names of the rows whose labels are most likely to be wrong."""
