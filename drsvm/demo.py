@@ -47,22 +47,10 @@ def load() -> Data:
 def main() -> None:
     """Fit, evaluate, print, and write the report and the plot."""
     data = load()
-    report = make_report(
-        None,
-        data.X,
-        data.y,
-        X_test=data.X_test,
-        y_test=data.y_test,
-        feature_names=data.feature_names,
-        title=f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong",
-    )
-    print_essentials(data, report.summary)
-    print(f"\nReport: {report.save(REPORT).resolve()}\nPlot:   {draw(data)}")
-
-
-def print_essentials(data: Data, summary: dict[str, Any]) -> None:
-    """Print the main results of the report."""
-    radius = summary["radius"]
+    held_out: Any = {"X_test": data.X_test, "y_test": data.y_test}
+    title = f"Breast cancer, with {WRONG_LABELS:.0%} of the training labels wrong"
+    report = make_report(None, data.X, data.y, **held_out, feature_names=data.feature_names, title=title)
+    summary, radius = report.summary, report.summary["radius"]
     print(f"Breast-cancer data: {len(data.y)} training rows, {data.wrong.sum()} of them with wrong labels, and")
     print(f"{len(data.y_test)} test rows with correct ones. The adversary may shift the features by {radius:.3g}")
     print("standard deviations on average.\n")
@@ -79,10 +67,9 @@ def print_essentials(data: Data, summary: dict[str, Any]) -> None:
     ):
         print(f"{text:26}" + "".join(f"{figures[name]:20.4f}" for figures in models.values()))
     suspect = [int(row) for row in summary["labels_to_check"]]
-    print(
-        f"\nOf the {len(suspect)} training labels that are contradicted most, {data.wrong[suspect].sum()} "
-        "are indeed wrong."
-    )
+    found = data.wrong[suspect].sum()
+    print(f"\nOf the {len(suspect)} training labels that are contradicted most, {found} are indeed wrong.")
+    print(f"\nReport: {report.save(REPORT).resolve()}\nPlot:   {draw(data)}")
 
 
 def draw(data: Data) -> Path:

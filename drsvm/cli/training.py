@@ -1,7 +1,7 @@
 """Training for ``drsvm fit``: all rows for the model that is saved, some of them where the others are a test."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -166,7 +166,7 @@ def save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: S
     reason = probability if isinstance(probability, str) else None
     if reason:
         screen.note(f"no probabilities: {reason}")
-    payload["probability"] = None if isinstance(probability, str) else probability.to_dict()
+    payload["probability"] = None if isinstance(probability, str) else asdict(probability)
     data = found.model.parts.data
     kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     metadata = {

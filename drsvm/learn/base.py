@@ -7,8 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 
-_BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
-"""Where `make docs` writes the pages of a source checkout."""
+_BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout
 
 
 def address() -> str:

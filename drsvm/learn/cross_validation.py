@@ -1,6 +1,5 @@
 """The parts of `WassersteinSVCCV`: settings and radii, the scores of one path in one fold, the table of scores."""
 
-from collections.abc import Iterator
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -15,11 +14,8 @@ from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath
 
-CV_TOL = 1e-4
-"""Proven gap of the solutions in the folds: far below the resolution of a score."""
-
-LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9
-"""The default radii, as multiples of the automatic one, and the largest as a fraction of `radius_max`."""
+CV_TOL = 1e-4  # proven gap of the solutions in the folds: far below the resolution of a score
+LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
 
 
 class Setting(NamedTuple):
@@ -97,11 +93,16 @@ def score_path(
     weights = None if setting.weights is None else setting.weights[fold.train]
     ball = setting.ball_of(fold.train)
     problems = one_vs_rest.binary_problems(X[fold.train], y[fold.train], classes, weights, **ball)
-    paths = list(_paths(problems, setting.radii, limits, time))
+    paths: list[RadiusPath] = []
+    for index, problem in enumerate(problems):
+        share = time.share(len(problems) - index)
+        paths.append(prices.path_at_centre(problem, setting.radii, max_time=share, **limits))
+        if paths[-1].interrupted:
+            raise KeyboardInterrupt
     coefs = np.stack([path.weights for path in paths], axis=1)
     intercepts = np.stack([path.intercepts for path in paths], axis=1)
-    nothing = np.zeros_like(coefs[:1]), np.zeros_like(intercepts[:1])  # the majority is predicted
-    coefs, intercepts = np.concatenate([coefs, nothing[0]]), np.concatenate([intercepts, nothing[1]])
+    # The last classifier has no weights and predicts the majority.
+    coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
     scores = _scores(scorer, classes, coefs, intercepts, X[fold.test], y[fold.test], weights)
@@ -111,18 +112,12 @@ def score_path(
     return PathScores(scores[:-1], times, gaps, scores[-1], complete=not idle)
 
 
-def _paths(problems: list[Problem], radii, limits, time: TimeLimit) -> Iterator[RadiusPath]:
-    for index, problem in enumerate(problems):
-        path = prices.path_at_centre(problem, radii, max_time=time.share(len(problems) - index), **limits)
-        if path.interrupted:
-            raise KeyboardInterrupt
-        yield path
-
-
 def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
     """Return the score of every classifier; without a scorer, the accuracy of all of them at once."""
     if scorer is None:
-        return _accuracies(classes, coefs, intercepts, rows, labels, weights)
+        decisions = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T).reshape(-1, *intercepts.shape) + intercepts
+        found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
+        return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
     scores, model = [], _Candidate()
     model.classes_, model.n_features_in_ = classes, coefs.shape[-1]
@@ -130,12 +125,6 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
         model.coef_, model.intercept_ = coef, intercept
         scores.append(scorer(model, rows, labels, **extra))
     return np.array(scores, dtype=np.float64)
-
-
-def _accuracies(classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
-    decisions = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T).reshape(-1, *intercepts.shape) + intercepts
-    found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
-    return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
 
 
 def _takes_weights(scorer) -> bool:

@@ -37,11 +37,8 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.transforms.centring import Centred
 
-PILOT_PARTS = 4
-"""The pilot solutions of radius="auto" may take one in this many parts of the time."""
-
-FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status.INTERRUPTED)
-"""Statuses that need no warning."""
+PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
+FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status.INTERRUPTED)  # need no warning
 
 
 class WassersteinSVC(PartialFitMixin, RobustClassifier):
@@ -272,11 +269,14 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         data = fit_data(self, X, y, sample_weight)
         self.classes_ = data.classes
         self.__dict__.pop("_block_fits", None)  # a later partial_fit starts from this fit
-        with data.explained_errors():
+        try:
             problems = data.problems(self._ball(data.costs_by_class, flip_cost))
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
             solutions = self._choose_radius(problems, at_centre, data.counts, time)
+        except ValueError:
+            data.explain()  # not before, which would be another pass over the rows
+            raise
         problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)
@@ -374,17 +374,10 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     def _solve(self, index: int, centred: Centred, start, context, time: TimeLimit) -> Result:
         task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
-        result = solve(
-            centred.problem,
-            self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            max_time=time,
-            start=centred.to_centred(start),
-            callback=self._reporter(index, task),
-            random_state=self.random_state,
-            n_threads=None if len(self.classes_) == 2 else 1,
-        )
+        limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
+        limits["n_threads"] = None if len(self.classes_) == 2 else 1
+        start, report = centred.to_centred(start), self._reporter(index, task)
+        result = solve(centred.problem, self.solver, start=start, callback=report, **limits)
         task.call_on_fit_task_end(estimator=self)
         return centred.from_centred(result)
 
@@ -397,11 +390,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
 
         def report(progress: Progress) -> bool:
             if self.verbose >= 2:
-                print(
-                    f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: "
-                    f"objective {progress.objective:.8f}, gap {progress.gap:.1e}",
-                    flush=True,
-                )
+                values = f"objective {progress.objective:.8f}, gap {progress.gap:.1e}"
+                print(f"[{name}] iteration {progress.iteration}, {progress.time:.2f} s: {values}", flush=True)
             if not listening:
                 return False
             step = task.subcontext(task_name="iteration")
@@ -427,8 +417,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else values)
 
     def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
-        for index, result in enumerate(results):
-            if self.verbose:
+        if self.verbose:
+            for index, result in enumerate(results):
                 name = one_vs_rest.name_of(index, self.classes_)
                 print(f"[{name}] {result.status}: gap {result.gap:.1e}, {result.n_iter} iterations")
         if any(result.status is Status.INTERRUPTED for result in results):

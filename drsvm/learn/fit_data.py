@@ -1,8 +1,6 @@
 """The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
-from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,34 +16,8 @@ from drsvm.model.validation import check_entries
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
 
-class FitData(ABC):
-    """What an estimator needs to know of X, y and the weights of the rows."""
-
-    classes: np.ndarray
-
-    @abstractmethod
-    def counts(self, index: int) -> Any:
-        """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
-
-    @abstractmethod
-    def costs_by_class(self, costs: np.ndarray) -> Any:
-        """Return a cost for every row, from one for every class."""
-
-    def like_rows(self, values: np.ndarray) -> Any:
-        """Return fitted weights as an array of the library that X comes from."""
-        return values
-
-    def explained_errors(self) -> AbstractContextManager[None]:
-        """Let an error in a block name an entry of X that is too large to compute with, if there is one."""
-        return nullcontext()
-
-    @abstractmethod
-    def problems(self, ball: dict[str, Any]) -> list[Problem]:
-        """Return one problem per class, or one for two classes; the price of the intercept may be "auto"."""
-
-
-class MemoryFit(FitData):
-    """Rows in arrays of numpy or scipy."""
+class FitData:
+    """X, y and the weights of the rows, in arrays of numpy or scipy."""
 
     def __init__(self, estimator, X, y, sample_weight):
         self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)
@@ -57,21 +29,24 @@ class MemoryFit(FitData):
         self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, factors, sample_weight)
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
 
-    def counts(self, index):
+    def counts(self, index: int) -> Any:
+        """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
         return self.sample_weight
 
-    def costs_by_class(self, costs):
+    def costs_by_class(self, costs: np.ndarray) -> Any:
+        """Return a cost for every row, from one for every class."""
         return costs[np.searchsorted(self.classes, self.y)]
 
-    @contextmanager
-    def explained_errors(self):
-        try:
-            yield
-        except ValueError:
-            check_entries(self.X)  # not before, which would be another pass over the rows
-            raise
+    def like_rows(self, values: np.ndarray) -> Any:
+        """Return fitted weights as an array of the library that X comes from."""
+        return values
 
-    def problems(self, ball):
+    def explain(self) -> None:
+        """Raise an error that names an entry of X that is too large to compute with, if there is one."""
+        check_entries(self.X)
+
+    def problems(self, ball: dict[str, Any]) -> list[Problem]:
+        """Return one problem per class, or one for two classes; the price of the intercept may be "auto"."""
         return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
 
 
@@ -85,14 +60,12 @@ class RemoteFit(FitData):
         estimator.n_features_in_ = self.backend.n_features(self.X)
         self.classes = one_vs_rest.classes_of(self.backend.classes_of(self.y), estimator)
         self.sample_weight = sample_weight
-        self.class_factors = self._class_factors(estimator.class_weight)
+        self.class_factors = np.ones(len(self.classes))
+        if estimator.class_weight is not None:
+            masses = self.backend.masses_of_classes(self.y, self.classes, sample_weight)
+            of_classes = {"classes": self.classes, "y": self.classes, "sample_weight": masses}
+            self.class_factors = compute_class_weight(estimator.class_weight, **of_classes)
         self.first: Any = None  # of the problems
-
-    def _class_factors(self, class_weight) -> np.ndarray:
-        if class_weight is None:
-            return np.ones(len(self.classes))
-        masses = self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)
-        return compute_class_weight(class_weight, classes=self.classes, y=self.classes, sample_weight=masses)
 
     def counts(self, index):
         if self.sample_weight is None:
@@ -116,6 +89,9 @@ class RemoteFit(FitData):
     def like_rows(self, values):
         return self.backend.like(self.X, values)
 
+    def explain(self):
+        pass  # the entries are not here
+
     def _is(self, label) -> Any:
         return self.backend.by_class(self.y, self.classes, self.classes == label)
 
@@ -133,7 +109,7 @@ class RemoteFit(FitData):
 def fit_data(estimator, X, y, sample_weight) -> FitData:
     """Return the data of a fit where the estimator's engine wants them."""
     X = on_engine(X, estimator.engine)
-    return (MemoryFit if backend_of(X) is None else RemoteFit)(estimator, X, y, sample_weight)
+    return (FitData if backend_of(X) is None else RemoteFit)(estimator, X, y, sample_weight)
 
 
 def remote_decisions(estimator, X) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import count
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,8 @@ from drsvm.learn.one_vs_rest import ROWS
 from drsvm.learn.out_of_fold import Rows, decision_values, folds_of, warn_of_constant_folds
 from drsvm.model.validation import as_rows, check_entries
 
-FOLD_TOL = 1e-4
-"""Proven gap of the classifiers in the folds: it changes the ranking far less than another split does."""
-
-DENSE_ENTRIES = 50_000_000
-"""Sparse rows with at most this many entries, zeros included, are made dense for the second opinion."""
+FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
+DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for the trees
 
 
 def find_label_issues(
@@ -172,12 +170,8 @@ def flexible_classifier(X, steps=()) -> Pipeline | None:
     if sparse.issparse(X) and n * d > DENSE_ENTRIES:
         return None
     boosting = HistGradientBoostingClassifier(max_iter=80, max_leaf_nodes=8, early_stopping=False, random_state=0)
-    dense = [("dense", FunctionTransformer(_dense, accept_sparse=True))] if sparse.issparse(X) else []
+    dense = [("dense", FunctionTransformer(methodcaller("toarray"), accept_sparse=True))] if sparse.issparse(X) else []
     return Pipeline([*steps, *dense, ("boosting", boosting)])
-
-
-def _dense(X):
-    return X.toarray()
 
 
 def _check_classes(classes, given) -> None:

@@ -24,37 +24,31 @@ from scipy.special import expit
 from scipy.stats import fisher_exact, norm, rankdata
 from sklearn.linear_model import LogisticRegression
 
-CORE = 0.6
-"""This share of the rows with the same predicted class, the deepest ones, is far enough from the boundary."""
+CORE = 0.6  # this share of the rows with the same predicted class, the deepest ones, is far from the boundary
 
+# Classes that are predicted for fewer rows, or for less than this share of the rows per class, are not considered: a
+# base rate that no feature explains looks like wrong labels of the larger classes.
 FEWEST, FEWEST_SHARE = 50, 0.4
-"""Classes that are predicted for fewer rows, or for less than this share of the rows per class, are not considered: a
-base rate that no feature explains looks like wrong labels of the larger classes."""
 
+# A class has wrong labels from the first share of contradicted labels in its core on, and none below the second.
 LEAST, CLEAN = 0.02, 0.015
-"""A class has wrong labels from the first share of contradicted labels in its core on, and none below the second."""
 
+# Wrong labels must explain at least this part of all contradicted labels, in several classes or in a single one;
+# otherwise the models fit too badly.
 PART, PART_OF_ONE = 0.7, 0.65
-"""Wrong labels must explain at least this part of all contradicted labels, in several classes or in a single one;
-otherwise the models fit too badly."""
 
+# Log-likelihood ratios: of all classes with wrong labels, of a single one, and the smallest in any of them.
 EVIDENCE, EVIDENCE_OF_ONE, AGAINST = 3.5, 5.0, -4.0
-"""Log-likelihood ratios: of all classes with wrong labels, of a single one, and the smallest in any of them."""
 
 DEEPEST = (0.04, 0.08, 0.15)
+# A core whose deepest part has fewer contradicted labels, with such a p-value, speaks for overlap. The thresholds were
+# fixed on 288 generated tables without wrong labels, of which two are said to have some, and 252 with 3 to 35 % of
+# them, of which 173 are. `tests/learn/test_label_noise.py` measures them on others.
 PURE, PURE_IN_ONE = 0.001, 0.02
-"""A core whose deepest part has fewer contradicted labels, with such a p-value, speaks for overlap.
-
-The thresholds were fixed on 288 generated tables without wrong labels, of which two are said to have some, and 252 with
-3 to 35 % of them, of which 173 are. `tests/learn/test_label_noise.py` measures them on others.
-"""
 
 LEVEL = 0.95
-WIDENING = 1.5
-"""Half-widths of intervals are larger by this factor than those of binomial shares: overlap adds to the shares."""
-
-CLIPPED = 8.0
-"""Larger log-odds are no stronger evidence."""
+WIDENING = 1.5  # of intervals, compared with those of binomial shares: overlap adds to the shares
+CLIPPED = 8.0  # larger log-odds are no stronger evidence
 
 
 class WrongLabels(NamedTuple):
@@ -73,11 +67,6 @@ class Side(NamedTuple):
     evidence: float
     purity: float
 
-    @property
-    def noisy(self) -> bool:
-        """Whether labels are contradicted at every depth."""
-        return self.share >= LEAST
-
 
 def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLabels | None:
     """Return the number of wrong labels by out-of-fold decision values of two classifiers; None if not identified."""
@@ -94,7 +83,7 @@ def wrong_labels(decisions: Sequence[np.ndarray], given: np.ndarray) -> WrongLab
 
 
 def _identified(sides: list[Side], n_contradicted: int) -> bool:
-    noisy = [side for side in sides if side.noisy]
+    noisy = [side for side in sides if side.share >= LEAST]  # labels are contradicted at every depth
     single = len(noisy) == 1
     if len(sides) < 2 or not noisy or any(CLEAN <= side.share < LEAST for side in sides):
         return False

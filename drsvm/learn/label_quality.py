@@ -15,8 +15,7 @@ from scipy.special import expit
 from drsvm.extras import optional
 from drsvm.learn.label_noise import WrongLabels, wrong_labels
 
-SHOWN = 10
-"""Rows in the printed text."""
+SHOWN = 10  # rows in the printed text
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -69,12 +68,9 @@ class LabelIssues:
     @property
     def n_contradicted(self) -> int:
         """Number of rows for which another label is predicted, by both classifiers if there is a second opinion."""
-        return int(self._contradicted.sum())
-
-    @property
-    def _contradicted(self) -> np.ndarray:
         first = self.predicted_label != self.given_label
-        return first if self.second_label is None else first & (self.second_label != self.given_label)
+        both = first if self.second_label is None else first & (self.second_label != self.given_label)
+        return int(both.sum())
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Return the columns, in the order of the rows."""
@@ -120,17 +116,12 @@ class LabelIssues:
 
     def _lines(self) -> list[tuple[str, ...]]:
         """Return the cells of the first rows of the ranking, named by the index if there is one."""
-        names = range(len(self.ranking)) if self.index is None else self.index
-        return [
-            (
-                str(names[row]),
-                str(self.given_label[row]),
-                str(self.predicted_label[row]),
-                f"{self.label_score[row]:.4f}",
-                "yes" if self.is_label_issue[row] else "no",
-            )
-            for row in self.ranking[:SHOWN].tolist()
-        ]
+        rows = self.ranking[:SHOWN].tolist()
+        names = rows if self.index is None else [self.index[row] for row in rows]
+        scores = [f"{score:.4f}" for score in self.label_score[rows]]
+        flags = np.where(self.is_label_issue[rows], "yes", "no")
+        columns = names, self.given_label[rows], self.predicted_label[rows], scores, flags
+        return [tuple(map(str, cells)) for cells in zip(*columns, strict=True)]
 
 
 _HEAD = ("row", "given", "predicted", "score", "flagged")

@@ -25,15 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import (
-    CV_TOL,
-    Fold,
-    PathScores,
-    Setting,
-    default_radii,
-    results_table,
-    score_path,
-)
+from drsvm.learn.cross_validation import CV_TOL, Fold, PathScores, Setting, default_radii, results_table, score_path
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
@@ -46,8 +38,7 @@ from drsvm.solvers.base import Solver
 
 N_RADII, N_FOLDS = 12, 5
 
-SETTING_PARTS, PATH_PARTS = 4, 1.25
-"""The search for the radii may take a quarter of the time, and the paths four fifths of the rest."""
+SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
 
 FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
 

@@ -24,20 +24,13 @@ from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.path.radius_max import radius_max
 
+# The form of the rows; rows that already have it are not copied.
 ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-"""The form of the rows; rows that already have it are not copied."""
 
-CONSTANT = 1e-5
-"""A classifier counts as constant if its decision values differ by no more than this; margins are of order 1."""
-
-MOST_NAMED = 5
-"""The number of classes that a warning names."""
-
-TINY = 1e-12
-"""Size of an intercept that only decides between the classes."""
-
-ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6
-"""Time for the largest useful radius in a warning, and the smallest one worth naming, in units of a typical row."""
+CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
+MOST_NAMED = 5  # the number of classes that a warning names
+TINY = 1e-12  # size of an intercept that only decides between the classes
+ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6  # for `radius_max` in a warning; smallest one / a typical row
 
 BALANCED, SEARCH = Parameter("class_weight", "balanced"), Parameter("WassersteinSVCCV")
 
@@ -189,7 +182,8 @@ def warn_of_constant_ones(problems: list[Problem], results: list[Result], classe
             constant.append(name_of(index, classes))
             advice = advice or _advice(problem)
     if constant:
-        of = f" ({listed(constant)})" if len(problems) > 1 else ""
+        more = f" and {len(constant) - MOST_NAMED} more" if len(constant) > MOST_NAMED else ""
+        of = f" ({', '.join(constant[:MOST_NAMED])}{more})" if len(problems) > 1 else ""
         warn_user(Message("The fitted classifier is constant on the training rows{}: {}", of, advice))
 
 
@@ -210,11 +204,6 @@ def _advice(problem: Problem) -> str:
         return Message(text, problem.radius, largest, Parameter("radius", "auto"), rare)
     text = "the rows of the smaller class do not outweigh the others at radius={:.3g}. Use {}"
     return Message(text, problem.radius, rare)
-
-
-def listed(names: list[str], most: int = MOST_NAMED) -> str:
-    """Return some of the names, and how many others there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def warn_of_large_budgets(problems: list[Problem], classes) -> None:

@@ -19,8 +19,7 @@ from drsvm.learn.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 
-FEW_ROWS = 20_000
-"""On fewer rows the threads of boosted trees wait for each other longer than they work, above all on busy cores."""
+FEW_ROWS = 20_000  # on fewer, the threads of boosted trees wait for each other longer than they work
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 

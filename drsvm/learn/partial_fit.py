@@ -59,7 +59,10 @@ class PartialFitMixin:
             signs = np.where(y == label, 1.0, -1.0)
             sides = one_vs_rest.side_weights(y, label, self.classes_, weights)
             fit.feed(CheckedRows(X), signs, sides, ball["flip_cost"])
-        self._store_blocks()
+        self.coef_ = np.stack([fit.weights for fit in self._block_fits])
+        self.intercept_ = np.array([fit.intercept for fit in self._block_fits])
+        self.n_iter_, self.result_ = self._block_fits[0].n_blocks, None
+        self._store_figures(self._block_fits)
         return self
 
     def _check_first_block(self: Any, classes):
@@ -141,11 +144,3 @@ class PartialFitMixin:
             return start.weights, start.intercept, start.radius_price
         weights, intercept = start
         return weights, float(intercept), norm_for(self.norm).value(weights)
-
-    def _store_blocks(self: Any) -> None:
-        fits = self._block_fits
-        self.coef_ = np.stack([fit.weights for fit in fits])
-        self.intercept_ = np.array([fit.intercept for fit in fits])
-        self.n_iter_ = fits[0].n_blocks
-        self._store_figures(fits)
-        self.result_ = None

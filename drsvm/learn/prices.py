@@ -13,19 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model import validation
 from drsvm.model.problem import Problem
-from drsvm.model.validation import (
-    check_feature_costs,
-    check_flip_cost,
-    check_intercept_cost,
-    check_monotonic_signs,
-    in_order_of_features,
-)
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 from drsvm.solvers.transforms.centring import Centred
 
-NEGLIGIBLE = 1e-6
-"""Columns whose means are at most this many deviations from 0 are not shifted, which saves a copy of the rows."""
+NEGLIGIBLE = 1e-6  # columns with means of at most so many deviations are not shifted, which saves a copy
 
 
 def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray:
@@ -36,7 +29,7 @@ def flip_costs_of_classes(flip_cost: Mapping[Any, float], classes) -> np.ndarray
             f"flip_cost={dict(flip_cost)!r} has no price for the classes {missing!r}: add them, with inf where all "
             "labels are verified."
         )
-    return np.array([check_flip_cost(flip_cost[label]) for label in classes.tolist()])
+    return np.array([validation.check_flip_cost(flip_cost[label]) for label in classes.tolist()])
 
 
 def flip_costs_of_rows(flip_cost, y, classes) -> Any:
@@ -60,17 +53,18 @@ def feature_prices(estimator) -> dict[str, Any]:
 def feature_costs(estimator) -> np.ndarray | None:
     """Return one price per feature of an estimator that has seen X, or None if all are 1."""
     costs = _by_feature(estimator, "feature_cost", otherwise=1.0)
-    return check_feature_costs(costs, estimator.n_features_in_)
+    return validation.check_feature_costs(costs, estimator.n_features_in_)
 
 
 def monotonic_signs(estimator) -> np.ndarray | None:
     """Return the prescribed signs of the weights of an estimator that has seen X, or None."""
-    return check_monotonic_signs(_by_feature(estimator, "monotonic_cst", otherwise=0), estimator.n_features_in_)
+    signs = _by_feature(estimator, "monotonic_cst", otherwise=0)
+    return validation.check_monotonic_signs(signs, estimator.n_features_in_)
 
 
 def _by_feature(estimator, parameter: str, otherwise: float) -> Any:
     names = getattr(estimator, "feature_names_in_", None)
-    return in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
+    return validation.in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
 
 
 # --- the centre of the data ---------------------------------------------------------------------------------------
@@ -82,7 +76,7 @@ def intercept_cost_or_auto(value) -> Any:
         if value != "auto":
             raise ValueError(f"intercept_cost must be a number or 'auto', got intercept_cost={value!r}.")
         return value
-    return check_intercept_cost(value)
+    return validation.check_intercept_cost(value)
 
 
 def with_intercept_cost(problem: Problem, cost: Any) -> Problem:

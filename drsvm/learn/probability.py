@@ -7,14 +7,12 @@ are too confident. They do not decide: where the labels of one class are often w
 f = 0, and predictions by p would follow the wrong labels.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-CONSTANT = 1e-9
-"""Decisions that differ by less than this carry no information about single rows."""
+CONSTANT = 1e-9  # decisions that differ by less than this carry no information about single rows
 
 
 @dataclass(frozen=True)
@@ -43,15 +41,6 @@ class Sigmoids:
             return np.hstack([1.0 - found, found])
         found = np.maximum(found, np.finfo(float).tiny)  # all may be 0 far from all classes
         return found / found.sum(axis=1, keepdims=True)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, plain: dict[str, Any]) -> "Sigmoids":
-        """Return the sigmoids from the result of `to_dict`."""
-        return cls(**plain)
 
 
 def _fit(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:

@@ -25,30 +25,24 @@ from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
-SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}
-"""The radius as a fraction of F by norm, for dense data; for norm=inf, F leaves few weights."""
+SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F of dense data; for norm=inf, F leaves few weights
 
+# Sparse data have a further factor, features per row (at most 1 and at least this). Their columns have different
+# scales, and F is that of the frequent ones; with more features than rows, only the radius prevents overfitting.
 LEAST_IF_SPARSE = 0.5
-"""Sparse data have a further factor, features per row (at most 1 and at least this). Their columns have different
-scales, and F is that of the frequent ones; with more features than rows, only the radius prevents overfitting."""
 
-SHARE_OF_LARGEST = 0.5
-"""The largest radius as a fraction of `radius_max`."""
+SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 
+# The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced.
 LEAST_PREDICTED, REDUCTION, MOST_REDUCTIONS = 0.25, 0.7, 6
-"""The rarer class must be predicted for this fraction of its share of the rows; otherwise the radius is reduced."""
 
-PILOT_SHARE, PILOT_TOL = 0.5, 1e-3
-"""Radius of the pilot solution as a fraction of F over all rows, and the proven gap of all solutions here."""
+PILOT_SHARE, PILOT_TOL = 0.5, 1e-3  # radius / F of the pilot solution, and the proven gap of all solutions
+MOST_FETCHED = 2e7  # rows on a cluster or a card with at most this many entries are fetched for rough solutions
 
-MOST_FETCHED = 2e7
-"""Rows on a cluster or a card with at most this many entries are fetched for rough solutions."""
-
+# Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature.
 ROWS_OF_A_CLASS, ROWS_PER_FEATURE = 25_000, 100
-"""Solutions here are those of a sample of large classes: this many rows of each, and at least so many per feature."""
 
-ROUNDING = 1e-13
-"""A variance below this fraction of the mean square is a rounding error."""
+ROUNDING = 1e-13  # a variance below this fraction of the mean square is a rounding error
 
 _TYPICAL_NORM = {
     1: lambda deviations: math.sqrt(2.0 / math.pi) * deviations.sum(),

@@ -11,8 +11,7 @@ from scipy import sparse
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
 
-GAPS, COARSEST = 100.0, 0.1
-"""Decision values are known up to this many gaps; those of a run that was cut short at least to the second number."""
+GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
 
 
 def resolution(gap: float, tol: float) -> float:

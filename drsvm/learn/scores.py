@@ -25,8 +25,10 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[st
     pairs = len(classes) * codes[known] + _decided(decisions)[known]
     counts = np.bincount(pairs, minlength=len(classes) ** 2).reshape(len(classes), -1)
     right, actual, predicted = np.diag(counts).tolist(), counts.sum(axis=1).tolist(), counts.sum(axis=0).tolist()
-    recalls = [_ratio(*pair) for pair in zip(right, actual, strict=True)]
-    precisions = [_ratio(*pair) for pair in zip(right, predicted, strict=True)]
+    recalls, precisions = (
+        [float(part / whole) if whole else None for part, whole in zip(right, wholes, strict=True)]
+        for wholes in (actual, predicted)
+    )
     names = classes.tolist()
     return {
         "accuracy": sum(right) / len(y),
@@ -39,10 +41,6 @@ def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[st
             name: dict(zip(names, row, strict=True)) for name, row in zip(names, counts.tolist(), strict=True)
         },
     }
-
-
-def _ratio(part: int, whole: int) -> float | None:
-    return float(part / whole) if whole else None
 
 
 def _auc(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> float | None:

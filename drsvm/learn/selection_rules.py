@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-BALANCED_SCORES = ("balanced_accuracy", "macro")
-"""Parts of the names of scores in which every class counts the same, whatever its share."""
+BALANCED_SCORES = ("balanced_accuracy", "macro")  # parts of the names of scores for which classes count equally
 
 
 def weighs_classes_equally(scoring) -> bool:

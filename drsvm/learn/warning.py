@@ -13,11 +13,10 @@ from typing import Any, ParamSpec
 from drsvm.lazy import REMOVAL
 from drsvm.messages import Message
 
+# Packages whose lines mean nothing to a user.
 LIBRARIES = ("drsvm", "sklearn", "joblib", "concurrent", "contextlib", "functools", "multiprocessing", "threading")
-"""Packages whose lines mean nothing to a user."""
 
-EVERY_TIME = ("always", "all", "error", "ignore")
-"""Actions of a filter other than showing a warning once per line."""
+EVERY_TIME = ("always", "all", "error", "ignore")  # actions of a filter other than showing a warning once per line
 
 P = ParamSpec("P")
 

@@ -123,18 +123,8 @@ def proximal_step(
     level = _finite(radius_price, "radius_price") - eta * radius
     bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
-    new_level, pull, sigma2, gap = proximal(
-        norm_for(norm).code,
-        center,
-        sign * x,
-        level,
-        bias,
-        0.0 if intercept is None else 1.0,
-        eta,
-        1.0 + eta * l2,
-        kappa,
-        new,
-    )
+    rest = level, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
+    new_level, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
     moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
     return ProximalStep(new, moved, new_level, max(sigma2 + pull, 0.0), sigma2, pull, gap)
 

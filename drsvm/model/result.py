@@ -209,21 +209,14 @@ class Result:
 
     def to_json(self) -> str:
         """Return everything except the multipliers and `info` as JSON; infinite bounds of the weights become null."""
-        limits = {name: getattr(self, name) for name in ("weight_bound", "contribution_bound")}
+        names = ("intercept", "radius_price", "objective", "lower_bound", "gap", "weight_bound", "contribution_bound")
+        figures = {name: getattr(self, name) for name in names}
         plain = {
             "weights": self.weights.tolist(),
-            "intercept": self.intercept,
-            "radius_price": self.radius_price,
-            "objective": self.objective,
-            "lower_bound": self.lower_bound,
-            "gap": self.gap,
-            **{name: None if np.isinf(limit) else limit for name, limit in limits.items()},
+            **{name: None if name.endswith("_bound") and np.isinf(v) else v for name, v in figures.items()},
             "status": str(self.status),
             "message": self.status.message,
-            "solver": self.solver,
-            "n_iter": self.n_iter,
-            "time": self.time,
-            "tol": self.tol,
+            **{name: getattr(self, name) for name in ("solver", "n_iter", "time", "tol")},
             "history": json.loads(self.history.to_json()),
         }
         return json.dumps(plain)
@@ -263,18 +256,10 @@ class Results(list[Result]):
         labels = self.labels if len(self.labels) == len(self) else list(map(str, range(len(self))))  # it was changed
         reached = sum(result.status.reached for result in self)
         head = ("class", "objective", "gap", "radius price", "nonzero", "iterations", "status")
-        rows = [head] + [
-            (
-                label,
-                f"{result.objective:.8f}",
-                f"{result.gap:.1e}",
-                f"{result.radius_price:.5g}",
-                f"{np.count_nonzero(result.weights)}",
-                f"{result.n_iter}",
-                str(result.status),
-            )
-            for label, result in zip(labels, self, strict=True)
-        ]
+        rows: list[tuple[str, ...]] = [head]
+        for label, one in zip(labels, self, strict=True):
+            figures = f"{one.objective:.8f}", f"{one.gap:.1e}", f"{one.radius_price:.5g}"
+            rows.append((label, *figures, str(np.count_nonzero(one.weights)), str(one.n_iter), str(one.status)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:-1], widths[1:-1]), row[-1]]) for row in rows

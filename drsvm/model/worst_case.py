@@ -15,28 +15,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.model import validation
 from drsvm.model.backends import is_remote
 from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
-from drsvm.model.validation import (
-    check_feature_costs,
-    check_flip_costs,
-    check_intercept_cost,
-    check_number,
-    check_weight_vector,
-    in_order_of_features,
-)
+from drsvm.model.validation import check_number
 
-ROUNDING = 1e-13
-"""If at most this share of the budget remains after flips, it is rounding error and is not spent on moves."""
+ROUNDING = 1e-13  # if at most this share of the budget is left after flips, it is a rounding error
 
 _RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
 
+# The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`.
 DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
-"""The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`."""
 
 
 def worst_case_risk(
@@ -113,8 +106,7 @@ def worst_case_risk(
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
 
 
-_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]
-"""The radius, or several radii, and the risks by radius."""
+_Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]  # the radius, or several radii, and the risks by radius
 
 
 def _here(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
@@ -133,7 +125,7 @@ def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[st
     problem: Any = Problem(X, labels, sample_weight=sample_weight, **costs)
     if classifier.classes is not None and classifier.mask_label is None:
         check_known(problem.classes, classifier.classes)
-    coef = check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
+    coef = validation.check_weight_vector(classifier.coef, problem.n_features, "the model's coef")
     size = problem.norm_of(coef, classifier.intercept)
     risk = problem.rows.worst_case
     return ball["radius"], lambda radii: risk(problem, loss, coef, classifier.intercept, size, radii)
@@ -143,7 +135,8 @@ def _ball(model, classifier: AuditData | LinearClassifier, parameters: dict[str,
     """Return the parameters of the ball: those that are not None, the model's own, or the defaults."""
     ball = DEFAULT_PRICES | classifier.own_ball
     ball |= {name: value for name, value in parameters.items() if value is not None}
-    ball["feature_cost"] = in_order_of_features(ball["feature_cost"], classifier.names, "feature_cost", otherwise=1.0)
+    costs = ball["feature_cost"]
+    ball["feature_cost"] = validation.in_order_of_features(costs, classifier.names, "feature_cost", otherwise=1.0)
     if "radius" not in ball:
         raise ValueError(
             f"radius is required for a {type(model).__name__}: pass one, for instance radius=0.1. Only a "
@@ -166,12 +159,12 @@ def _problem(data: AuditData, ball: dict[str, Any]) -> Problem:
         sample_weight=data.weights,
         classes=np.array([False, True]),
         radius=check_number(ball["radius"], "radius"),
-        flip_cost=check_flip_costs(ball["flip_cost"], n),
+        flip_cost=validation.check_flip_costs(ball["flip_cost"], n),
         norm=norm_for(ball["norm"]),
         l2=0.0,
         fit_intercept=True,
-        intercept_cost=check_intercept_cost(ball.get("intercept_cost", math.inf)),
-        feature_cost=check_feature_costs(ball["feature_cost"], d),
+        intercept_cost=validation.check_intercept_cost(ball.get("intercept_cost", math.inf)),
+        feature_cost=validation.check_feature_costs(ball["feature_cost"], d),
         monotonic_cst=None,
     )
 
@@ -365,8 +358,6 @@ def _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack):
     """Split the atom nearest to the hinge and move part of it far enough to spend the budget."""
     nearest = int(np.argmin(margins))
     part = min(mass[nearest], slack / max(margins[nearest] - 1.0, slack))
-    rest = mass.copy()
-    rest[nearest] -= part
-    append = [np.append(values, values[nearest]) for values in (rows, flipped, signs)]
-    shift = np.append(np.zeros(len(rows)), left / part)
-    return append[0], np.append(rest, part), append[1], append[2], shift
+    rows, mass, flipped, signs = (np.append(values, values[nearest]) for values in (rows, mass, flipped, signs))
+    mass[nearest], mass[-1] = mass[nearest] - part, part
+    return rows, mass, flipped, signs, np.append(np.zeros(len(rows) - 1), left / part)

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from drsvm.model.result import History, Result
-from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet, time_axis
+from drsvm.plotting.style import axes_for, legend_below, marked_styles, numbered, plain, quiet
 
 _TIMES = {"time": "time in seconds", "iteration": "iteration"}
-SMALLEST_GAP = 1e-12
-"""Smaller gaps are drawn at this value: a logarithmic axis has no 0, and below it rounding errors dominate."""
+SMALLEST_GAP = 1e-12  # smaller gaps are drawn here: a logarithmic axis has no 0
 
 
 class ConvergenceDisplay:
@@ -127,27 +126,27 @@ class ConvergenceDisplay:
         if y not in ("gap", "bounds"):
             raise ValueError(f"y must be 'gap' or 'bounds', got y={y!r}.")
         self.figure_, (self.ax_,) = axes_for("ConvergenceDisplay", ax)
-        draw = self._draw_gap if y == "gap" else self._draw_bounds
-        self.lines_ = {
-            name: draw(name, history.to_dict(), x, style)
-            for (name, history), style in zip(self.histories.items(), marked_styles(len(self.histories)), strict=True)
-        }
+        self.lines_ = {}
+        for (name, history), style in zip(self.histories.items(), marked_styles(len(self.histories)), strict=True):
+            columns = history.to_dict()
+            if y == "gap":
+                gaps = np.maximum(columns["gap"], SMALLEST_GAP)
+                style |= {"markevery": None} if len(gaps) < 10 else {}  # a run of one step is a single marker
+                self.lines_[name] = self.ax_.plot(columns[x], gaps, label=plain(name), **style)
+            else:
+                above = self.ax_.plot(columns[x], columns["objective"], label=plain(name), **style | {"linestyle": "-"})
+                self.lines_[name] = above + self.ax_.plot(
+                    columns[x], columns["lower_bound"], **style | {"linestyle": ":"}
+                )
+        if y == "gap":
+            self.ax_.set(yscale="log", ylabel="proven gap")
+        else:  # the optimum lies in [0, 1]; the first iterations may lie far outside
+            self.ax_.set(ylabel="objective (solid), lower bound (dotted)", ylim=(-0.02, 1.25))
         quiet(self.ax_)
         self.ax_.set_xlabel(_TIMES[x])
-        time_axis(self.ax_, np.concatenate([line.get_xdata() for lines in self.lines_.values() for line in lines]))
+        shown = np.concatenate([history.to_dict()[x] for history in self.histories.values()])
+        positive = shown[shown > 0]
+        if len(positive) and positive.max() > 30 * positive.min():
+            self.ax_.set_xscale("log")
         legend_below(self.ax_, ncols=4)
         return self
-
-    def _draw_gap(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
-        gaps = np.maximum(history["gap"], SMALLEST_GAP)
-        style = {**style, "markevery": None} if len(gaps) < 10 else style  # a run of one step is a single marker
-        lines = self.ax_.plot(history[x], gaps, label=plain(name), **style)
-        self.ax_.set(yscale="log", ylabel="proven gap")
-        return lines
-
-    def _draw_bounds(self, name: str, history: dict[str, np.ndarray], x: str, style: dict[str, Any]) -> list[Any]:
-        above = self.ax_.plot(history[x], history["objective"], label=plain(name), **{**style, "linestyle": "-"})
-        below = self.ax_.plot(history[x], history["lower_bound"], **{**style, "linestyle": ":"})
-        self.ax_.set_ylabel("objective (solid), lower bound (dotted)")
-        self.ax_.set_ylim(-0.02, 1.25)  # the optimum lies in [0, 1]; the first iterations may lie far outside
-        return above + below

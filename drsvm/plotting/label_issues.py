@@ -67,15 +67,8 @@ class LabelIssuesDisplay(Display):
         bars = {"width": 1.0 / BINS, "align": "edge", "edgecolor": "white", "linewidth": 0.4}
         kept, flagged = self.counts_
         self.ax_.bar(edges[:-1], kept, color=FAINT, label=f"not flagged ({kept.sum():,})", **bars)
-        self.ax_.bar(
-            edges[:-1],
-            flagged,
-            bottom=kept,
-            color=VERMILLION,
-            hatch="///",
-            label=f"flagged ({flagged.sum():,})",
-            **bars,
-        )
+        bars |= {"bottom": kept, "hatch": "///"}
+        self.ax_.bar(edges[:-1], flagged, color=VERMILLION, label=f"flagged ({flagged.sum():,})", **bars)
         quiet(self.ax_)
         self.ax_.axvline(0.5, color=GREY, linewidth=1.2, linestyle="--")
         self.ax_.set(xlabel="label score (below 0.5: another label is predicted)", ylabel="labels", xlim=(0.0, 1.0))

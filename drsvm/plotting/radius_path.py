@@ -10,26 +10,14 @@ from sklearn.metrics import accuracy_score
 from drsvm.learn.prices import intercept_cost_or_auto, path_at_centre, with_intercept_cost
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_labels, check_rows
-from drsvm.plotting.style import (
-    BLUE,
-    FAINT,
-    GREEN,
-    GREY,
-    axes_for,
-    legend_below,
-    line_styles,
-    mark_radius,
-    plain,
-    quiet,
-    radius_axis,
-)
+from drsvm.plotting import style
 from drsvm.solvers.path.radius_path import RadiusPath, best_index
 
 HELD_OUT = "held-out data"
 
 _SCORE_STYLES = (
-    {"color": GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
-    {"color": BLUE, "linestyle": "-", "linewidth": 2.0},
+    {"color": style.GREEN, "linestyle": (0, (1, 1)), "linewidth": 2.0},
+    {"color": style.BLUE, "linestyle": "-", "linewidth": 2.0},
 )
 
 
@@ -134,15 +122,8 @@ class RadiusPathDisplay:
         if feature_names is None and hasattr(X, "columns"):
             feature_names = [str(name) for name in X.columns]  # type: ignore[union-attr]
         score_name = getattr(metric, "__name__", "score").removesuffix("_score").replace("_", " ")
-        display = cls(
-            radii=path.radii,
-            weights=path.weights,
-            scores=scores,
-            feature_names=feature_names,
-            radius=radius,
-            score_name=score_name,
-        )
-        return display.plot(ax, **options)
+        names = {"feature_names": feature_names, "score_name": score_name}
+        return cls(radii=path.radii, weights=path.weights, scores=scores, radius=radius, **names).plot(ax, **options)
 
     @classmethod
     def from_data(
@@ -218,41 +199,38 @@ class RadiusPathDisplay:
             raise ValueError(f"kind must be 'weights', 'scores' or 'both', got kind={kind!r}.")
         if kind != "weights" and not self.scores:
             raise ValueError(f"kind={kind!r} needs scores: give X and y (and X_test and y_test).")
-        self.figure_, axes = axes_for("RadiusPathDisplay", ax, len(panels[kind]))
+        self.figure_, axes = style.axes_for("RadiusPathDisplay", ax, len(panels[kind]))
         self.ax_ = axes if len(axes) > 1 else axes[0]
         for draw, one in zip(panels[kind], axes, strict=True):
             draw(one, n_named)
-            quiet(one)
-            radius_axis(one, self.radii)
+            style.quiet(one)
+            style.radius_axis(one, self.radii)
             one.set_xlabel("radius")
-            mark_radius(one, self.radius)
-            self._mark_best(one)
-            legend_below(one, ncols=2 if draw == self._draw_weights else 3)
+            style.mark_radius(one, self.radius)
+            if (best := self.best_radius) is not None:
+                name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
+                one.axvline(best, color=style.GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
+            style.legend_below(one, ncols=2 if draw == self._draw_weights else 3)
         return self
 
     def _draw_weights(self, ax, n_named: int) -> None:
         sizes = np.abs(self.weights).max(axis=0)
         largest = np.argsort(-sizes, kind="stable")
         named, others = largest[:n_named], largest[n_named : n_named + 200]
-        ax.axhline(0.0, color=FAINT, linewidth=1.0)
+        ax.axhline(0.0, color=style.FAINT, linewidth=1.0)
         if len(others):
-            lines = ax.plot(self.radii, self.weights[:, others], color=FAINT, linewidth=0.8, alpha=0.7, zorder=1.5)
+            faint = {"color": style.FAINT, "linewidth": 0.8, "alpha": 0.7, "zorder": 1.5}
+            lines = ax.plot(self.radii, self.weights[:, others], **faint)
             lines[0].set_label(f"{self.weights.shape[1] - len(named)} others")
-        for feature, style in zip(named, line_styles(len(named)), strict=True):
+        for feature, look in zip(named, style.line_styles(len(named)), strict=True):
             name = f"feature {feature}" if self.feature_names is None else self.feature_names[feature]
-            ax.plot(self.radii, self.weights[:, feature], label=plain(name), **style)
+            ax.plot(self.radii, self.weights[:, feature], label=style.plain(name), **look)
         ax.set_ylabel("weight")
 
-    def _mark_best(self, ax) -> None:
-        best = self.best_radius
-        if best is not None:
-            name = f"best {self.score_name} on {HELD_OUT}: {best:.3g}"
-            ax.axvline(best, color=GREY, linewidth=1.2, linestyle=(0, (4, 2)), zorder=1, label=name)
-
     def _draw_scores(self, ax, n_named: int) -> None:
-        styles = _SCORE_STYLES if len(self.scores) <= 2 else line_styles(len(self.scores))
-        for (name, values), style in zip(self.scores.items(), styles, strict=False):
-            ax.plot(self.radii, values, label=name, **style)
+        styles = _SCORE_STYLES if len(self.scores) <= 2 else style.line_styles(len(self.scores))
+        for (name, values), look in zip(self.scores.items(), styles, strict=False):
+            ax.plot(self.radii, values, label=name, **look)
         ax.set_ylabel(self.score_name)
 
 

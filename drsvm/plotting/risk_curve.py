@@ -10,8 +10,7 @@ from drsvm.model.worst_case import worst_case_risk
 from drsvm.plotting.style import Display, line_styles, mark_radius, numbered, plain, quiet
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
-_ENOUGH = {"hinge": 1.0, "zero-one": 0.5}
-"""The risk of zero decision values, or of a coin toss: larger radii are not of interest."""
+_ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, or of a coin toss
 
 
 class RiskCurveDisplay(Display):
@@ -119,15 +118,12 @@ class RiskCurveDisplay(Display):
             (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
         quiet(self.ax_)
         self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
-        self.ax_.set_ylim(0.0, self._top())
+        # The best curve should fill the axes, even if others rise far above.
+        ends = [float(risks.max()) for risks in self.risks.values()]
+        self.ax_.set_ylim(0.0, 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3)))
         self.ax_.margins(x=0.01)
         mark_radius(self.ax_, self.radius)
         self.ax_.legend(frameon=False)
-
-    def _top(self) -> float:
-        """Return the upper limit of the axis: the best curve should fill it, even if others rise far above."""
-        ends = [float(risks.max()) for risks in self.risks.values()]
-        return 1.05 * min(max(ends), max(3.0 * min(ends), 1e-3))
 
 
 def _named(estimators) -> dict[str, Any]:
@@ -136,14 +132,13 @@ def _named(estimators) -> dict[str, Any]:
         named = {str(name): model for name, model in estimators.items()}
     else:
         several = isinstance(estimators, list) or (isinstance(estimators, tuple) and hasattr(estimators[0], "fit"))
-        named = numbered((_type_name(model), model) for model in (estimators if several else [estimators]))
+        models = estimators if several else [estimators]
+        types = [type(behind_pipeline(model)[0]) for model in models]
+        names = ["classifier" if issubclass(one, tuple) else one.__name__ for one in types]
+        named = numbered(zip(names, models, strict=True))
     if not named:
         raise ValueError("estimators is empty: give at least one fitted linear classifier.")
     return named
-
-
-def _type_name(model) -> str:
-    return "classifier" if isinstance(model, tuple) else type(behind_pipeline(model)[0]).__name__
 
 
 def _shared_prices(named: Mapping[str, Any], prices: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Shared by all plots: colours, line styles, and axes."""
 
 from collections.abc import Iterable
-from itertools import cycle, islice
+from itertools import cycle
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +11,8 @@ from drsvm.extras import optional
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 PURPLE, SKY, GREY, FAINT, INK = "#CC79A7", "#56B4E9", "#7A7A7A", "#B8B8B8", "#1A1A1A"
 COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
-STROKES: tuple[Any, ...] = (
-    "-",
-    (0, (5, 1.5)),
-    (0, (1, 1)),
-    (0, (5, 1.2, 1, 1.2)),
-    (0, (3, 1, 1, 1, 1, 1)),
-    (0, (8, 2)),
-)
-
+DASHES = ((5, 1.5), (1, 1), (5, 1.2, 1, 1.2), (3, 1, 1, 1, 1, 1), (8, 2))
+STROKES: tuple[Any, ...] = ("-", *((0, dashes) for dashes in DASHES))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
@@ -79,26 +72,19 @@ def numbered(named: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def line_styles(count: int) -> list[dict[str, Any]]:
     """Return colours and line styles for `count` lines, each pair once."""
-    colours = islice(cycle(COLOURS), count)
-    return [
-        # The styles of a second round of colours are shifted, so that no pair repeats.
-        {"color": colour, "linestyle": STROKES[(k + k // len(COLOURS)) % len(STROKES)], "linewidth": 2.0}
-        for k, colour in enumerate(colours)
-    ]
+    # The styles of a second round of colours are shifted, so that no pair repeats.
+    strokes = [STROKES[(k + k // len(COLOURS)) % len(STROKES)] for k in range(count)]
+    return [{"color": c, "linestyle": s, "linewidth": 2.0} for c, s in zip(cycle(COLOURS), strokes, strict=False)]
 
 
 def marked_styles(count: int, points: int = 8) -> list[dict[str, Any]]:
     """Return styles for lines that cross or coincide: besides colour and stroke, each has a marker of its own."""
-    return [
+    styles = line_styles(count)
+    for k, style in enumerate(styles):
         # The first marker of each line lies elsewhere, so that lines that coincide hide no other's markers.
-        {
-            **style,
-            "marker": MARKERS[k % len(MARKERS)],
-            "markersize": 6.0,
-            "markevery": ((k % 4) / (4 * points), 1 / points),
-        }
-        for k, style in enumerate(line_styles(count))
-    ]
+        places = (k % 4) / (4 * points), 1 / points
+        style |= {"marker": MARKERS[k % len(MARKERS)], "markersize": 6.0, "markevery": places}
+    return styles
 
 
 def quiet(ax) -> None:
@@ -120,13 +106,6 @@ def radius_axis(ax, radii) -> None:
     ax.xaxis.set_major_formatter("{x:g}")  # 0.01 is read faster than a power of ten
 
 
-def time_axis(ax, values) -> None:
-    """Scale an axis of times or iterations: logarithmic if they span decades."""
-    positive = [value for value in values if value > 0]
-    if positive and max(positive) > 30 * min(positive):
-        ax.set_xscale("log")
-
-
 def mark_radius(ax, radius: float | None) -> None:
     """Mark the radius that a classifier was trained with."""
     if radius is not None:
@@ -135,15 +114,8 @@ def mark_radius(ax, radius: float | None) -> None:
 
 def legend_below(ax, ncols: int) -> None:
     """Put the legend below the axes, where it hides nothing."""
-    ax.legend(
-        frameon=False,
-        fontsize="small",
-        loc="upper center",
-        bbox_to_anchor=(0.5, -0.15),
-        ncols=ncols,
-        columnspacing=1.2,
-        handletextpad=0.5,
-    )
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "columnspacing": 1.2, "handletextpad": 0.5}
+    ax.legend(frameon=False, fontsize="small", ncols=ncols, **place)
 
 
 def short(text, length: int = 24) -> str:

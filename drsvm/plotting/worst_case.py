@@ -10,14 +10,9 @@ from drsvm.model.worst_case import WorstCaseDistribution, worst_case_distributio
 from drsvm.plotting.projection import plane_for
 from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, axis_name, legend_below, plain
 
-JITTER = 0.35
-"""Vertical spread if there is only one feature."""
-
-VISIBLE = 0.02
-"""Share of the plot below which a move is invisible."""
-
-ARROWS = 40
-"""Maximum number of arrows; all moves have the same length."""
+JITTER = 0.35  # vertical spread if there is only one feature
+VISIBLE = 0.02  # share of the plot below which a move is invisible
+ARROWS = 40  # maximum number of arrows; all moves have the same length
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -126,16 +121,9 @@ class WorstCaseDisplay(Display):
         """
         if max_points < 1:
             raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
-        distribution = worst_case_distribution(
-            estimator,
-            X,
-            y,
-            radius=radius,
-            flip_cost=flip_cost,
-            norm=norm,
-            sample_weight=sample_weight,
-            positive=positive,
-        )
+        ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
+        rows: Any = {"sample_weight": sample_weight, "positive": positive}
+        distribution = worst_case_distribution(estimator, X, y, **ball, **rows)
         if feature_names is None and hasattr(X, "columns") and not hasattr(estimator, "steps"):
             feature_names = [str(name) for name in X.columns]
         display = cls(**_contents(distribution, positive, feature_names, max_points, random_state))
@@ -149,12 +137,10 @@ class WorstCaseDisplay(Display):
         self._frame()
 
     def _draw_samples(self) -> None:
-        for sign, colour, marker, name in (
-            (False, BLUE, "o", self.class_names[0]),
-            (True, ORANGE, "^", self.class_names[1]),
-        ):
+        for sign, colour, marker in ((0, BLUE, "o"), (1, ORANGE, "^")):
             x, y = self.points[self.positive == sign].T
-            self.ax_.scatter(x, y, s=20, c=colour, marker=marker, alpha=0.75, linewidths=0, label=plain(name))
+            look = {"s": 20, "c": colour, "marker": marker, "alpha": 0.75, "linewidths": 0}
+            self.ax_.scatter(x, y, label=plain(self.class_names[sign]), **look)
         x, y = self.points[self.flipped].T
         ring = {"s": 70, "facecolors": "none", "edgecolors": INK, "linewidths": 1.3}
         self.ax_.scatter(x, y, label="label flipped" if len(x) else None, **ring)
@@ -165,21 +151,10 @@ class WorstCaseDisplay(Display):
             return
         steps = self.moved_to - self.moved_from
         magnification = self._magnification(steps)
-        self.ax_.quiver(
-            *self.moved_from.T,
-            *steps.T,
-            angles="xy",
-            scale_units="xy",
-            scale=1.0 / magnification,
-            color=GREY,
-            width=0.0022,
-            headwidth=5.0,
-            headlength=5.0,
-            headaxislength=4.5,
-            minlength=0.0,
-            minshaft=1.5,
-            zorder=1.5,
-        )
+        units = {"angles": "xy", "scale_units": "xy", "scale": 1.0 / magnification}
+        head = {"headwidth": 5.0, "headlength": 5.0, "headaxislength": 4.5}
+        line = {"width": 0.0022, "minlength": 0.0, "minshaft": 1.5, "color": GREY, "zorder": 1.5}
+        self.ax_.quiver(*self.moved_from.T, *steps.T, **units, **head, **line)
         remarks = [f"{len(steps)} of {self.n_moved}"] if self.n_moved > len(steps) else []
         remarks += [f"arrows × {magnification}"] if magnification > 1 else []
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
@@ -274,9 +249,6 @@ def describe(distribution: WorstCaseDistribution) -> str:
     words = [f"{100 * flipped:.1f} % of the labels flipped" if flipped > 0 else "no label flipped"]
     if moved > 0:
         by = float(distribution.mass[moving] @ distribution.shift[moving]) / moved
-        words.append(
-            f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
-            if distribution.attained
-            else "a tiny mass moved very far"
-        )
+        usual = f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
+        words.append(usual if distribution.attained else "a tiny mass moved very far")
     return ", ".join(words)

@@ -24,8 +24,7 @@ from drsvm.report.writers import Html, Markdown, Plain
 
 __all__ = ["Report", "make_report"]
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}
-"""The format of a file by the end of its name."""
+FORMATS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json"}  # by the end of a name
 
 
 @dataclass(frozen=True)
@@ -148,19 +147,9 @@ def make_report(
     >>> report.save("wine.html").name
     'wine.html'
     """
-    given = Given(
-        X=X,
-        y=y,
-        X_test=X_test,
-        y_test=y_test,
-        test_size=test_size,
-        random_state=random_state,
-        feature_names=feature_names,
-        row_names=row_names,
-        row_note=row_note,
-        label=label,
-        standardise=standardise,
-    )
+    rows = {"X_test": X_test, "y_test": y_test, "test_size": test_size, "random_state": random_state}
+    names = {"feature_names": feature_names, "row_names": row_names, "row_note": row_note, "label": label}
+    given = Given(X, y, standardise=standardise, **rows, **names)
     return report_on(model, given, title=title, positive=positive, progress=progress)
 
 

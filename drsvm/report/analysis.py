@@ -20,17 +20,10 @@ from drsvm.report.inputs import Material, Rows
 from drsvm.report.writers import ROBUST
 from drsvm.solvers.path.radius_path import RadiusPath
 
-FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)
-"""Shares of flipped labels for which bounds are shown."""
-
-SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)
-"""Shifts for which bounds are shown, as multiples of the radius."""
-
-SAME = 0.99
-"""From this share of equal predictions on, a classifier may be constant in practice."""
-
-NEGLIGIBLE = 1e-6
-"""Multipliers below this share of their largest possible value count as 0."""
+FLIPS = (0.0, 0.01, 0.05, 0.1, 0.2)  # shares of flipped labels for which bounds are shown
+SHIFTS = (0.0, 0.5, 1.0, 2.0, 4.0)  # shifts for which bounds are shown, as multiples of the radius
+SAME = 0.99  # from this share of equal predictions on, a classifier may be constant in practice
+NEGLIGIBLE = 1e-6  # multipliers below this share of their largest possible value count as 0
 
 
 class BestRadius(NamedTuple):
@@ -191,12 +184,6 @@ class Analysis:
         forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
 
-    @cached_property
-    def carried_by(self) -> float:
-        """Share of the samples with a nonzero multiplier."""
-        active = self.result.hinge_dual + self.result.flip_dual > NEGLIGIBLE * self.data.weights
-        return float(active.mean())
-
     def contradicted(self, count: int) -> np.ndarray:
         """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
         if self.label_issues is None:
@@ -208,11 +195,6 @@ class Analysis:
     def wrong_labels(self) -> WrongLabels | None:
         """The estimated number of wrong labels, if they can be told from overlap and from a poor fit."""
         return None if self.label_issues is None else self.label_issues.wrong_labels
-
-    def hardest_pulls(self, count: int) -> np.ndarray:
-        """Return the rows with the largest pulls."""
-        order = np.argsort(-self.pulls, kind="stable")[:count]
-        return order[self.pulls[order] > 0]
 
     def flagged(self, count: int) -> list[str]:
         """Return the names of the rows whose labels are most likely to be wrong."""

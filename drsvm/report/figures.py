@@ -9,31 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import balanced_accuracy_score
 
-from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay
-from drsvm.plotting.style import BLUE, FAINT, GREEN, GREY, INK, ORANGE, PURPLE, SKY, VERMILLION
+from drsvm.plotting import RadiusPathDisplay, RiskCurveDisplay, WorstCaseDisplay, style
+from drsvm.plotting.style import INK
 from drsvm.report.analysis import Analysis
 
-VARIABLES = {
-    BLUE: "--blue",
-    VERMILLION: "--vermillion",
-    GREEN: "--green",
-    ORANGE: "--orange",
-    PURPLE: "--purple",
-    SKY: "--sky",
-    GREY: "--grey",
-    FAINT: "--faint",
-    INK: "--ink",
-}
-"""Colours of the plots and their names in the style sheet of the page."""
+COLOURS = ("BLUE", "VERMILLION", "GREEN", "ORANGE", "PURPLE", "SKY", "GREY", "FAINT", "INK")
+VARIABLES = {getattr(style, name): f"--{name.lower()}" for name in COLOURS}  # their names in the page's style sheet
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "font.family": "DejaVu Sans",
     "font.size": 11.5,
     "axes.titlesize": 11.5,
-    **{f"{part}.color": INK for part in ("text", "xtick", "ytick")},
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
+    **dict.fromkeys(("text.color", "xtick.color", "ytick.color", "axes.labelcolor", "axes.edgecolor"), INK),
 }
 SIZE = (5.6, 4.0)
 POINTS = 350

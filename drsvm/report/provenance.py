@@ -18,14 +18,14 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 def provenance(material: Material) -> dict[str, Any]:
     """Return digests, versions and the date."""
-    file, judged = material.source.file, material.judged
+    file, judged, linear = material.source.file, material.judged, material.linear
     versions = {package: version(package) for package in PACKAGES}
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "data_file": None if file is None else {"name": file.name, "sha256": digest_of_file(file)},
         "training_rows_sha256": digest_of_rows(material.X, material.y),
         "held_out_rows_sha256": digest_of_rows(judged.X, judged.y) if judged.held_out else None,
-        "model_sha256": digest_of_model(material.linear),
+        "model_sha256": _digest(_floats(linear.coef_), _floats(linear.intercept_), _text(linear.classes_)),
         "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
     }
 
@@ -44,11 +44,6 @@ def digest_of_rows(X, y) -> str:
     else:
         arrays = [_floats(X)]
     return _digest(*arrays, _text(y))
-
-
-def digest_of_model(linear) -> str:
-    """Return the SHA-256 of coef_ and intercept_ as float64, and of the classes as lines of text."""
-    return _digest(_floats(linear.coef_), _floats(linear.intercept_), _text(linear.classes_))
 
 
 def _floats(values) -> np.ndarray:

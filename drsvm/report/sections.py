@@ -2,29 +2,19 @@
 
 import math
 
+import numpy as np
+
 import drsvm
 from drsvm.learn.resolution import weights_that_count
 from drsvm.plotting.style import short
-from drsvm.report.analysis import Analysis
+from drsvm.report import words
+from drsvm.report.analysis import NEGLIGIBLE, Analysis
 from drsvm.report.figures import POINTS
-from drsvm.report.words import (
-    adversary,
-    constant_warning,
-    next_step,
-    noise_warning,
-    paragraph,
-    tell_tale_warning,
-    unit,
-)
 from drsvm.report.writers import ROBUST, Bars, Figure, Writer, number, percent
 
 FEATURES, SAMPLES = 12, 8
 
-SHIFT_SIZES = {
-    1.0: "the sum of its changes",
-    2.0: "its Euclidean length",
-    math.inf: "its largest change in one feature",
-}
+SHIFT_SIZES = {1: "the sum of its changes", 2: "its Euclidean length", math.inf: "its largest change in one feature"}
 
 
 def document(analysis: Analysis, title: str, writer: Writer) -> str:
@@ -43,8 +33,9 @@ def document(analysis: Analysis, title: str, writer: Writer) -> str:
 
 
 def _opening(analysis: Analysis, writer: Writer) -> list:
-    step, warning = next_step(analysis), constant_warning(analysis, writer) or tell_tale_warning(analysis, writer)
-    notes = [writer.text(note) for note in (*analysis.material.notes, noise_warning(analysis)) if note]
+    step = words.next_step(analysis)
+    warning = words.constant_warning(analysis, writer) or words.tell_tale_warning(analysis, writer)
+    notes = [writer.text(note) for note in (*analysis.material.notes, words.noise_warning(analysis)) if note]
     if not analysis.judged.held_out:
         notes.append(
             "No rows are held out: the figures are those of the training rows, and optimistic for every classifier."
@@ -54,7 +45,7 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
         writer.paragraph(_first_sentences(analysis, writer), "lead"),
         _figures_of_merit(analysis, writer),
         writer.notes(notes),
-        writer.paragraph(paragraph(analysis, writer)),
+        writer.paragraph(words.paragraph(analysis, writer)),
         writer.paragraph(f"Next: {writer.text(step.why)}"),
         writer.command(analysis.material.source.command(step)),
     ]
@@ -74,7 +65,7 @@ def _first_sentences(analysis: Analysis, writer: Writer) -> str:
     tested = f" and judged by {held_out:,} others" if analysis.judged.held_out else ""
     return (
         f"{subject} A linear classifier was trained on {rows:,} rows with {len(analysis.data.coef):,} features{tested}"
-        f", to do well even if {adversary(analysis, 'an adversary')}."
+        f", to do well even if {words.adversary(analysis, 'an adversary')}."
     )
 
 
@@ -116,8 +107,8 @@ def _per_class(analysis: Analysis, writer: Writer) -> str:
 def _certificate(analysis: Analysis, writer: Writer) -> str:
     details = (
         "The lower bound comes from the dual problem and is computed by the same strict function for every solver. "
-        f"The size of a shift is {SHIFT_SIZES[float(analysis.material.ball['norm'])]}, with {unit(analysis)}; the risk "
-        "is the mean hinge loss, which is 1 if all decision values are 0."
+        f"The size of a shift is {SHIFT_SIZES[float(analysis.material.ball['norm'])]}, with {words.unit(analysis)}; "
+        "the risk is the mean hinge loss, which is 1 if all decision values are 0."
     )
     proof = writer.paragraph(_proof(analysis, writer))
     box = writer.card("", proof, writer.paragraph(details, "soft"), kind="proof")
@@ -137,7 +128,6 @@ def _certificate(analysis: Analysis, writer: Writer) -> str:
 
 
 def _proof(analysis: Analysis, writer: Writer) -> str:
-    """Return the statement of the proof."""
     result = analysis.result
     parts = {
         "with the intercept inside the norm": math.isfinite(analysis.material.setting("intercept_cost")),
@@ -162,7 +152,7 @@ def _comparison(analysis: Analysis, writer: Writer) -> str:
     where = analysis.judged.name
     text = (
         f"LinearSVC and LogisticRegression have default settings and use the same features. The adversary is "
-        f"{adversary(analysis)}; here it attacks the {where}."
+        f"{words.adversary(analysis)}; here it attacks the {where}."
     )
     captions = (
         f"Worst-case risk on the {where}. Only {ROBUST} was trained to minimise this, on the training rows.",
@@ -193,17 +183,10 @@ def _radius(analysis: Analysis, writer: Writer) -> str:
             f" On the {analysis.judged.name}, {number(best.radius, 3)} has the highest balanced accuracy{against}, "
             f"{percent(best.accuracy)}. It was chosen on these rows, so expect slightly less on others."
         )
-    weights = Figure(
-        "path-weights",
-        "Weights of the features over the radius",
-        "Weights over the radius. A larger radius gives a more cautious classifier.",
-    )
-    scores = Figure(
-        "path-scores",
-        "Balanced accuracy over the radius",
-        f"Balanced accuracy over the radius{against}. If the training data may have wrong labels, use held-out data "
-        "with labels you trust.",
-    )
+    caption = "Weights over the radius. A larger radius gives a more cautious classifier."
+    weights = Figure("path-weights", "Weights of the features over the radius", caption)
+    caption = f"Balanced accuracy over the radius{against}. If the training data may have wrong labels, use held-out "
+    scores = Figure("path-scores", "Balanced accuracy over the radius", caption + "data with labels you trust.")
     shown = [weights, scores] if analysis.informative else [scores]
     line = writer.caption("The vertical line marks the radius in use.")
     return writer.section("The radius", text, line, writer.figures(*shown))
@@ -261,8 +244,10 @@ def _samples(analysis: Analysis, writer: Writer) -> str:
 
 def _pulls(analysis: Analysis, writer: Writer) -> str:
     title = "Most influential rows"
-    carried = f"{percent(analysis.carried_by)} of the training rows have a nonzero multiplier."
-    rows = analysis.hardest_pulls(SAMPLES)
+    active = analysis.result.hinge_dual + analysis.result.flip_dual > NEGLIGIBLE * analysis.data.weights
+    carried = f"{percent(active.mean())} of the training rows have a nonzero multiplier."
+    rows = np.argsort(-analysis.pulls, kind="stable")[:SAMPLES]
+    rows = rows[analysis.pulls[rows] > 0]
     figures = [percent(analysis.pulls[row], 2) for row in rows]
     if len(rows) > 1 and len(set(figures)) == 1:
         text = f"{carried} The strongest pulls on the weights are equal ({figures[0]} each): no row stands out."
@@ -312,7 +297,7 @@ def _audit(analysis: Analysis, writer: Writer) -> str:
         "For auditors",
         text,
         _bounds(writer, "labels flipped", [percent(share, 0) for share in flips["share"]], flips["error"]),
-        writer.paragraph(f"Shifts of the rows, on average, with {unit(analysis)}:"),
+        writer.paragraph(f"Shifts of the rows, on average, with {words.unit(analysis)}:"),
         _bounds(writer, "average shift", [number(shift, 3) for shift in shifts["shift"]], shifts["error"]),
         writer.table(["", ""], _identity(analysis, writer), n_text=2),
     )

@@ -9,13 +9,11 @@ import numpy as np
 from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.writers import ROBUST, Plain, listed, number, percent
 
-UNEQUAL = 0.7
-"""From this share of the largest class on, classes of equal weight are worth a try."""
+UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weight are worth a try
 
 CHECK_FIRST, CARRIERS = 5, 3
 
-MATTERS = 0.05
-"""A feature with less than this share of the largest weight carries nothing."""
+MATTERS = 0.05  # a feature with less than this share of the largest weight carries nothing
 
 
 class NextStep(NamedTuple):

@@ -31,8 +31,7 @@ from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 
 N_RADII = 16
 FOLDS = 5
-PATH_TOLERANCE = 1e-5
-"""Accurate enough for a plot."""
+PATH_TOLERANCE = 1e-5  # accurate enough for a plot
 
 STAGES = {
     "fitting": (0.0, 0.15),
@@ -119,14 +118,8 @@ def _label_issues(material: Material, tell: Tell, time: TimeLimit) -> LabelIssue
     model = robust_classifier(material.X, standardise=False, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        issues = find_label_issues(
-            material.X,
-            material.y,
-            estimator=model,
-            cv=FOLDS,
-            callback=lambda done, total: tell(done / total),
-            second_opinion="auto",
-        )
+        judges = {"estimator": model, "second_opinion": "auto", "cv": FOLDS}
+        issues = find_label_issues(material.X, material.y, callback=lambda done, total: tell(done / total), **judges)
     material.warn([warning.message for warning in caught], "Labels worth checking: ")
     return issues
 
@@ -165,14 +158,9 @@ def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
 def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPath | None:
     """Return the radius path of the decision for a class, or None if w = 0 is optimal for every radius."""
     settings = {name: material.setting(name) for name in ("l2", "fit_intercept", "intercept_cost")}
-    original = prices.at_centre(
-        Problem(
-            material.X,
-            material.y == positive,
-            sample_weight=material.row_weights(positive),
-            **settings | prices.feature_prices(material.linear) | material.ball_of(material.y),
-        )
-    )
+    settings |= prices.feature_prices(material.linear) | material.ball_of(material.y)
+    settings["sample_weight"] = material.row_weights(positive)
+    original = prices.at_centre(Problem(material.X, material.y == positive, **settings))
     problem = original.problem
     largest = radius_max(problem, max_time=time.share(2))
     if largest == 0.0:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import drsvm
 
-ROBUST = "WassersteinSVC"
-"""The name of the classifier that the report is about."""
+ROBUST = "WassersteinSVC"  # the name of the classifier that the report is about
 
 BREAKABLE = {
     ROBUST: "Wasserstein<wbr>SVC",

@@ -1,5 +1,7 @@
 """Probabilities from decision values."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
@@ -51,7 +53,7 @@ def test_several_classes():
     decisions = cross_val_predict(WassersteinSVC(), X, y, method="decision_function")
     found = Sigmoids.fitted(decisions, y, np.arange(3))
     assert len(found.slopes) == 3 and found.rows == 150
-    again = Sigmoids.from_dict(found.to_dict())
+    again = Sigmoids(**asdict(found))
     chances = again.probabilities(np.vstack([decisions, np.full(3, -1e6)]))
     single = 1 / (1 + np.exp(-(decisions * found.slopes + found.offsets)))
     np.testing.assert_allclose(chances[:150], single / single.sum(axis=1, keepdims=True))

@@ -71,7 +71,7 @@ def test_the_path_rejects_bad_arguments(data, problem, ax):
         RadiusPathDisplay.from_path(path, X=rows, y=y, ax=ax)
     with pytest.raises(ValueError, match="X has 4 features, but the path has 5"):
         RadiusPathDisplay.from_path(path, X=rows[:, :4], y=y, ax=ax)
-    with pytest.raises(ValueError, match="y must be given with X_test"):
+    with pytest.raises(ValueError, match="y is required with X_test"):
         RadiusPathDisplay.from_path(path, X_test=rows, y_test=y, ax=ax)
 
 
