@@ -116,7 +116,7 @@ def sigmoids_of(saved: SavedModel, path: Path) -> Sigmoids:
     if found is None:
         reason = saved.metadata.get("no_probability") or "an earlier version saved it; train it again with drsvm fit."
         raise ValueError(f"{path}: has no probabilities: {reason}")
-    return Sigmoids(**found)
+    return Sigmoids.from_dict(found)
 
 
 def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:

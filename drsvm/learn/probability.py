@@ -8,6 +8,7 @@ f = 0, and predictions by p would follow the wrong labels.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -32,6 +33,11 @@ class Sigmoids:
         columns = np.reshape(decisions, (len(labels), -1)).T
         pairs = [_fit(column, labels == label) for column, label in zip(columns, classes[-len(columns) :], strict=True)]
         return cls([slope for slope, _ in pairs], [offset for _, offset in pairs], len(labels))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Sigmoids":
+        """Return sigmoids from the metadata of a model file."""
+        return cls(**values)
 
     def probabilities(self, decisions: np.ndarray) -> np.ndarray:
         """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
