@@ -8,7 +8,7 @@ bracket shrinks. ADMM's multipliers at any λ give a line below f. A falling and
 optimum, and a combination of their multipliers proves that bound.
 
 For ε = 0 the price λ costs nothing: there is a single problem, without a ball or flips, and no search. If there is no
-ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-trial solver takes over.
+ridge either and the gap hardly shrinks, as with columns of very different scales, the interior-point solver takes over.
 For κ = 0 the optimum is 1.
 """
 
