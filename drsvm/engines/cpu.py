@@ -11,16 +11,15 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.engine import Curvature, Engine, Prediction
-from drsvm.engines.matrices import FEW_FEATURES, matrices_for
+from drsvm.engines.matrices import FEW_FEATURES, in_fastest_form, matrices_for
 from drsvm.engines.rates import Rates
-from drsvm.engines.rows import DenseRows, SparseRows, rows_of
 from drsvm.engines.scratch import room_for
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
 from drsvm.kernels.rows import TILE
-from drsvm.model.memory_rows import RowView, in_memory
+from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.parallel import over
@@ -147,7 +146,7 @@ class CpuEngine(Engine):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
         wide = may_be_wide and is_wide(problem)
-        self.rows = rows_of(in_memory(problem.X) if wide else problem.X)
+        self.rows = in_fastest_form(in_memory(problem.X) if wide else problem.X)
         n, d = problem.rows.shape
         stored = problem.X.nnz if hasattr(problem.X, "nnz") else n * d
         self.small = stored < THREAD_WORK
@@ -164,7 +163,7 @@ class CpuEngine(Engine):
         cuts = self._cut(stored)
         self._threads = [self._thread(problem, flips, kappa, *ends) for ends in pairwise(cuts)]
         self.n_threads = min(self.n_threads, len(self._threads))
-        self.wide = WideRows(self.rows, self.n_threads) if wide else None
+        self.wide = WideRows(self.rows.X, self.n_threads) if wide else None
         self._matrices = matrices_for(self.rows, len(self._threads), self.n_threads, wide=wide)
 
     def _cut(self, stored: int) -> list[int]:
@@ -173,7 +172,7 @@ class CpuEngine(Engine):
         # Each share may have a matrix of its own, and these should take little memory compared to the rows.
         most = min(SHARES_PER_THREAD * self.n_threads, stored // SHARE_WORK, stored // (8 * d * d))
         n_shares = max(self.n_threads, most) if self.n_threads > 1 else 1
-        if isinstance(self.rows, SparseRows):
+        if self.rows.is_sparse:
             indptr = self.rows.X.indptr
             begins = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_shares + 1)[1:-1])
         else:
@@ -186,7 +185,7 @@ class CpuEngine(Engine):
             return values[first:last] if np.ndim(values) else values
 
         share = Share(
-            *self.rows.share(first, last),
+            *self._entries(first, last),
             self.n_features,
             part(problem.signs),
             part(problem.sample_weight),
@@ -194,7 +193,7 @@ class CpuEngine(Engine):
             part(kappa),
             self._state[_tiles(slice(first, last))],
         )
-        dense = isinstance(self.rows, DenseRows)
+        dense = not self.rows.is_sparse
         buffers = Buffers(
             np.empty(TILE),
             np.zeros((4, TILE)),
@@ -204,6 +203,14 @@ class CpuEngine(Engine):
             np.zeros((4, self.n_linear)) if dense else np.zeros((self.n_linear, 4)).T,  # scattered sums lie together
         )
         return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), Rates())
+
+    def _entries(self, first: int, last: int) -> tuple[Any, Any, Any]:
+        """Return entries, indices and starts of some rows; a view is returned whole, or its rows would be computed."""
+        X = self.rows.X
+        if self.rows.is_sparse:
+            data, indices, indptr = unsigned_parts(X)
+            return data, indices, indptr[first : last + 1]
+        return X if isinstance(X, RowView) else X[first:last], None, None
 
     def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
         """Return work(k) for every share k, in the order of the rows.

@@ -7,10 +7,17 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from drsvm.engines.rows import DenseRows, Rows, SparseRows
 from drsvm.kernels import rows as kernel
 from drsvm.kernels.passes import Share
+from drsvm.model.memory_rows import MemoryRows, must_stay, unsigned_parts
+
+DENSE_FROM = 0.3
+"""Share of nonzeros above which BLAS on dense blocks is faster than the sparse kernels."""
+
+SMALL = 100_000
+"""A matrix with at most this many entries, zeros included, is treated as dense: this needs no compilation."""
 
 FEW_FEATURES, MANY_ROWS = 64, 5000
 """Number of features up to which a loop over tiles forms a Gram matrix faster than BLAS; with fewer rows than this, it
@@ -27,6 +34,22 @@ ROWS_AT_A_TIME = 1 << 14
 
 BLOCK_BYTES, LEAST_ROWS = 1 << 23, 512
 """Size of the scaled copies of rows that BLAS multiplies, and their smallest number: each adds to a d × d matrix."""
+
+
+def in_fastest_form(X) -> MemoryRows:
+    """Return the rows of a validated matrix; a sparse one that is small or has few zeros becomes dense.
+
+    Large rows in a file stay as they are.
+    """
+    if sparse.issparse(X):
+        size = X.shape[0] * X.shape[1]
+        dense = size <= SMALL or (X.nnz > DENSE_FROM * size and not must_stay(X))
+        X = X.toarray() if dense else X
+    if isinstance(X, np.ndarray):
+        X = X.view()
+        X.flags.writeable = False  # as in a problem: kernels are compiled for read-only rows
+    return MemoryRows(X)
+
 
 InThreads = Callable[[Callable[[int], Any]], list[Any]]
 """Calls work(k) for every share k of the rows, several at a time, and returns the results in this order."""
@@ -108,16 +131,16 @@ class SharedMatrix(Matrices):
     and a part of the rows each: otherwise all of them would read all rows.
     """
 
-    def __init__(self, rows: SparseRows, n_threads: int, n_shares: int, curvatures: np.ndarray):
-        self.rows, self.n_shares, self.curvatures = rows, n_shares, curvatures
-        n, d = rows.X.shape
-        room = rows.X.nnz // (MATRIX_SHARE * d * d)
+    def __init__(self, X, n_threads: int, n_shares: int, curvatures: np.ndarray):
+        self.entries, self.n_shares, self.curvatures = unsigned_parts(X), n_shares, curvatures
+        n, d = X.shape
+        room = X.nnz // (MATRIX_SHARE * d * d)
         n_groups = max(1, min(math.isqrt(n_threads), room))
         self.in_group = max(1, n_threads // n_groups)
         self.matrices = np.empty((n_groups, d, d))
-        self.row_cuts = np.searchsorted(rows.X.indptr, np.linspace(0, rows.X.nnz, n_groups + 1)).tolist()
+        self.row_cuts = np.searchsorted(X.indptr, np.linspace(0, X.nnz, n_groups + 1)).tolist()
         counts = np.zeros(d, dtype=np.int64)
-        kernel.count_pairs(*rows.parts[1:], 0, n, counts)
+        kernel.count_pairs(*self.entries[1:], 0, n, counts)
         n_parts = self.in_group * math.ceil(4 * d * d / (OWN_BYTES * self.in_group))  # of the upper triangle
         inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
         self.parts = list(pairwise([0, *inner.tolist(), d]))
@@ -144,7 +167,7 @@ class SharedMatrix(Matrices):
         for start in range(first, last, self.at_a_time):
             rows = start, min(start + self.at_a_time, last)
             for features in parts:
-                kernel.gram_of_features(*self.rows.parts, self.curvatures, *rows, *features, matrix)
+                kernel.gram_of_features(*self.entries, self.curvatures, *rows, *features, matrix)
 
     def _add(self, features: slice) -> None:
         """Add the other matrices to the first one."""
@@ -165,16 +188,15 @@ class NoMatrix(Matrices):
         return self.curvatures.copy()
 
 
-def matrices_for(rows: Rows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
+def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
     """Return the fastest way for the rows, which are cut into shares."""
-    n, d = rows.X.shape
-    dense = isinstance(rows, DenseRows)
-    own = d <= FEW_FEATURES and n >= MANY_ROWS if dense else 8 * d * d <= OWN_BYTES
+    n, d = rows.shape
+    own = 8 * d * d <= OWN_BYTES if rows.is_sparse else d <= FEW_FEATURES and n >= MANY_ROWS
     if own and not wide:
         return OwnMatrices(d, n_shares)
     curvatures = np.empty(n)
     if wide:
         return NoMatrix(curvatures)
-    if isinstance(rows, SparseRows):
-        return SharedMatrix(rows, n_threads, n_shares, curvatures)
+    if rows.is_sparse:
+        return SharedMatrix(rows.X, n_threads, n_shares, curvatures)
     return BlasMatrices(d, n_shares, curvatures)

@@ -182,7 +182,7 @@ def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
     few = problem.subset(np.r_[np.flatnonzero(problem.signs > 0)[:2], np.flatnonzero(problem.signs < 0)[:2]])
     assert CpuEngine(few).wide and not CpuEngine(problem).wide
     wide = CpuEngine(problem)
-    wide.wide = WideRows(wide.rows)
+    wide.wide = WideRows(wide.rows.X)
     wide._matrices = matrices_for(wide.rows, 1, 1, wide=True)
     wide._state[:] = tall._state
     expected, curvature = tall.curvature(), wide.curvature()

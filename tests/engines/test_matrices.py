@@ -8,8 +8,7 @@ import drsvm.engines.cpu as cpu
 import drsvm.engines.matrices as matrices
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
-from drsvm.engines.matrices import BlasMatrices, OwnMatrices, SharedMatrix
-from drsvm.engines.rows import SparseRows
+from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, in_fastest_form
 
 WAYS = {
     "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
@@ -38,7 +37,7 @@ def rows_and_labels(n, d):
 def test_the_equations_are_those_of_numpy(monkeypatch, container, kind, settings, n_threads, intercept, n, d):
     monkeypatch.setattr(cpu, "THREAD_WORK", 1)
     monkeypatch.setattr(cpu, "SHARE_WORK", 1)
-    monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
     for name, value in settings.items():
         monkeypatch.setattr(matrices, name, value)
     X, y = rows_and_labels(n, d)
@@ -68,8 +67,7 @@ def test_a_matrix_can_be_formed_again():
 def test_threads_share_features_evenly():
     X = sparse.random_array((4000, 900), density=0.02, rng=np.random.default_rng(0), format="csr")
     engine = CpuEngine(Problem(X, np.where(np.arange(4000) % 2, 1, -1)), 1)
-    rows = engine.rows
-    shared = SharedMatrix(rows, 4, 4, np.empty(0))
+    shared = SharedMatrix(engine.rows.X, 4, 4, np.empty(0))
     widths = np.array([after - begin for begin, after in shared.parts])
     assert len(widths) == 4 and widths.min() > 0
     assert widths[0] < widths[-1]  # of a triangle: the rows of the first features are longer
@@ -77,9 +75,27 @@ def test_threads_share_features_evenly():
 
 def test_groups_of_threads_have_a_matrix_each_if_there_is_room():
     X = sparse.csr_array(np.random.default_rng(0).normal(size=(900, 20)))
-    rows = SparseRows(X)
-    many = SharedMatrix(rows, 9, 9, np.empty(900))
+    many = SharedMatrix(X, 9, 9, np.empty(900))
     assert len(many.matrices) == 3 and many.in_group == 3
     assert many.row_cuts == [0, 300, 600, 900]
-    few = SharedMatrix(SparseRows(X[:30]), 9, 9, np.empty(30))
+    few = SharedMatrix(X[:30], 9, 9, np.empty(30))
     assert len(few.matrices) == 1 and few.in_group == 9
+
+
+def test_small_sparse_rows_are_treated_as_dense():
+    rows = in_fastest_form(sparse.csr_array(np.eye(3, dtype=np.float32)))
+    assert not rows.is_sparse and rows.dtype == np.float32
+    np.testing.assert_array_equal(rows.X, np.eye(3))
+
+
+def test_sparse_rows_stay_sparse_unless_they_have_few_zeros(monkeypatch):
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)
+    share = np.zeros((10, 10))
+    share.flat[: int(100 * DENSE_FROM)] = 2.0
+    few = sparse.csr_array(share)
+    assert in_fastest_form(few).X is few
+    share.flat[int(100 * DENSE_FROM)] = 2.0
+    many = in_fastest_form(sparse.csr_array(share))
+    assert not many.is_sparse
+    np.testing.assert_array_equal(many.X, share)
+    assert np.shares_memory(in_fastest_form(share).X, share)

@@ -1,4 +1,4 @@
-"""Rows for ADMM: products with them, and their Gram matrix around the mean row, which an intercept eliminates.
+"""Rows for ADMM: their Gram matrix around the mean row, which an intercept eliminates.
 
 C = Σ π_i (x_i − x̄)(x_i − x̄)ᵀ,      x̄ = Σ π_i x_i, or 0 without an intercept
 """
@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
-from drsvm.engines.rows import rows_of
 from drsvm.model.problem import Problem
 from drsvm.model.validation import row_blocks
 from drsvm.solvers.selection import MULTIPLICATION, SPARSE_MULTIPLICATION, stored_entries
@@ -22,10 +21,7 @@ class CentredRows:
     """The rows of a problem."""
 
     def __init__(self, problem: Problem):
-        self.problem, self.rows = problem, rows_of(problem.X)
-        whole = problem.X.dtype == np.float64  # otherwise rows are converted block by block
-        self.blocks = [slice(0, problem.n_rows)] if whole else list(row_blocks(problem.X))
-        self.stored = stored_entries(problem)
+        self.problem, self.stored = problem, stored_entries(problem)
         self.mean = np.zeros(problem.n_features)
         if problem.fit_intercept:
             self.mean += problem.weighted_sum(problem.sample_weight * problem.signs)[0]
@@ -59,22 +55,8 @@ class CentredRows:
 
     def curvature(self, w) -> np.ndarray:
         """Return C w without forming C."""
-        inner = np.zeros((2, self.problem.n_rows))
-        self.dot(w, inner[0])
-        inner[0] *= self.problem.sample_weight
-        return self.transposed_dot(inner)[:, 0] - (self.mean @ w) * self.mean
-
-    def dot(self, w, out) -> None:
-        """Write x_i·w into out."""
-        for block in self.blocks:
-            self.rows.dot(block.start, block.stop, w, out[block])
-
-    def transposed_dot(self, coefficients) -> np.ndarray:
-        """Return Σ c_i x_i for the two rows of coefficients, as columns."""
-        total = np.zeros((self.problem.n_features, 2))
-        for block in self.blocks:
-            self.rows.transposed_dot(block.start, block.stop, coefficients[:, block], total)
-        return total
+        rows = self.problem.rows
+        return rows.weighted_sum(self.problem.sample_weight * rows.dot(w)) - (self.mean @ w) * self.mean
 
     def largest_eigenvalue(self, product) -> float:
         """Estimate the largest eigenvalue of C, more likely too high than too low; `product` multiplies by C."""

@@ -102,7 +102,7 @@ class Subproblem:
         self.signs, self.sample_weights = np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight)
         self.kappa, self.flips = affordable_flips(problem.flip_cost, problem.radius)
         self.rows = CentredRows(problem)
-        self.decision, self.coefficients = np.empty(problem.n_rows), np.empty((2, problem.n_rows))
+        self.coefficients = np.empty((2, problem.n_rows))
         self.quadratic = self._quadratic(update, seconds)
         self.large_weights = 100.0 / problem.typical_row_norm() if problem.radius == 0.0 else math.inf
 
@@ -147,8 +147,7 @@ class Subproblem:
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ c_i (x_i, 1) for both rows of coefficients."""
-        total = self.rows.transposed_dot(self.coefficients)
-        split_sum, slope_sum = np.vstack([total, self.coefficients.sum(axis=1)]).T
+        split_sum, slope_sum = (np.append(*self.problem.signed_sum(row)) for row in self.coefficients)
         return split_sum, slope_sum
 
     def iterate(self, trial: Trial) -> None:
@@ -160,7 +159,7 @@ class Subproblem:
         )
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.rows.mean @ trial.weights)
-        self.rows.dot(trial.weights, self.decision)
+        self.decision = self.problem.decision_values(trial.weights)
         samples = self.decision, trial.intercept, self.signs, self.sample_weights
         terms = self.kappa, self._flip_level(trial.level), trial.rho, self.relaxation
         sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)

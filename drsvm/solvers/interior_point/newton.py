@@ -146,7 +146,7 @@ class WideSystem(_LocalSystem):
         self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
         assert samples.of_rows is not None
         self.h = samples.of_rows
-        self.d = rows.d
+        self.d = rows.shape[1]
         self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
         self.intercept = len(ridge) > self.d
         self.outside = cone.outside
@@ -189,7 +189,7 @@ class WideSystem(_LocalSystem):
         """Return a feature's column of the matrix in (w, b)."""
         unit = np.zeros(self.d)
         unit[feature] = 1.0
-        column = self.rows.transposed_dot(self.h * self.rows.dot(unit))
+        column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
         column[feature] += self.diagonal[feature]
         return np.append(column, self.samples.border[feature] if self.intercept else [])
 
@@ -197,7 +197,7 @@ class WideSystem(_LocalSystem):
         """Return A⁻¹ times a vector."""
         scaled = self.root * right
         inside = _apply_factor(self.factor, self.scale, self.root_h * self.rows.dot(self.root * scaled))
-        return self.root * (scaled - self.root * self.rows.transposed_dot(self.root_h * inside))
+        return self.root * (scaled - self.root * self.rows.weighted_sum(self.root_h * inside))
 
     def apply_inverse(self, right):
         inner = self._apply_inner(right[: self.d])
@@ -215,7 +215,7 @@ class WideSystem(_LocalSystem):
         curved = self.h * (self.rows.dot(x[:d]) + b)
         column = self.samples.column + self.cone.column
         product = np.empty(len(x))
-        product[:d] = self.rows.transposed_dot(curved) + self.diagonal * x[:d]
+        product[:d] = self.rows.weighted_sum(curved) + self.diagonal * x[:d]
         if self.intercept:
             product[d] = curved.sum() + self.cone.diagonal[d] * b
         product[:-1] += column * level

@@ -9,7 +9,6 @@ from scipy import linalg, sparse
 
 from drsvm import Problem
 from drsvm.engines.engine import Curvature
-from drsvm.engines.rows import rows_of
 from drsvm.engines.wide import WideRows
 from drsvm.model.norms import norm_for
 from drsvm.solvers.interior_point.cones import NORM_CONES, Scaling
@@ -33,7 +32,7 @@ def curvatures(n, d, intercept, seed=0, spread=1.0, container=np.asarray):
     square = float(h @ tilts**2 + 0.1)
     border = gram[:, d] if intercept else np.zeros(d)
     tall = Curvature(gram[:d, :d].copy(), column, square, np.zeros(rows.shape[1]), 0.0, border)
-    return tall, (tall._replace(gram=None, of_rows=h), WideRows(rows_of(container(X))))
+    return tall, (tall._replace(gram=None, of_rows=h), WideRows(container(X)))
 
 
 def wide_system(wide, scaling, ridge):

@@ -238,7 +238,7 @@ def test_settings_do_not_change_the_optimum(norm, settings):
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_containers_make_no_difference(norm, l2, monkeypatch):
-    monkeypatch.setattr("drsvm.engines.rows.SMALL", 0)  # else they would all be dense
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)  # else they would all be dense
     rng = np.random.default_rng(8)
     X, y = random_rows(rng, 90, 12, "gaussian")
     X = X.astype(np.float32).astype(float) * (rng.random(X.shape) < 0.3)
