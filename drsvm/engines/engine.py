@@ -38,28 +38,6 @@ class Prediction(NamedTuple):
     targeted_level: float
 
 
-class Factorised(ABC):
-    """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
-
-    most_refinements: int
-    """Maximum number of steps of conjugate gradients, which the approximation preconditions."""
-
-    accurate: float
-    """Relative accuracy of the solution."""
-
-    @abstractmethod
-    def vector(self, values) -> Any:
-        """Return an array as one of the library that the other methods take and return."""
-
-    @abstractmethod
-    def multiply(self, x) -> Any:
-        """Return the matrix times x = (w, b, λ)."""
-
-    @abstractmethod
-    def apply_inverse(self, right) -> Any:
-        """Return an approximate solution."""
-
-
 class Engine(ABC):
     """Rows and per-sample state of one interior-point run.
 
@@ -105,8 +83,8 @@ class Engine(ABC):
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
 
-    def factorised(self, samples: Curvature, cone: Any, ridge, damping: float, regularisations) -> Factorised | None:
-        """Factorise the Newton matrix of the samples' curvature, a ridge and a cone's scaling; None: not here."""
+    def factorised(self, samples: Curvature, cone: Any, ridge, damping: float, regularisations) -> Any:
+        """Return the factorised Newton matrix (see `newton.py`) if that is done where the engine is, else None."""
         return None
 
     @abstractmethod

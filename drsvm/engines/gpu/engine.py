@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.cpu import flips_and_costs, restoring_step
-from drsvm.engines.engine import Curvature, Engine, Factorised, Prediction
+from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
+from drsvm.engines.newton import Factorised, newton_matrix
 from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
 from drsvm.model.backends import fetched
@@ -91,7 +92,7 @@ class GpuEngine(Engine):
     def factorised(self, samples, cone, ridge, damping, regularisations) -> Factorised:
         if self._many_features:
             return GpuMatrixFree(samples, cone, ridge, self.rows, self._mu)
-        return GpuFactorised(samples, cone, ridge, damping, regularisations)
+        return GpuFactorised(newton_matrix(samples, cone, ridge, damping), regularisations)
 
     @property
     def _many_features(self) -> bool:

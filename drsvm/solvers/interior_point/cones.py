@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,14 +35,15 @@ class Scaling:
     outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     """Features without norm and ridge, where others have them."""
 
-    def add_to(self, matrix: np.ndarray) -> None:
+    def add_to(self, matrix: Any) -> None:
         """Add this matrix to the upper triangle of a Newton matrix whose first unknowns are w and whose last is λ."""
-        d = len(self.diagonal)
-        matrix[np.arange(d), np.arange(d)] += self.diagonal
-        column, square = self.column, self.square
+        d, column, square = len(self.diagonal), np.asarray(self.column, like=matrix), self.square
+        diagonal = matrix.reshape(-1)[:: len(matrix) + 1]
+        diagonal[:d] += np.asarray(self.diagonal, like=matrix)
         if self.vector is not None:
-            matrix[:d, :d] += np.outer(self.coefficient * self.vector, self.vector)
-            column = column + self.coefficient * self.vector_level * self.vector
+            vector = np.asarray(self.vector, like=matrix)
+            matrix[:d, :d] += np.outer(self.coefficient * vector, vector)
+            column = column + self.coefficient * self.vector_level * vector
             square = square + self.coefficient * self.vector_level**2
         matrix[:d, -1] += column
         matrix[-1, -1] += square

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas, lapack
 
-from drsvm.engines.engine import Curvature, Engine, Factorised
+from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.newton import Factorised, MatrixFree, newton_matrix
 from drsvm.engines.threads import blas_threads_for
 from drsvm.engines.wide import WideRows
 from drsvm.model.backends import fetched
@@ -22,8 +23,6 @@ DAMPING, LEAST_DAMPING = 1e-13, 1e-15
 """Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
 weights range over many decades, directions that only light rows determine look flat too; a run that fails is repeated
 with the second value."""
-
-ACCURATE = 1e-13
 
 
 def solve_system(system: Factorised, right, right_level: float) -> tuple[np.ndarray, float]:
@@ -96,33 +95,12 @@ def _apply_factor(factor, scale, right):
     return scale * solution
 
 
-class _LocalSystem(Factorised):
-    """A system in this process's memory."""
-
-    accurate = ACCURATE
-
-    def vector(self, values):
-        return values
-
-
-class TallSystem(_LocalSystem):
+class TallSystem(Factorised):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
         self.most_refinements = 4 if damping == DAMPING else 12
-        gram = samples.gram
-        assert gram is not None
-        n, d = len(samples.column), len(gram)
-        self.matrix = np.empty((n + 1, n + 1))
-        over(row_blocks(gram), lambda rows: np.copyto(self.matrix[rows, :d], gram[rows]))
-        if n > d:
-            self.matrix[:n, d] = samples.border
-        self.matrix[:n, n] = samples.column
-        self.matrix[n, n] = samples.square
-        diagonal = np.arange(n + 1)
-        self.matrix[diagonal[:n], diagonal[:n]] += ridge
-        cone.add_to(self.matrix)
-        self.matrix[diagonal, diagonal] *= 1.0 + damping
+        self.matrix = newton_matrix(samples, cone, ridge, damping)
         self.factor, self.scale = _factorise(self.matrix)
 
     def multiply(self, x):
@@ -132,7 +110,7 @@ class TallSystem(_LocalSystem):
         return _apply_factor(self.factor, self.scale, right)
 
 
-class WideSystem(_LocalSystem):
+class WideSystem(MatrixFree):
     """The Woodbury form, for n < d.
 
     With A = diag(D) + XᵀHX on w, the unknowns b, λ and (for a cone with a rank-one part k·uuᵀ) k·u·(w, λ) form a
@@ -143,18 +121,14 @@ class WideSystem(_LocalSystem):
     most_refinements = 100
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, rows: WideRows):
-        self.samples, self.cone, self.rows = samples, cone.padded(len(ridge)), rows
-        assert samples.of_rows is not None
-        self.h = samples.of_rows
-        self.d = rows.shape[1]
-        self.diagonal = self.cone.diagonal[: self.d] + ridge[: self.d]
-        self.intercept = len(ridge) > self.d
-        self.outside = cone.outside
+        super().__init__(samples, cone, ridge, rows)
+        self.samples, self.outside = samples, cone.outside
+        diagonal = self.diagonal[: self.d]
         # D is raised where it is almost 0: otherwise the inverse would lose all digits of the other features.
         least = 1e-8 * rows.curvature_of_features(self.h)
-        if self.diagonal.min() == self.diagonal.max():
+        if diagonal.min() == diagonal.max():
             least = least.mean()  # a constant diagonal stays constant
-        self.root = 1.0 / np.sqrt(np.maximum(self.diagonal, least))
+        self.root = 1.0 / np.sqrt(np.maximum(diagonal, least))
         self.root[self.outside] = 0.0
         self.root_h = np.sqrt(self.h)
         inner = self.rows.gram(self.root)
@@ -166,21 +140,21 @@ class WideSystem(_LocalSystem):
 
     def _eliminate_border(self) -> None:
         """Form the Schur complement of the border (weights outside, b, λ, rank-one part)."""
-        d, samples, cone = self.d, self.samples, self.cone
-        self.in_border = np.append(self.outside, np.arange(d, len(samples.column) + 1))
-        columns = [np.append(self._column_of(j), samples.column[j] + cone.column[j]) for j in self.outside]
-        if self.intercept:
-            intercept = samples.border + np.append(np.zeros(d), cone.diagonal[d])
-            columns.append(np.append(intercept, samples.column[d] + cone.column[d]))
-        columns.append(np.append(samples.column + cone.column, samples.square + cone.square))
-        if cone.vector is not None:
-            columns.append(np.append(cone.vector, cone.vector_level))
+        d, n = self.d, self.n
+        self.in_border = np.append(self.outside, np.arange(d, n + 1))
+        columns = [np.append(self._column_of(j), self.column[j]) for j in self.outside]
+        if n > d:
+            intercept = self.samples.border + np.append(np.zeros(d), self.diagonal[d])
+            columns.append(np.append(intercept, self.column[d]))
+        columns.append(np.append(self.column, self.square))
+        if self.rank_one is not None:
+            columns.append(self.rank_one)
         whole = np.stack(columns, axis=1)
         corner = np.zeros((len(columns), len(columns)))
         corner[: len(self.in_border)] = whole[self.in_border]
         corner[:, : len(self.in_border)] = whole[self.in_border].T
-        if cone.vector is not None:
-            corner[-1, -1] = -1.0 / cone.coefficient
+        if self.rank_one is not None:
+            corner[-1, -1] = -1.0 / self.coefficient
         self.border = whole[:d]
         self.inverse_border = np.stack([self._apply_inner(column) for column in self.border.T], axis=1)
         self.schur = corner - self.border.T @ self.inverse_border
@@ -191,7 +165,7 @@ class WideSystem(_LocalSystem):
         unit[feature] = 1.0
         column = self.rows.weighted_sum(self.h * self.rows.dot(unit))
         column[feature] += self.diagonal[feature]
-        return np.append(column, self.samples.border[feature] if self.intercept else [])
+        return np.append(column, self.samples.border[feature] if self.n > self.d else [])
 
     def _apply_inner(self, right):
         """Return A⁻¹ times a vector."""
@@ -208,23 +182,6 @@ class WideSystem(_LocalSystem):
         solution[: self.d] = inner - self.inverse_border @ outer
         solution[self.in_border] = outer[: len(self.in_border)]
         return solution
-
-    def multiply(self, x):
-        point, level, d = x[:-1], x[-1], self.d
-        b = x[d] if self.intercept else 0.0
-        curved = self.h * (self.rows.dot(x[:d]) + b)
-        column = self.samples.column + self.cone.column
-        product = np.empty(len(x))
-        product[:d] = self.rows.weighted_sum(curved) + self.diagonal * x[:d]
-        if self.intercept:
-            product[d] = curved.sum() + self.cone.diagonal[d] * b
-        product[:-1] += column * level
-        product[-1] = column @ point + (self.samples.square + self.cone.square) * level
-        if self.cone.vector is not None:
-            along = self.cone.coefficient * (float(self.cone.vector @ point) + self.cone.vector_level * level)
-            product[:-1] += along * self.cone.vector
-            product[-1] += along * self.cone.vector_level
-        return product
 
 
 def newton_system(samples: Curvature, cone: Scaling, ridge, engine: Engine, damping: float = DAMPING) -> Factorised:

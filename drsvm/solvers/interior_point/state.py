@@ -11,7 +11,8 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from drsvm.engines.cpu import engine_for
-from drsvm.engines.engine import Curvature, Engine, Factorised
+from drsvm.engines.engine import Curvature, Engine
+from drsvm.engines.newton import Factorised
 from drsvm.model.certificate import best_scale
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem

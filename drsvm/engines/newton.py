@@ -1,0 +1,80 @@
+"""The Newton matrix in (w, b, λ) of the samples' curvature, a ridge and a cone, for arrays of numpy or CuPy."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from drsvm.engines.engine import Curvature
+from drsvm.model.validation import row_blocks
+from drsvm.parallel import over
+
+
+class Factorised(ABC):
+    """The Newton matrix and a factorisation, or some other approximation, of it, where the engine is."""
+
+    most_refinements: int
+    """Maximum number of steps of conjugate gradients, which the approximation preconditions."""
+
+    accurate: float = 1e-13
+    """Relative accuracy of the solution."""
+
+    def vector(self, values) -> Any:
+        """Return an array as one of the library that the other methods take and return."""
+        return values
+
+    @abstractmethod
+    def multiply(self, x) -> Any:
+        """Return the matrix times x = (w, b, λ)."""
+
+    @abstractmethod
+    def apply_inverse(self, right) -> Any:
+        """Return an approximate solution."""
+
+
+def newton_matrix(samples: Curvature, cone: Any, ridge, damping: float) -> Any:
+    """Return the matrix in its upper triangle; the rest is unspecified. The diagonal is 1 + damping times as large."""
+    gram, n = samples.gram, len(samples.column)
+    d = len(gram)
+    matrix = np.empty((n + 1, n + 1), like=gram)
+    if isinstance(gram, np.ndarray):
+        over(row_blocks(gram), lambda rows: np.copyto(matrix[rows, :d], gram[rows]))
+    else:
+        matrix[:d, :d] = gram
+    if n > d:
+        matrix[:n, d] = np.asarray(samples.border, like=gram)
+    matrix[:n, n] = np.asarray(samples.column, like=gram)
+    matrix[n, n] = samples.square
+    diagonal = matrix.reshape(-1)[:: n + 2]
+    diagonal[:n] += np.asarray(ridge, like=gram)
+    cone.add_to(matrix)
+    diagonal *= 1.0 + damping
+    return matrix
+
+
+class MatrixFree(Factorised):
+    """The same matrix, which is never formed: it is multiplied by passes over the rows."""
+
+    def __init__(self, samples: Curvature, cone: Any, ridge, rows: Any):
+        cone, like = cone.padded(len(ridge)), samples.of_rows
+        self.rows, self.h, self.d, self.n = rows, samples.of_rows, rows.shape[1], len(ridge)
+        self.diagonal = np.asarray(ridge + cone.diagonal, like=like)
+        self.column, self.square = np.asarray(samples.column + cone.column, like=like), samples.square + cone.square
+        self.coefficient, self.rank_one = cone.coefficient, None
+        if cone.vector is not None:
+            self.rank_one = np.asarray(np.append(cone.vector, cone.vector_level), like=like)
+
+    def _weighted_sum(self, c) -> Any:
+        return self.rows.weighted_sum(c)
+
+    def multiply(self, x):
+        d, n = self.d, self.n
+        curved = self.h * self.rows.dot(x[:d], float(x[d]) if n > d else 0.0)
+        product = np.empty_like(x)
+        product[:d] = self._weighted_sum(curved)
+        product[d:n] = curved.sum()
+        product[:n] += self.diagonal * x[:n] + self.column * x[n]
+        product[n] = self.column @ x[:n] + self.square * x[n]
+        if self.rank_one is not None:
+            product += (self.coefficient * (self.rank_one @ x)) * self.rank_one
+        return product
