@@ -52,6 +52,10 @@ class Fold(NamedTuple):
     train: np.ndarray
     test: np.ndarray
 
+    def rows(self, X) -> tuple[Any, Any]:
+        """Return the training rows and the test rows; `cli/search.py` fits the preparation in every fold."""
+        return X[self.train], X[self.test]
+
 
 class PathScores(NamedTuple):
     """The outcome of one path, one entry per radius: scores, seconds and proven gaps; and the score of a constant."""
@@ -91,8 +95,9 @@ def score_path(
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     weights = None if setting.weights is None else setting.weights[fold.train]
+    rows, test_rows = fold.rows(X)
     ball = setting.ball_of(fold.train)
-    problems = one_vs_rest.binary_problems(X[fold.train], y[fold.train], classes, weights, **ball)
+    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
     paths: list[RadiusPath] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)
@@ -105,7 +110,7 @@ def score_path(
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
     weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, coefs, intercepts, X[fold.test], y[fold.test], weights)
+    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
     gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
     idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)

@@ -39,3 +39,7 @@ def test_a_search_scores_prepared_folds(tmp_path):
     parallel = PreparedSearch(radii=[0.1, 0.01], cv=3, class_weight=None, n_jobs=2).of(parts, prepared)
     parallel.fit(prepared.X, parts.y)
     np.testing.assert_allclose(parallel.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
+    # The features of the folds come from the table, not from those of all rows together.
+    other = PreparedSearch(radii=[0.1, 0.01], cv=3, class_weight=None, refit=False).of(parts, prepared)
+    other.fit(rng.normal(size=prepared.X.shape), parts.y)
+    np.testing.assert_allclose(other.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"])
