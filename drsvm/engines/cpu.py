@@ -129,7 +129,7 @@ def restoring_step(rate: float) -> float:
     return min(1.0, 0.5 / max(rate, 1e-300))
 
 
-_NO_CORRECTION = np.empty((0, 4, TILE))
+_NO_CORRECTION, _NO_STEP = np.empty((0, 4, TILE)), Step(np.empty(0), 0.0, 0.0)
 
 
 class CpuEngine(Engine):
@@ -262,16 +262,14 @@ class CpuEngine(Engine):
         self._over_rows(passes.center, point, level, mu)
 
     def curvature(self) -> Curvature:
-        return self._curvature(None)[1]
+        return self._curvature(_NO_CORRECTION, _NO_STEP)[1]
 
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        if self.small:  # spares the compilation of another kernel
-            return super().advance(primal, dual, left)
-        return self._curvature(self._step._replace(primal=primal, dual=dual, left=left))
+        return self._curvature(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
 
-    def _curvature(self, step: Step | None) -> tuple[float, Curvature]:
+    def _curvature(self, corrections, step: Step) -> tuple[float, Curvature]:
         n_sums = 3 if self.n_linear > self.n_features else 2
-        correction, totals = self._of_rows(self._corrections[0]), self._totals(n_sums)
+        correction, totals = self._of_rows(corrections), self._totals(n_sums)
 
         def work(k):
             thread, found = self._threads[k], []
@@ -326,19 +324,14 @@ class CpuEngine(Engine):
         self._corrections.reverse()
         self._step, self._spare_step = self._spare_step, self._step
 
-    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
-        step = self._step._replace(primal=primal, dual=dual, left=left)
-        return float(sum(self._over_rows(passes.move, self._of_rows(self._corrections[0]), step)))
-
     def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        return self._dual_sums(self._step._replace(primal=primal, dual=dual, left=left))
+        return self._dual_sums(self._corrections[0], self._step._replace(primal=primal, dual=dual, left=left))
 
     def dual_sums(self) -> DualSums:
-        return self._dual_sums(None)[1]
+        return self._dual_sums(_NO_CORRECTION, _NO_STEP)[1]
 
-    def _dual_sums(self, step: Step | None) -> tuple[float, DualSums]:
-        correction = self._of_rows(self._corrections[0])
-        found = self._over_rows(passes.dual_sums, correction, step, self._totals(2))
+    def _dual_sums(self, corrections, step: Step) -> tuple[float, DualSums]:
+        found = self._over_rows(passes.dual_sums, self._of_rows(corrections), step, self._totals(2))
         *sums, products = _sums(found)
         rows = self._sum_of_totals(2)[:, : self.n_features].T
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))

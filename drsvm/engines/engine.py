@@ -109,19 +109,15 @@ class Engine(ABC):
         """Exchange the current direction and the kept one."""
 
     @abstractmethod
-    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
-        """Take the given steps along the corrected direction and return Σ multiplier · slack.
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        """Take the given steps along the corrected direction; return Σ multiplier · slack and the `curvature` there.
 
         Samples that cannot follow keep the share `left` of the slack or multiplier that limits them.
         """
 
-    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
-        """Do `move` and `curvature` in one round."""
-        return self.move(primal, dual, left), self.curvature()
-
+    @abstractmethod
     def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
-        """Do `move` and `dual_sums` in one round."""
-        return self.move(primal, dual, left), self.dual_sums()
+        """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
 
     @abstractmethod
     def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:

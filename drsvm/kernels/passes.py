@@ -109,7 +109,7 @@ def center(share, buffers, point, level, mu):
 
 @kernel(**UNCOUNTED)
 def curvature(share, buffers, correction, step, totals, gram, curvatures):
-    """Take a step, unless it is None, and form the Newton equations at the new state.
+    """Take a step, if there is a correction for it, and form the Newton equations at the new state.
 
     Adds to the rows of `totals` the λ column, the predictor, and the column of the intercept if there is one, and to
     the Gram matrix; instead of that, `curvatures` receives the curvature of every row. Returns Σ of the λλ entry,
@@ -150,7 +150,7 @@ def _keep(h, first, last, curvatures):
 
 @kernel(inner=True)
 def _move_tile(tile, correction, step, first):
-    if step is None:
+    if correction.size == 0:
         return 0.0
     return samples.move(tile, step, correction[first // TILE])
 
@@ -211,18 +211,8 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
 
 
 @kernel(**UNCOUNTED)
-def move(share, buffers, correction, step):
-    """Take a step; return Σ multiplier · slack."""
-    n = share.weights.size
-    products = 0.0
-    for first in range(0, n, TILE):
-        products += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
-    return products
-
-
-@kernel(**UNCOUNTED)
 def dual_sums(share, buffers, correction, step, totals):
-    """Take a step, unless it is None, and add the sums of the multipliers on the two sides to the rows of `totals`.
+    """Take a step, if there is a correction for it, and add the sums of the multipliers on the two sides to the rows of `totals`.
 
     Returns Σ multiplier of both sides, Σ κβ of both sides, and Σ multiplier · slack (0 without a step).
     """

@@ -279,6 +279,9 @@ def _columns(rows, features):
 
 
 def unsigned_parts(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return entries, indices and row starts of a CSR matrix as the kernels take them."""
+    """Return entries, indices and row starts of a CSR matrix as kernels are compiled for them: read-only."""
     unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
-    return X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
+    parts = X.data.view(), X.indices.view(unsigned), X.indptr.view(unsigned)
+    for part in parts:
+        part.flags.writeable = False
+    return parts

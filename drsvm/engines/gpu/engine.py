@@ -145,7 +145,13 @@ class GpuEngine(Engine):
         self._corrections.reverse()
         self._step, self._spare_step = self._spare_step, self._step
 
-    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
+    def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
+        return self._move(primal, dual, left), self.curvature()
+
+    def arrive(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, DualSums]:
+        return self._move(primal, dual, left), self.dual_sums()
+
+    def _move(self, primal: float, dual: float, left: float) -> float:
         partial = self._partial(1)
         self._call("move", *self._along(primal, dual, left), self._corrections[0], partial)
         products = float(partial.sum())

@@ -49,10 +49,6 @@ class PartedEngine(Engine):
     def swap(self) -> None:
         self.run.tell("swap")
 
-    def move(self, primal: float, dual: float, left: float = 0.0) -> float:
-        [products] = self.run.ask("move", primal, dual, left)
-        return products
-
     def advance(self, primal: float, dual: float, left: float = 0.0) -> tuple[float, Curvature]:
         products, *samples = self.run.ask("advance", primal, dual, left)
         return products, Curvature(*samples)

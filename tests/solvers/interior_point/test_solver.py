@@ -508,7 +508,7 @@ def test_a_time_limit_leaves_a_certificate():
     check_certificate(problem, result)
 
 
-@pytest.mark.parametrize("method", ["curvature", "predict", "longest_steps", "move"])
+@pytest.mark.parametrize("method", ["predict", "longest_steps", "advance"])
 @pytest.mark.parametrize("with_start", [False, True])
 def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_start):
     problem = well_conditioned_instance(10, 200, 8, fit_intercept=True)
