@@ -212,9 +212,9 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
 
 @kernel(**UNCOUNTED)
 def dual_sums(share, buffers, correction, step, totals):
-    """Take a step, if there is a correction for it, and add the sums of the multipliers on the two sides to the rows of `totals`.
+    """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
 
-    Returns Σ multiplier of both sides, Σ κβ of both sides, and Σ multiplier · slack (0 without a step).
+    These are on two sides. Returns Σ multiplier of both sides, Σ κβ of both sides, and Σ multiplier · slack (0 without a step).
     """
     n = share.weights.size
     one = other = cost_one = cost_other = moved = 0.0
