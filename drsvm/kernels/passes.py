@@ -214,7 +214,7 @@ def recorrect(share, buffers, correction, step, new_correction, totals):
 def dual_sums(share, buffers, correction, step, totals):
     """Take a step, if there is a correction for it, and add the sums of the multipliers to the rows of `totals`.
 
-    These are on two sides. Returns Σ multiplier of both sides, Σ κβ of both sides, and Σ multiplier · slack (0 without a step).
+    Returns Σ multiplier of the two sides, Σ κβ of the two sides, and Σ multiplier · slack (0 without a step).
     """
     n = share.weights.size
     one = other = cost_one = cost_other = moved = 0.0
