@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from documents import assert_same_output, blocks_of, console_commands, with_outputs
+from thorough import unless_long
 
 import drsvm
 
@@ -25,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.rst"))]
 RUN = ("python", "console", "sh", "bash")
+SLOW = ("cluster_and_gpu", "command_line", "labels", "large_data", "tutorial_audit", "tutorial_table")
 
 NOT_EVERYWHERE = ("cupy", "torch")
 """Modules of blocks that need a graphics card: without them, the rest of the page is skipped."""
@@ -120,8 +122,9 @@ def run_block(block, shown, namespace, name):
 
 
 def pages_with_blocks():
-    """Return the pages that have something to run."""
-    return [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
+    """Return the pages that have something to run, and that takes no more than a few seconds."""
+    pages = [page for page in PAGES if any(block.language in RUN for block in blocks_of(page))]
+    return unless_long([page for page in pages if page.stem not in SLOW], pages)
 
 
 @pytest.mark.parametrize("page", pages_with_blocks(), ids=lambda page: page.name)

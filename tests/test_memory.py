@@ -34,6 +34,7 @@ print(peak - start, model.gap_)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="RssAnon is known on Linux only")
 @pytest.mark.parametrize("dtype", unless_long(["float32"], ["float64", "float32"]))
 def test_rows_on_disk_are_not_copied(tmp_path, dtype):

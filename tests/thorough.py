@@ -34,10 +34,11 @@ def for_each(**values):
 def covering(items):
     """Return some of the given tests: of each function, cases that together have every value of every parameter.
 
-    The values are combined at random, but always in the same way, and differently for each function.
+    The values are combined at random, but always in the same way, and differently for each function. Tests that are
+    marked as thorough are left out.
     """
     by_function = defaultdict(list)
-    for item in items:
+    for item in (item for item in items if item.get_closest_marker("thorough") is None):
         by_function[item.nodeid.partition("[")[0]].append(item)
     chosen = {item for function, cases in by_function.items() for item in _covering_cases(function, cases)}
     return [item for item in items if item in chosen]

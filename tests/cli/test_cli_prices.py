@@ -79,6 +79,7 @@ def test_the_price_of_the_intercept(fitted):
     assert priced.intercept_cost == 0.01 and priced.objective_ > free.objective_
 
 
+@pytest.mark.thorough
 def test_prices_with_cross_validation(fitted):
     """The preparation is fitted in the folds; prices refer to the columns of all rows."""
     model, _ = fitted_by_cross_validation(fitted, "--trust-column", "town", "--increasing", "age", "--l2", 0.01)

@@ -7,11 +7,18 @@ import shlex
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+from plots import omit_plots
 from sklearn.datasets import dump_svmlight_file
 
 
-def test_report(drsvm_command, table, tmp_path):
+@pytest.fixture(autouse=True)
+def no_plots(monkeypatch):
+    """Omit the plots: the tests of the report draw them."""
     pytest.importorskip("matplotlib")
+    omit_plots(monkeypatch)
+
+
+def test_report(drsvm_command, table, tmp_path):
     code, out, _ = drsvm_command("report", table, "--test-size", 0.3, "--output", tmp_path / "r.html")
     assert code == 0 and str(tmp_path / "r.html") in out
     assert "<html" in (tmp_path / "r.html").read_text()[:500]
@@ -24,7 +31,6 @@ def test_report(drsvm_command, table, tmp_path):
 
 @pytest.mark.parametrize("arguments", [["--test-size", 0.4], ["--missing", "drop"]])
 def test_the_report_names_the_rows_of_the_file(drsvm_command, tmp_path, arguments):
-    pytest.importorskip("matplotlib")
     X, y = rows()
     labels = np.array(["cat", "dog"])[y]
     X[:, 0] += 6.0 * y  # makes the wrong labels stand out
@@ -59,7 +65,6 @@ def people(tmp_path):
 
 @pytest.mark.parametrize("format", ["html", "md", "json"])
 def test_all_formats_say_the_same(drsvm_command, people, tmp_path, monkeypatch, format):
-    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     code, out, _ = drsvm_command("report", people, "--label", "Churn", "--format", format, "--json")
     summary = json.loads(out)["summary"]
@@ -77,7 +82,6 @@ def test_all_formats_say_the_same(drsvm_command, people, tmp_path, monkeypatch, 
 
 
 def test_the_next_command_runs(drsvm_command, people, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     options = ("--label", "Churn", "--drop", "plan", "--format", "csv")
     for radius in ("0.05", "50"):
@@ -88,13 +92,11 @@ def test_the_next_command_runs(drsvm_command, people, tmp_path, monkeypatch):
 
 
 def test_a_constant_classifier_is_reported_on_the_screen(drsvm_command, people, tmp_path):
-    pytest.importorskip("matplotlib")
     out = drsvm_command("report", people, "--label", "Churn", "--radius", 50, "--output", tmp_path / "r.html")[1]
     assert out.startswith("This classifier predicts No for all 50 held-out rows") and "next: drsvm" in out
 
 
 def test_no_rows_need_to_be_held_out(drsvm_command, people, tmp_path):
-    pytest.importorskip("matplotlib")
     arguments = ("report", people, "--label", "Churn", "--test-size", 0, "--output", tmp_path / "r.md", "--json")
     summary = json.loads(drsvm_command(*arguments)[1])["summary"]
     assert summary["n_held_out"] == 0 and summary["n_samples"] == 200 and summary["judged_by"] == "training rows"
@@ -102,7 +104,6 @@ def test_no_rows_need_to_be_held_out(drsvm_command, people, tmp_path):
 
 
 def test_features_of_svmlight_files_are_numbered_as_in_the_file(drsvm_command, tmp_path):
-    pytest.importorskip("matplotlib")
     X, y = rows()
     dump_svmlight_file(X, y, str(tmp_path / "t.svm"), zero_based=False)
     out = drsvm_command("report", tmp_path / "t.svm", "--output", tmp_path / "r.md", "--json")[1]
@@ -111,7 +112,6 @@ def test_features_of_svmlight_files_are_numbered_as_in_the_file(drsvm_command, t
 
 
 def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people, tmp_path):
-    pytest.importorskip("matplotlib")
     prices = ("--flip-cost", "Yes=5", "--flip-cost", "No=inf", "--trust-column", "months", "--radius", 0.1)
     code, out, _ = drsvm_command("report", people, "--label", "Churn", *prices, "--output", tmp_path / "r.md", "--json")
     assert code == 3 and json.loads(out)["summary"]["flip_cost"] == {"No": "inf", "Yes": 5.0}
@@ -132,6 +132,7 @@ def test_bad_formats_are_rejected(drsvm_command, people, arguments, message):
     assert code == 2 and message in err
 
 
+@pytest.mark.thorough
 def test_fit_and_report_give_the_same_figures(drsvm_command, people, tmp_path):
     arguments = (people, "--label", "Churn", "--class-weight", "balanced", "--json")
     tested = json.loads(drsvm_command("fit", *arguments)[1])["test"]
@@ -140,6 +141,7 @@ def test_fit_and_report_give_the_same_figures(drsvm_command, people, tmp_path):
     assert {name: own[name] for name in tested} == tested
 
 
+@pytest.mark.thorough
 def test_the_positive_class_is_chosen(drsvm_command, tmp_path):
     """Weights, decisions and probabilities change their side, and nothing else changes."""
     X, y = rows()

@@ -143,6 +143,7 @@ def test_no_test_is_possible_or_wanted(drsvm_command, table, tmp_path):
     assert code == 2 and "has no probabilities" in err
 
 
+@pytest.mark.thorough
 def test_a_cross_validation_does_not_see_the_held_out_rows(drsvm_command, table, tmp_path):
     out = tmp_path / "m.drsvm"
     answer = json.loads(drsvm_command("fit", table, "--cv", "--folds", 3, "--model", out, "--json")[1])

@@ -241,6 +241,7 @@ REAL = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 @pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")
 @pytest.mark.parametrize("name", REAL)

@@ -85,6 +85,7 @@ def test_the_same_optimum(client, norm, l2, flip_cost, intercept_cost):
     check(Problem(*on_cluster(X, y), **ball), X, y, **ball)
 
 
+@pytest.mark.thorough
 def test_weights_and_prices(client):
     X, y = samples()
     rng = np.random.default_rng(1)
@@ -132,18 +133,21 @@ def test_kinds_of_rows(client, kind):
     assert problem.pull_of_classes()[0] == pytest.approx(known.pull_of_classes()[0])
 
 
+@pytest.mark.thorough
 def test_sparse_rows(client):
     X, y = samples()
     X = np.round(X, 1)
     check(Problem(*rows_of_kind("CSR", client, X, y), **BALL), X, y, **BALL)
 
 
+@pytest.mark.thorough
 def test_columns_far_from_0(client):
     X, y = samples()
     X = X + 480.0
     check(Problem(*on_cluster(X, y), **BALL, fit_intercept=True), X, y, **BALL, fit_intercept=True)
 
 
+@pytest.mark.thorough
 def test_paths_and_the_largest_radius(client):
     X, y = samples()
     problem, known = Problem(*on_cluster(X, y), flip_cost=10.0), Problem(X, y, flip_cost=10.0)
@@ -154,6 +158,7 @@ def test_paths_and_the_largest_radius(client):
     assert [r.objective for r in found.results] == pytest.approx([r.objective for r in expected.results], abs=2e-8)
 
 
+@pytest.mark.thorough
 def test_other_labels_weights_and_costs(client):
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
@@ -203,6 +208,7 @@ def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     assert np.median(sizes) < 20_000 and max(tasks) < 20_000
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("few_features", [0, 128])
 def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
     """Answers are added on a worker, or here if they are small."""
@@ -224,6 +230,7 @@ def test_multipliers_are_fetched_when_they_are_computed(client):
     assert solve(problem, tol=1e-9, start=result).n_iter == 0
 
 
+@pytest.mark.thorough
 def test_workers_forget_what_nobody_needs(client):
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)

@@ -124,7 +124,7 @@ def flipped(content):
 
 
 @pytest.mark.parametrize("damage", unless_long([flipped], [cut_off, emptied, flipped]))
-@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+@pytest.mark.parametrize("kind", unless_long(["nbc"], ["nbi", "nbc"]))
 def test_a_damaged_file_is_recompiled_and_repaired(site, kind, damage):
     for file in stored(site, f"probe.scaled*.{kind}"):
         file.write_bytes(damage(file.read_bytes()))
@@ -140,6 +140,7 @@ def test_code_of_another_signature_is_not_run(site):
     assert run(site)["values"] == [6.0, 6.0]
 
 
+@pytest.mark.thorough
 def test_two_processes_with_an_empty_cache(site):
     shutil.rmtree(site / "drsvm/kernels/__pycache__")
     both = [started(site), started(site)]
@@ -147,7 +148,7 @@ def test_two_processes_with_an_empty_cache(site):
     assert run(site)["compiled"] == 0
 
 
-@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"])
+@pytest.mark.parametrize("variable", unless_long(["XDG_CACHE_HOME"], ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]))
 @pytest.mark.skipif(sys.platform != "linux", reason="user-wide caches are elsewhere")
 def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
     block(site)

@@ -70,6 +70,7 @@ def test_three_classes_and_their_weights(three_classes):
     assert (there.predict(parts[0]).compute() == here.predict(X)).mean() > 0.99
 
 
+@pytest.mark.thorough
 def test_costs_by_class_weights_and_balance(data):
     weights = np.random.default_rng(1).random(600) + 0.5
     here = WassersteinSVC(radius=0.05, flip_cost={"yes": 1.0, "no": math.inf}, class_weight="balanced", tol=1e-8)
@@ -89,6 +90,7 @@ def test_weights_count_as_rows_in_the_automatic_radius(data, class_weight):
     assert there != pytest.approx(model.fit(*data).radius_, rel=0.1)
 
 
+@pytest.mark.thorough
 def test_weights_count_as_rows_of_three_classes_too(three_classes):
     X, y = three_classes
     weights = np.random.default_rng(1).integers(1, 5, size=len(y)).astype(float)
@@ -97,6 +99,7 @@ def test_weights_count_as_rows_of_three_classes_too(three_classes):
     assert there == pytest.approx(model.fit(X, y, weights).radius_, rel=1e-6)
 
 
+@pytest.mark.thorough
 def test_data_frames_have_names(data):
     frame = pd.DataFrame(data[0], columns=["a", "b", "c", "d"]).assign(y=data[1])
     parts = dd.from_pandas(frame, npartitions=3)

@@ -53,6 +53,7 @@ CHECKS = [
 ONE_VARIANT_EACH = [cases[k % len(cases)] for k, cases in enumerate(zip(*CHECKS, strict=True))]
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings(*CONSTANT, "ignore::sklearn.exceptions.ConvergenceWarning")  # features are not scaled there
 @pytest.mark.parametrize(("estimator", "check"), unless_long(ONE_VARIANT_EACH, list(chain(*CHECKS))))
 def test_scikit_learn_finds_nothing_wrong_with_other_settings(estimator, check):

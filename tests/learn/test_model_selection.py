@@ -37,6 +37,7 @@ def test_scikit_learn_finds_nothing_wrong(estimator, check):
 EQUIVALENT = (check_sample_weight_equivalence_on_dense_data, check_sample_weight_equivalence_on_sparse_data)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:Cross-validation has chosen a constant classifier")
 @pytest.mark.parametrize("check", EQUIVALENT)
 @pytest.mark.parametrize("norm", unless_long([2], [1, 2, np.inf]))
@@ -53,7 +54,7 @@ def two_classes():
 # Scores
 
 
-@pytest.mark.parametrize("data", ["two_classes", "three_classes"])
+@pytest.mark.parametrize("data", unless_long(["two_classes"], ["two_classes", "three_classes"]))
 def test_scores_are_those_of_a_plain_search(data, request):
     X, y = request.getfixturevalue(data)
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
@@ -100,6 +101,7 @@ def test_results_make_a_table(two_classes):
     assert frame.constant_score.nunique() == 1 and frame.auto_radius.nunique() == 6  # by norm and class weight
 
 
+@pytest.mark.thorough
 def test_default_radii_are_around_the_automatic_one(two_classes):
     X, y = two_classes
     assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 4 * 12
@@ -181,6 +183,7 @@ def test_without_a_refit_there_is_only_a_table(two_classes):
     assert model.radius_ in (0.3, 0.03) and not hasattr(model, "coef_")
 
 
+@pytest.mark.thorough
 def test_class_weights_can_be_part_of_the_selection():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [140, 60])
@@ -273,6 +276,7 @@ def test_groups_stay_together(two_classes):
         WassersteinSVCCV(**settings).fit(X, y)
 
 
+@pytest.mark.thorough
 def test_paths_in_parallel_give_the_same_model(two_classes):
     one, two = (WassersteinSVCCV(**SMALL, n_jobs=n).fit(*two_classes) for n in (1, 2))
     np.testing.assert_array_equal(one.coef_, two.coef_)

@@ -366,6 +366,7 @@ def fed(estimator, X, y, rounds, flip_cost=None):
     return estimator
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 def test_blocks_act_as_one_set_with_prices(data, container, l2):

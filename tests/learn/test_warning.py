@@ -45,6 +45,7 @@ def test_a_warning_points_at_the_line_of_the_user(fit):
     assert {warning.filename for warning in caught} == {__file__}
 
 
+@pytest.mark.thorough
 def test_a_search_warns_once_per_line_and_again_for_the_refit(tmp_path):
     script = tmp_path / "search.py"
     script.write_text(SEARCH)

@@ -512,6 +512,7 @@ def take_extreme_steps():
     return taken
 
 
+@pytest.mark.thorough
 def test_extreme_steps_end():
     """In a separate process, so that a step that does not end fails only this test instead of blocking all of them."""
     code = "from model import test_proximal; print(test_proximal.take_extreme_steps())"

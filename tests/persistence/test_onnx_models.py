@@ -131,6 +131,7 @@ def test_a_model_of_a_table_in_format_2():
     assert_same(model, frame, run(to_onnx(model), inputs_of(model, frame)))
 
 
+@pytest.mark.thorough
 @pytest.mark.data
 @pytest.mark.skipif("DRSVM_DATA" not in os.environ, reason="DRSVM_DATA is not set")
 @pytest.mark.parametrize(("name", "options"), [("adult", ["class"]), ("titanic", ["survived", "--drop", "alive"])])

@@ -1,11 +1,10 @@
 """Fixtures of the report tests."""
 
-from collections import defaultdict
-
 import numpy as np
 import pandas as pd
 import pytest
 from hostile_names import NASTY
+from plots import omit_plots
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from drsvm import WassersteinSVC
@@ -66,9 +65,27 @@ def tumours():
     return X, y.map({0: "malignant", 1: "benign"}).rename("diagnosis")
 
 
+@pytest.fixture
+def no_plots(monkeypatch):
+    """Omit the plots in tests about numbers: they take most of the time."""
+    omit_plots(monkeypatch)
+
+
 @pytest.fixture(scope="session")
-def good(tumours):
-    return make_report(WassersteinSVC(), *tumours)
+def numbers_of():
+    """Return a function that makes a report without plots."""
+
+    def make(*arguments, **options):
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            omit_plots(monkeypatch)
+            return make_report(*arguments, **options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def good(tumours, numbers_of):
+    return numbers_of(WassersteinSVC(), *tumours)
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +94,7 @@ def constant(tumours):
 
 
 @pytest.fixture(scope="session")
-def wide():
+def wide(numbers_of):
     """Return 300 features of which ten matter, labels as yes and no, and the report on them."""
     rng = np.random.default_rng(5)
     y = rng.random(240) < 0.4
@@ -85,17 +102,11 @@ def wide():
     X[:, :10] += 1.2 * y[:, None]
     X = pd.DataFrame(X, columns=[f"f{k}" for k in range(300)], index=[f"c{k}" for k in range(240)])
     y = pd.Series(np.where(y, "yes", "no"), name="churn")
-    return X, y, make_report(WassersteinSVC(), X, y)
+    return X, y, numbers_of(WassersteinSVC(), X, y)
 
 
 @pytest.fixture(scope="session")
-def wines():
+def wines(numbers_of):
     """Return three classes, and the report on the first against the rest."""
     X, y = load_wine(return_X_y=True, as_frame=True)
-    return X, y, make_report(WassersteinSVC(), X, y, positive=0)
-
-
-@pytest.fixture
-def no_plots(monkeypatch):
-    """Omit the plots in tests about numbers: they take most of the time."""
-    monkeypatch.setattr("drsvm.report.draw_all", lambda analysis: defaultdict(str))
+    return X, y, numbers_of(WassersteinSVC(), X, y, positive=0)

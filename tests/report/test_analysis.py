@@ -95,6 +95,7 @@ def test_several_classes_show_the_largest_or_the_chosen_one():
         make_report(None, X, y, positive=7)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_plots")
 def test_no_story_is_told_about_a_constant_decision():
     rng = np.random.default_rng(0)

@@ -75,6 +75,7 @@ def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     assert 0 < make_report(WassersteinSVC(radius="auto"), X[:100, :5], y[:100]).summary["radius"] < 1
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_plots")
 def test_sparse_data_are_scaled_without_centring(noisy):
     X, y = noisy[0][:150, 4:10], noisy[1][:150]

@@ -62,6 +62,7 @@ def measured(good, constant, wines, wide, nasty_report, tmp_path_factory):
     return json.loads(unescape(found[1]))
 
 
+@pytest.mark.thorough
 def test_nothing_overflows_on_a_phone_and_on_a_desktop(measured):
     assert [one["width"] for one in measured] == [390, 1280] * 5
     for one in measured:
@@ -69,10 +70,12 @@ def test_nothing_overflows_on_a_phone_and_on_a_desktop(measured):
         assert one["height"] > 1500 and one["text"] > 1500  # the page was there
 
 
+@pytest.mark.thorough
 def test_tables_of_ordinary_names_fit_without_scrolling(measured):
     for one in measured[:8]:
         assert one["beyond"] == [] and one["scrolling"] == 0
 
 
+@pytest.mark.thorough
 def test_long_names_break_in_tables(measured):
     assert measured[9]["beyond"] == [] and measured[9]["scrolling"] == 0

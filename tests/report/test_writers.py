@@ -86,6 +86,7 @@ def test_the_page_shows_what_was_proven(report):
     )
 
 
+@pytest.mark.thorough
 def test_two_runs_make_the_same_page(noisy):
     X, y, *_ = noisy
     pages = [re.sub(r"\d+-\d+-\d+T[\d:+]+", "", make_report(None, X[:60, :3], y[:60]).html) for _ in range(2)]

@@ -49,7 +49,10 @@ def check_honest(problem, result):
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("dataset", "q", "c"),
-    [*itertools.product(["a1a"], SHIFT_NORMS, [0, 1]), *itertools.product(["a9a", "ijcnn1"], SHIFT_NORMS, [0])],
+    [
+        *itertools.product(["a1a"], SHIFT_NORMS, [0, 1]),
+        *itertools.product(unless_long([], ["a9a", "ijcnn1"]), SHIFT_NORMS, [0]),
+    ],
 )
 def test_known_optima_are_reached(load_dataset, proven_optimum, dataset, q, c):
     X, y = load_dataset(dataset)
@@ -63,6 +66,7 @@ def test_known_optima_are_reached(load_dataset, proven_optimum, dataset, q, c):
     assert result.info["evaluations"] <= 25
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("flip_cost", [0.3, 1.0, math.inf])
 @pytest.mark.parametrize("l2", [0.0, 0.1])
@@ -76,12 +80,14 @@ def test_moderate_problems_are_solved(norm, l2, flip_cost, fit_intercept):
             check_optimal(problem, solve(problem, "admm"))
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_a_smaller_tolerance_is_reached(norm):
     problem = well_conditioned_instance(2, 60, 4, norm=norm, l2=0.01, fit_intercept=True)
     check_optimal(problem, solve(problem, "admm", tol=1e-7))
 
 
+@pytest.mark.thorough
 def test_random_instances_are_mostly_solved():
     """All kinds, with columns of very different scales: ADMM does not solve them all, but its bounds are valid."""
     reached, seeds = 0, range(unless_long(30, 60))

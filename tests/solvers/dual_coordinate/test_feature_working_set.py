@@ -24,6 +24,7 @@ def wordy_problem(seed, fraction, **parameters):
     return Problem(X, y, radius=fraction * np.abs(X.T @ (y / len(y))).max(), norm=math.inf, **parameters)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunk", range(2))
 def test_random_instances_agree_with_the_interior_point(chunk):
     for seed in range(2000 + 100 * chunk, 2100 + 100 * chunk):

@@ -19,6 +19,7 @@ def test_the_switch_is_automatic():
     assert list(epochs) == ["subgradient", "proximal"]
 
 
+@pytest.mark.thorough
 def test_newton_steps_from_end_to_end_of_an_edge_terminate():
     """Run in a separate process: an infinite loop in a kernel cannot be stopped from within."""
     code = """

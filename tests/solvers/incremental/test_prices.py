@@ -52,6 +52,7 @@ def check_against_interior_point(problem, name, **settings):
 # Agreement
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunk", range(4))
 @pytest.mark.parametrize("name", ["dual-coordinate", "feature-working-set"])
 def test_random_instances_agree_with_the_interior_point(name, chunk):

@@ -91,6 +91,7 @@ def test_optima_are_those_of_a_conic_model(first):
         check_against_conic(priced_instance(seed))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", range(0, unless_long(20, 60), 20))
 def test_optima_with_more_features_than_rows(first, monkeypatch):
     """In the system of the rows; features that cannot shift are in its border."""

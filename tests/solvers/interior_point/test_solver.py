@@ -130,6 +130,7 @@ def test_small_random_instances_have_the_optimum_of_a_conic_solver(chunk):
             assert result.objective == pytest.approx(reference.objective, abs=1e-6), seed
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunk", range(unless_long(1, 4)))
 def test_no_bound_is_above_the_optimum_of_a_conic_solver(chunk):
     trusted = 0
