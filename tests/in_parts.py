@@ -6,9 +6,28 @@ from itertools import pairwise
 from operator import add
 
 from drsvm.engines.parts.chunks import Chunk, Survey
-from drsvm.engines.parts.coordinator import PartsHere
+from drsvm.engines.parts.coordinator import Coordinator, total
 from drsvm.engines.parts.rows import PartedRows
 from drsvm.model.problem import PARAMETERS, Problem
+
+
+class PartsHere(Coordinator):
+    """Parts in this process."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = parts
+
+    def round(self, message):
+        return total(part.reply(message) for part in self.parts)
+
+    def post(self, message):
+        for part in self.parts:
+            part.reply(message)
+
+    def forget(self, run):
+        for part in self.parts:
+            part.runs.pop(run, None)
 
 
 def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):

@@ -111,7 +111,7 @@ def test_the_settings_of_every_solver_are_public():
 def test_importing_the_solvers_does_not_import_every_one():
     code = "import json, sys, drsvm.solvers\nprint(json.dumps([m for m in sys.modules if 'drsvm.solvers' in m]))"
     loaded = in_a_fresh_process(code)
-    assert "drsvm.solvers.registry" in loaded and "drsvm.solvers.incremental.isg" not in loaded
+    assert "drsvm.solvers.registry" in loaded and "drsvm.solvers.incremental.run" not in loaded
 
 
 def test_every_public_name_is_in_the_reference():

@@ -4,20 +4,7 @@
 some libraries, its rows implement `model/rows.py`, and its engine works where they are.
 """
 
-from drsvm.model.backends import Backend, register
+from drsvm.model.backends import register
 
-
-def _dask() -> Backend:
-    from drsvm.engines.dask.backend import DaskBackend
-
-    return DaskBackend()
-
-
-def _gpu() -> Backend:
-    from drsvm.engines.gpu.backend import GpuBackend
-
-    return GpuBackend()
-
-
-register(("dask", "distributed"), "dask", _dask)
-register(("cupy", "cupyx"), "gpu", _gpu)
+register(("dask", "distributed"), "dask", "drsvm.engines.dask.backend", "DaskBackend")
+register(("cupy", "cupyx"), "gpu", "drsvm.engines.gpu.backend", "GpuBackend")

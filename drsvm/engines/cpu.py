@@ -22,6 +22,7 @@ from drsvm.kernels.rows import TILE
 from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 from drsvm.parallel import over
 
 THREAD_WORK = 50_000
@@ -59,13 +60,6 @@ def free_features(problem: Problem) -> np.ndarray:
     if problem.feature_cost is None or problem.l2 > 0:
         return np.zeros(0, dtype=np.intp)
     return np.flatnonzero(np.isinf(problem.feature_cost))
-
-
-def flips_and_costs(problem: Problem) -> tuple[Any, Any]:
-    """Return whether labels can be flipped (1.0 or 0.0) and at which cost: numbers if all rows have the same."""
-    if np.ndim(problem.flip_cost) == 0:
-        return float(problem.flips_possible), problem.flip_cost if problem.flips_possible else 0.0
-    return problem.can_flip.astype(np.float64), np.where(problem.can_flip, problem.flip_costs, 0.0)
 
 
 @dataclass
@@ -152,7 +146,8 @@ class CpuEngine(Engine):
         self.small = stored < THREAD_WORK
         self.light = stored <= LIGHT * n
         self.n_threads = max(1, min(n_threads or available_cores(), stored // THREAD_WORK, math.ceil(n / TILE)))
-        flips, kappa = flips_and_costs(problem)
+        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
+        flips = 1.0 * flips
         self.mass = float(problem.sample_weight.sum())
         self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
         self._state_folder = state_folder

@@ -1,7 +1,8 @@
 """Where rows may be other than in this process's memory; `drsvm.engines` registers the places."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, NamedTuple
 
 
@@ -58,15 +59,16 @@ class Backend(ABC):
 
 class _Place(NamedTuple):
     engine: str  # the value of the estimators' parameter `engine`
-    load: Callable[[], Backend]
+    module: str
+    backend: str  # the name of the class there
 
 
 _places: dict[str, _Place] = {}
 
 
-def register(libraries: Iterable[str], engine: str, load: Callable[[], Backend]) -> None:
-    """Let a backend take X whose type comes from one of some libraries."""
-    _places.update(dict.fromkeys(libraries, _Place(engine, load)))
+def register(libraries: Iterable[str], *place: str) -> None:
+    """Let a backend, which is imported on first use, take X whose type comes from one of some libraries."""
+    _places.update(dict.fromkeys(libraries, _Place(*place)))
 
 
 class ForCard:
@@ -118,7 +120,7 @@ def engine_of(X: Any) -> str:
 def backend_of(X: Any) -> Backend | None:
     """Return the backend for X; None if it is in this process's memory."""
     place = _places.get(library_of(X))
-    return None if place is None else place.load()
+    return None if place is None else getattr(import_module(place.module), place.backend)()
 
 
 def is_remote(X: Any) -> bool:

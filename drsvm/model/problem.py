@@ -18,7 +18,7 @@ import numpy as np
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory, memory_data
 from drsvm.model.norms import Norm, norm_for
-from drsvm.model.risk import expected_loss, smallest_best_price
+from drsvm.model.risk import affordable_flips, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
 from drsvm.model.validation import (
     check_feature_costs,
@@ -238,15 +238,12 @@ class Problem(RowOperations):
     @property
     def can_flip(self) -> np.ndarray:
         """Whether the adversary can afford to flip some of this row's mass, for every row."""
-        costs = self.flip_costs
-        return (costs == 0) | (np.isfinite(costs) & (self.radius > 0))
+        return affordable_flips(self.flip_costs, self.radius)[1]
 
     @property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        if np.ndim(self.flip_cost):
-            return bool(self.can_flip.any())
-        return self.flip_cost == 0 or (self.radius > 0 and math.isfinite(self.flip_cost))
+        return bool(np.any(affordable_flips(self.flip_cost, self.radius)[1]))
 
     @property
     def prices_intercept(self) -> bool:
@@ -266,9 +263,8 @@ class Problem(RowOperations):
 
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
-        if np.ndim(self.flip_cost):
-            return float(np.where(self.can_flip, self.flip_cost, 0.0) @ flip_dual)
-        return self.flip_cost * float(flip_dual.sum()) if self.flips_possible else 0.0
+        kappa, _ = affordable_flips(self.flip_cost, self.radius)
+        return float(kappa @ flip_dual) if np.ndim(kappa) else kappa * float(flip_dual.sum())
 
     def with_signs(self, w) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""

@@ -8,6 +8,8 @@ with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i −
 is a weighted quantile of the breakpoints. The flip cost κ is one number, or an array with one entry per margin.
 """
 
+from typing import Any
+
 import numpy as np
 
 from drsvm.model.backends import fetched
@@ -37,6 +39,14 @@ def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
         margins,
         lambda part: weights[part] @ losses(margins[part], radius_price, _part_of(flip_cost, part)),
     )
+
+
+def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
+    """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
+    flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
+    if np.ndim(flip_cost) == 0:
+        return float(flip_cost) if flips else 0.0, bool(flips)
+    return np.where(flips, flip_cost, 0.0), flips
 
 
 def _part_of(flip_cost, part: slice):

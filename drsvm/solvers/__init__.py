@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from drsvm.solvers.conic.solver import Conic as Conic
     from drsvm.solvers.dual_coordinate.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
     from drsvm.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
-    from drsvm.solvers.incremental.hybrid import Hybrid as Hybrid
-    from drsvm.solvers.incremental.ippa import Ippa as Ippa
-    from drsvm.solvers.incremental.isg import Isg as Isg
+    from drsvm.solvers.incremental.run import Hybrid as Hybrid
+    from drsvm.solvers.incremental.run import Ippa as Ippa
+    from drsvm.solvers.incremental.run import Isg as Isg
     from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
     from drsvm.solvers.path.radius_max import radius_max as radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath

@@ -11,9 +11,9 @@ from drsvm.solvers.selection import preferences, stored_entries
 _REGISTRY = {
     "interior-point": ("drsvm.solvers.interior_point.solver", "InteriorPoint"),
     "admm": ("drsvm.solvers.admm.solver", "Admm"),
-    "isg": ("drsvm.solvers.incremental.isg", "Isg"),
-    "ippa": ("drsvm.solvers.incremental.ippa", "Ippa"),
-    "hybrid": ("drsvm.solvers.incremental.hybrid", "Hybrid"),
+    "isg": ("drsvm.solvers.incremental.run", "Isg"),
+    "ippa": ("drsvm.solvers.incremental.run", "Ippa"),
+    "hybrid": ("drsvm.solvers.incremental.run", "Hybrid"),
     "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
     "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
     "conic": ("drsvm.solvers.conic.solver", "Conic"),
@@ -26,8 +26,9 @@ def solver_names() -> list[str]:
 
 
 def solver_classes() -> dict[str, str]:
-    """Return the names of the solver classes, by the modules that define them."""
-    return dict(_REGISTRY.values())
+    """Return the names of the solver classes, separated by spaces, by the modules that define them."""
+    modules = dict.fromkeys(module for module, _ in _REGISTRY.values())
+    return {module: " ".join(name for home, name in _REGISTRY.values() if home == module) for module in modules}
 
 
 def make_solver(solver: Any, problem: Problem, **settings) -> Solver:

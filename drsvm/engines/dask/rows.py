@@ -1,6 +1,5 @@
 """Rows on a Dask cluster, in the memory of its workers."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,21 +18,23 @@ def dask_data(client, X, y, sample_weight, flip_cost, lengths=None, view=None) -
     costs = flip_cost if _is_vector(flip_cost) else None
     columns = columns_of(client, X, y, sample_weight, costs, lengths)
     coordinator = DaskCoordinator(columns.X[0].client, columns)
-    rows = DaskRows(coordinator, coordinator.survey, **({} if view is None else {"view": view}), columns=columns)
-    return rows.attributes(flip_cost)
+    return DaskRows(coordinator, coordinator.survey, view).attributes(flip_cost)
 
 
 def _is_vector(flip_cost) -> bool:
     return not (flip_cost is None or np.isscalar(flip_cost) or getattr(flip_cost, "ndim", 1) == 0)
 
 
-@dataclass(frozen=True, eq=False)
 class DaskRows(PartedRows):
     """Rows on a Dask cluster: dense or CSR chunks."""
 
     place = "on a Dask cluster"
 
-    columns: Columns = None  # pyright: ignore[reportAssignmentType]
+    @property
+    def columns(self) -> Columns:
+        """The blocks of the data."""
+        coordinator: Any = self.coordinator
+        return coordinator.columns
 
     def with_flip_costs(self, problem, flip_cost):
         if not _is_vector(flip_cost):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.cpu import flips_and_costs, restoring_step
+from drsvm.engines.cpu import restoring_step
 from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
@@ -15,6 +15,7 @@ from drsvm.kernels.passes import Step
 from drsvm.model.backends import fetched
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 
 ROUGH = 1e-4
 """Gram matrices are formed in low precision until the complementarity products aim at less than this, in units of the
@@ -35,7 +36,7 @@ class GpuEngine(Engine):
     def __init__(self, problem: Problem):
         self.rows: Any = problem.rows
         self.signs, self.weights = problem.signs, problem.sample_weight
-        flips, kappa = flips_and_costs(problem)
+        kappa, flips = affordable_flips(problem.flip_cost, problem.radius)
         # Flips and costs with the step from one sample to the next, as kernels take them.
         self.flip_arguments = (*(on_device(np.atleast_1d(one)) for one in (flips, kappa)), np.int32(np.ndim(kappa)))
         self.n, self.n_features = self.rows.shape

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
-from drsvm.engines.parts.part import Ball, Message, Part, StateLost, Update
-from drsvm.engines.parts.vectors import Vector
+from drsvm.engines.parts.part import Ball, Message, StateLost, Update
+from drsvm.engines.parts.vectors import FLIP, HINGE, Kept, Vector
 
 
 class Coordinator(ABC):
@@ -55,25 +55,6 @@ class Coordinator(ABC):
         """Free what the parts keep for a run, without waiting. It may be called from any thread."""
 
 
-class PartsHere(Coordinator):
-    """Parts in this process."""
-
-    def __init__(self, parts: list[Part]):
-        super().__init__()
-        self.parts = parts
-
-    def round(self, message: Message) -> Any:
-        return total(part.reply(message) for part in self.parts)
-
-    def post(self, message: Message) -> None:
-        for part in self.parts:
-            part.reply(message)
-
-    def forget(self, run: str) -> None:
-        for part in self.parts:
-            part.runs.pop(run, None)
-
-
 def total(replies: Iterable[Any]) -> Any:
     """Return the sum of the replies; None if there are none."""
     return reduce(lambda one, two: None if one is None else one + two, replies)
@@ -112,14 +93,13 @@ class Run:
         self._drop_free_slots()
         return self.coordinator.send([self], self.ball, query, (self.name, *arguments))
 
-    def keep(self, change: str, *arguments) -> "Slot":
-        """Make a change that fills a new slot, which is in use as long as it is referred to."""
-        number = next(self._slots)
+    def keep(self, change: str, *arguments) -> tuple[Kept, Kept]:
+        """Make a change that fills a new slot with α and β; it is in use as long as one of them is referred to."""
+        number, slot = next(self._slots), Slot(self)
         self.tell(change, number, *arguments)
         self._used.add(number)
-        slot = Slot(self, number)
         weakref.finalize(slot, self._free.append, number)
-        return slot
+        return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""
@@ -149,5 +129,5 @@ class Run:
 class Slot:
     """A place in the memory of the parts of a run."""
 
-    def __init__(self, run: Run, number: int):
-        self.run, self.number = run, number
+    def __init__(self, run: Run):
+        self.run = run

@@ -5,9 +5,9 @@ import numpy as np
 from drsvm.engines.cpu import restoring_step
 from drsvm.engines.engine import Curvature, Engine, Prediction
 from drsvm.engines.parts import queries
-from drsvm.engines.parts.coordinator import Coordinator, Run, Slot
+from drsvm.engines.parts.coordinator import Coordinator, Run
 from drsvm.engines.parts.part import Ball
-from drsvm.engines.parts.vectors import FLIP, HINGE, Kept
+from drsvm.engines.parts.vectors import Kept
 from drsvm.model.multipliers import DualSums
 
 
@@ -62,14 +62,10 @@ class PartedEngine(Engine):
 
     def restored_multipliers(self, direction, level_change: float) -> tuple[Kept, Kept]:  # pyright: ignore
         step = restoring_step(self._query("restoring_rate", direction, level_change))
-        return _pair(self.run.keep("keep_restored_multipliers", direction, level_change, step))
+        return self.run.keep("keep_restored_multipliers", direction, level_change, step)
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
-        return _pair(self.run.keep("keep_multipliers"))
+        return self.run.keep("keep_multipliers")
 
     def _query(self, name: str, *arguments):
         return self.run.query(queries.of_engine, name, *arguments)
-
-
-def _pair(slot: Slot) -> tuple[Kept, Kept]:
-    return Kept(slot.run.name, slot.number, HINGE, slot), Kept(slot.run.name, slot.number, FLIP, slot)

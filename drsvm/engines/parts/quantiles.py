@@ -7,7 +7,7 @@ and so on, until few distinct numbers are left: these are fetched, so the answer
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -100,22 +100,17 @@ def _if_few(numbers, masses) -> Distinct | None:
     return Distinct.of(numbers, masses)
 
 
-class Crossing(NamedTuple):
-    """The number at which a sum over the first numbers exceeds a goal, and the sums over those before it."""
+def crossing(
+    histogram_of: Callable[[Path, Bins], tuple[Histogram, Any]], bins: Bins, goal: float, which: int
+) -> tuple[float, float, float]:
+    """Return the number at which the sum of masses, or of moments, over the first numbers exceeds a goal.
 
-    number: float
-    mass: float
-    moment: float
-
-
-def crossing(histogram_of: Callable[[Path, Bins], Histogram], bins: Bins, goal: float, which: int) -> Crossing:
-    """Find where the sum of masses, or of moments, over the first numbers exceeds a goal; the total must exceed it.
-
-    `histogram_of` returns a histogram of the numbers of all rows.
+    The total must exceed it. Also returned are both sums over the numbers before. `histogram_of` computes a histogram
+    of the numbers of all rows, and something else.
     """
     path: Path = ()
     while True:
-        histogram = histogram_of(path, bins)
+        histogram, _ = histogram_of(path, bins)
         if histogram.numbers is not None:
             break
         chosen = histogram.first_above(goal, which)
@@ -124,4 +119,4 @@ def crossing(histogram_of: Callable[[Path, Bins], Histogram], bins: Bins, goal: 
     sums = histogram.before[:, None] + np.cumsum([masses, masses * numbers], axis=1)
     first = min(int(np.searchsorted(sums[which], goal, side="right")), len(numbers) - 1)
     mass, moment = sums[:, first - 1] if first > 0 else histogram.before
-    return Crossing(float(numbers[first]), float(mass), float(moment))
+    return float(numbers[first]), float(mass), float(moment)

@@ -3,7 +3,8 @@
 import math
 import pickle
 import uuid
-from dataclasses import dataclass, field, replace
+from copy import copy
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,17 +42,20 @@ class RemoteCounts(NamedTuple):
         return self.total
 
 
-@dataclass(frozen=True, eq=False)
 class PartedRows(Rows):
     """Rows in parts, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
 
     place = "in parts"
     most_distinct = 1 << 14
 
-    coordinator: Coordinator
-    survey: Survey
-    view: View = View()  # noqa: RUF009
-    known: dict[bytes, Any] = field(default_factory=dict)
+    def __init__(self, coordinator: Coordinator, survey: Survey, view: View | None = None):
+        self.coordinator, self.survey, self.known = coordinator, survey, {}
+        self.dtype, self.stored, self.is_sparse = survey.dtype, survey.stored, survey.is_sparse
+        self._see(view or View())
+
+    def _see(self, view: View) -> None:
+        n_features = self.survey.n_features if view.features is None else len(view.features)
+        self.view, self.shape = view, (self.survey.n_rows, n_features)
 
     def attributes(self, flip_cost) -> dict[str, Any]:
         """Return the attributes of a problem that depend on its data."""
@@ -65,23 +69,6 @@ class PartedRows(Rows):
         if costs is None:
             return check_flip_cost(flip_cost)
         return float(costs[0]) if costs[0] == costs[-1] else costs
-
-    @property
-    def shape(self) -> tuple[int, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        features = self.view.features
-        return self.survey.n_rows, self.survey.n_features if features is None else len(features)
-
-    @property
-    def dtype(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.survey.dtype
-
-    @property
-    def stored(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.survey.stored
-
-    @property
-    def is_sparse(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.survey.is_sparse
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -123,7 +110,9 @@ class PartedRows(Rows):
 
     def seen(self, view: View) -> "PartedRows":
         """Return the rows in another view."""
-        return replace(self, view=view)
+        other = copy(self)
+        other._see(view)
+        return other
 
     def with_flip_costs(self, problem, flip_cost):
         if np.ndim(flip_cost):
@@ -154,9 +143,9 @@ class PartedRows(Rows):
 
     def _prices_and_risks(self, problem, w, b: float, size: float, radii) -> tuple[list[float], list[float]]:
         """Return the smallest optimal λ ≥ size and the risk, for every radius."""
-        histograms = _Histograms(self, problem, queries.breakpoints, w, b, size)
+        histograms = cache(partial(self._ask, problem, queries.breakpoints, w, b, size))
         bins = Bins(size, math.inf, max(size, 1.0 / problem.typical_flip_cost(), 1e-300), descending=True)
-        whole, loss = histograms.first(bins)
+        whole, loss = histograms((), bins)
         prices, risks = [], []
         for radius in radii:
             affordable = radius * (1.0 + TIE)
@@ -168,9 +157,9 @@ class PartedRows(Rows):
         return prices, risks
 
     def _worst_case_error(self, problem, w, b: float, size: float, radii) -> np.ndarray:
-        histograms = _Histograms(self, problem, queries.costs_of_errors, w, b, size)
+        histograms = cache(partial(self._ask, problem, queries.costs_of_errors, w, b, size))
         bins = Bins(0.0, math.inf, 1.0 / size if size > 0 else min(problem.typical_flip_cost(), 1e300))
-        whole, sure = histograms.first(bins)
+        whole, sure = histograms((), bins)
         errors = []
         for radius in radii:
             wrong, spent = whole.total
@@ -237,26 +226,6 @@ def _in_memory(problem, X, signs, weights, costs) -> Problem:
     parameters = {name: getattr(problem, name) for name in PARAMETERS} | ({} if costs is None else {"flip_cost": costs})
     data = {"rows": MemoryRows(X), "signs": signs, "sample_weight": weights / weights.sum()}
     return Problem.of_checked(**data, classes=problem.classes, **parameters)
-
-
-class _Histograms:
-    """Histograms of numbers of all rows; none is computed twice."""
-
-    def __init__(self, rows: PartedRows, problem, query, *arguments):
-        self.rows, self.problem, self.query, self.arguments = rows, problem, query, arguments
-        self.known: dict[Any, Any] = {}
-
-    def __call__(self, path, bins):
-        return self._of(path, bins)[0]
-
-    def first(self, bins):
-        """Return the histogram of all numbers, and what comes with it."""
-        return self._of((), bins)
-
-    def _of(self, path, bins):
-        if (path, bins) not in self.known:
-            self.known[path, bins] = self.rows._ask(self.problem, self.query, *self.arguments, path, bins)
-        return self.known[path, bins]
 
 
 class PartedMultipliers(Multipliers):

@@ -20,10 +20,11 @@ import numpy as np
 
 from drsvm.kernels import admm as kernel
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 from drsvm.solvers.admm.ball_qp import EXACT, Accelerated, BallQP
 from drsvm.solvers.admm.centred_rows import CentredRows
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.incremental.epochs import UNLIMITED, affordable_flips
+from drsvm.solvers.incremental.epochs import UNLIMITED
 from drsvm.solvers.selection import MULTIPLICATION
 
 FACTORISED_TO = 1000

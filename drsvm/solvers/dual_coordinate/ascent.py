@@ -22,9 +22,10 @@ import numpy as np
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 from drsvm.parallel import elementwise, total
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.incremental.epochs import UNLIMITED, Samples, affordable_flips
+from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 

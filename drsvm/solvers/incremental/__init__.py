@@ -1,4 +1,4 @@
-"""The paper's incremental methods: `isg`, `ippa` and `hybrid` are sequences of `phases`.
+"""The paper's incremental methods: `run` has their settings and runs, which are sequences of `phases`.
 
-`run` runs them, `epochs` is one pass over the rows, `step_sizes` are the schemes; `block_fit` is `partial_fit`.
+`epochs` is one pass over the rows, `step_sizes` are the schemes; `block_fit` is `partial_fit`.
 """

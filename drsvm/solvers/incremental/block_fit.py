@@ -8,6 +8,7 @@ from scipy import sparse
 
 from drsvm.kernels.epoch_state import Iterate
 from drsvm.model.norms import norm_for
+from drsvm.model.risk import affordable_flips
 from drsvm.model.validation import (
     check_flip_cost,
     check_flip_costs,
@@ -16,7 +17,7 @@ from drsvm.model.validation import (
     check_rows,
     check_weights,
 )
-from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples, affordable_flips
+from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
 
 FIRST_STEP, EXPONENT = 0.1, 0.75

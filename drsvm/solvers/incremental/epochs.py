@@ -15,8 +15,10 @@ from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
 from drsvm.kernels.entries import Rows, row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
+from drsvm.model.memory_rows import unsigned_parts
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 
@@ -27,14 +29,6 @@ SLICE, SLICE_BY_SIZE = 0.2e9, 50.0
 """A slice is sized to take this many nanoseconds or, if that is more, this many per row and feature, because every
 kernel call starts with a pass over them. Slices depend only on the data, so the same seed always gives the same
 result."""
-
-
-def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
-    """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
-    costs = np.asarray(flip_cost, dtype=np.float64)
-    flips = (costs == 0.0) | (np.isfinite(costs) & (radius > 0.0))
-    kappa = np.where(flips, costs, 0.0)
-    return (float(kappa), bool(flips)) if costs.ndim == 0 else (kappa, flips)
 
 
 class Kind(NamedTuple):
@@ -93,11 +87,7 @@ class Samples:
         self.n, self.d = X.shape
         self.signs, self.weights = signs, weights
         importance = self.n * weights
-        if sparse.issparse(X):
-            unsigned = np.uint32 if X.indices.dtype == np.int32 else np.uint64
-            entries = X.data, X.indices.view(unsigned), X.indptr.view(unsigned)
-        else:
-            entries = X.reshape(-1), None, None
+        entries = unsigned_parts(X) if sparse.issparse(X) else (X.reshape(-1), None, None)
         data, indices, indptr = map(_read_only, entries)
         self.rows = Rows(data, indices, indptr, self.d, _read_only(signs), _read_only(importance))
         self.row_squares = np.empty(self.n)

@@ -1,8 +1,9 @@
-"""Common parts of the incremental methods: their settings, and runs that consist of phases.
+"""The incremental methods: their settings, and runs that consist of phases.
 
     minimise over ‖w‖_q ≤ λ    (1/n) Σ_i f_i(w, b, λ),     f_i = nπ_i max(1 − m_i, 1 + m_i − κλ, 0) + ελ + (c/2)‖w‖²
 
-An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`).
+An iteration is an epoch, one pass over the rows. Every method is a sequence of phases (`phases.py`): `Isg` takes
+subgradient steps, `Ippa` exact proximal steps, and `Hybrid` first the ones and then the others.
 Columns of very different scales slow down all of them. If epochs do not pay off, the interior-point solver takes over.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
-from drsvm.solvers.incremental.phases import Phase, Track
+from drsvm.solvers.incremental.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
 from drsvm.solvers.limits import check_count
 from drsvm.solvers.transforms.constant import answer_to_free_flips
@@ -71,6 +72,9 @@ class Incremental(Solver):
         check_steps(self.steps, self.first_step, self.decay)
         if self.order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
+        batch_size = getattr(self, "batch_size", None)
+        if batch_size is not None:
+            check_count(batch_size, "batch_size", "an integer ≥ 1 or None")
 
     def start(self, problem: Problem, limits: Limits) -> State:
         run = IncrementalState(problem, self, limits)
@@ -87,10 +91,104 @@ class Incremental(Solver):
         """Yield the phases of a run; the last one never ends."""
 
 
-def check_batch_size(batch_size) -> None:
-    """Reject anything but a number of rows or None."""
-    if batch_size is not None:
-        check_count(batch_size, "batch_size", "an integer ≥ 1 or None")
+@dataclass(frozen=True)
+class Isg(Incremental):
+    """Settings of the incremental subgradient method: projected subgradient steps on rows or batches of rows.
+
+    Those common to all incremental methods are in `drsvm.solvers.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    batch_size : int, optional
+        Rows per batch. 1: the classical method; more than there are rows: full subgradients; None: 32, or fewer if an
+        epoch would have too few batches.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Isg
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Isg(batch_size=1))
+    >>> result.solver, str(result.status)
+    ('isg', 'optimal')
+    """
+
+    name = "isg"
+
+    batch_size: int | None = None
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        yield Subgradient(track, self.batch_size)
+
+
+@dataclass(frozen=True)
+class Ippa(Incremental):
+    """Settings of the incremental proximal point algorithm: exact proximal steps on single rows.
+
+    Those common to all incremental methods are in `drsvm.solvers.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    memory : bool
+        Whether, with steps="auto", the run continues with steps that keep the last pulls of all other rows once plain
+        steps no longer pay off. The other schemes take plain steps throughout. So does memory=False, which also
+        disables the hand-over.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Ippa
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Ippa(order="cyclic"))
+    >>> result.solver, str(result.status)
+    ('ippa', 'optimal')
+    """
+
+    name = "ippa"
+
+    memory: bool = True
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the run must stay with the pure method."""
+        return super().is_pure or not self.memory
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        """Yield plain steps and, if requested, steps with memory."""
+        if self.steps == "auto" and self.memory:
+            yield Opening(Proximal(track))
+            yield Memory(track)
+        yield Proximal(track)
+
+
+@dataclass(frozen=True)
+class Hybrid(Ippa):
+    """Settings of the hybrid method; see `Ippa` and `drsvm.solvers.incremental.run.Incremental`.
+
+    Attributes
+    ----------
+    batch_size : int, optional
+        Rows per batch in the first phase; None: as for `Isg`.
+
+    Examples
+    --------
+    >>> from drsvm import Problem, solve
+    >>> from drsvm.solvers import Hybrid
+    >>> problem = Problem([[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1], radius=0.1, norm=2)
+    >>> result = solve(problem, Hybrid(batch_size=2))
+    >>> result.solver, str(result.status)
+    ('hybrid', 'optimal')
+    """
+
+    name = "hybrid"
+
+    batch_size: int | None = None
+
+    def phases(self, track: Track) -> Iterator[Phase]:
+        """Yield subgradient steps while they pay off, then proximal steps, with memory if requested."""
+        yield Opening(Subgradient(track, self.batch_size))
+        # Plain steps are short from the first, because the subgradient steps are already close to the optimum.
+        yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, first=0.01)
 
 
 class IncrementalState(State):
