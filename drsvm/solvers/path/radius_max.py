@@ -83,7 +83,7 @@ def radius_max(problem: Problem, *, max_time: float | TimeLimit | None = None, n
         lines = _constant_classifiers(problem)
         # With one line the first tangent should be a good one; with two, the lower line must not be missed.
         single = len(lines.slopes) == 1
-        radius = 0.5 * min(problem.norm.dual.value(pull), problem.typical_flip_cost()) if single else 1e-3 * unit
+        radius = 0.2 * min(problem.norm.dual.value(pull), problem.typical_flip_cost()) if single else 1e-3 * unit
         return _climb(problem, radius or 1e-2 * unit, unit, lines, solved)
     except _TimeIsUp as reached:
         return reached.radius
