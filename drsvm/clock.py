@@ -31,7 +31,6 @@ class Pauses:
                 self._state = finished + time.perf_counter() - start, None
 
     def now(self) -> float:
-        """Return the seconds on this clock."""
         finished, start = self._state
         return (time.perf_counter() if start is None else start) - finished
 
@@ -56,7 +55,6 @@ class Stopwatch:
         self.start = pauses.now()
 
     def elapsed(self) -> float:
-        """Return the seconds so far."""
         return pauses.now() - self.start
 
     def __getstate__(self) -> tuple[float, float]:
@@ -92,7 +90,6 @@ class TimeLimit:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a limit."""
         return self.seconds < math.inf
 
     def left(self) -> float:
@@ -102,7 +99,6 @@ class TimeLimit:
 
     @property
     def over(self) -> bool:
-        """Whether the time is up."""
         return self.left() <= 0.0
 
     @property

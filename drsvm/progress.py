@@ -9,10 +9,10 @@ The work reports which share of it is done, and whoever shows that follows it:
             with part(0.0, 0.5):                # a part of a stage knows nothing of the rest
                 tell(0.1)                       # 5 % of the stage
 
-All entrances of users are fed from here: `verbose` of the estimators (`lines`), the bars of the command line
-(`cli/bars.py`) and `progress` of `make_report`. Solvers report shares in one place, the loop (`solvers/loop.py`), which
-also passes each certificate to the `callback` of `solve`; the callbacks of scikit-learn and `verbose=2` are such
-callbacks. Progress belongs to a thread; if it is not followed, reporting costs next to nothing.
+`verbose` of the estimators (`lines`), the bars of the command line (`cli/terminal.py`) and `progress` of `make_report`
+all follow it. Solvers report shares in one place, the loop (`solvers/loop.py`), which also passes each certificate to
+the `callback` of `solve`; the callbacks of scikit-learn and `verbose=2` are such callbacks. Progress belongs to a
+thread; if it is not followed, reporting costs next to nothing.
 
 Messages explain a delay, once per process. They are also logged by the logger ``drsvm``. In an interactive interpreter
 or a notebook, a message that nothing else would show is printed on standard error, unless the logger has a level of its
@@ -147,11 +147,9 @@ class Pace:
 
     @property
     def seconds(self) -> float:
-        """The seconds so far."""
         return self._watch.elapsed()
 
     def record(self, share: float) -> None:
-        """Record a share that is done now."""
         now = self.seconds
         self._records.append((now, max(share, self.share)))
         while len(self._records) > 2 and self._records[1][0] <= 0.5 * now:

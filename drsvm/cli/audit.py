@@ -3,16 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from drsvm.cli.options import (
-    NORMS,
-    DataFile,
-    FileOptions,
-    ModelFile,
-    TableOptions,
-    check_choice,
-    classifier,
-    numbers_in,
-)
+from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm audit churn.drsvm customers.csv
@@ -21,17 +12,19 @@ drsvm audit a9a.drsvm a9a.t.svm.xz --flip-cost 1 --plot risk.png --json"""
 
 
 def audit(
-    model: ModelFile,
-    file: DataFile,
-    options: FileOptions,
-    outputs: TableOptions,
+    model: opt.ModelFile,
+    file: opt.DataFile,
+    options: opt.FileOptions,
+    outputs: opt.TableOptions,
     screen: Screen,
-    radii: Annotated[str | None, classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's.")] = None,
-    flip_cost: Annotated[float | None, classifier("Cost of flipping a label. Default: the model's.")] = None,
-    norm: Annotated[str | None, classifier("Norm of the shifts: 1, 2 or inf. Default: the model's.")] = None,
-    compare: Annotated[bool, classifier("Also evaluate LinearSVC and LogisticRegression.", "--compare")] = False,
+    radii: Annotated[
+        str | None, opt.classifier("Radii, such as 0,0.05,0.1. Default: multiples of the model's.")
+    ] = None,
+    flip_cost: Annotated[float | None, opt.classifier("Cost of flipping a label. Default: the model's.")] = None,
+    norm: Annotated[str | None, opt.classifier("Norm of the shifts: 1, 2 or inf. Default: the model's.")] = None,
+    compare: Annotated[bool, opt.classifier("Also evaluate LinearSVC and LogisticRegression.", "--compare")] = False,
     train: Annotated[
-        Path | None, classifier("File to train these two on. Default: the audited file.", metavar="FILE")
+        Path | None, opt.classifier("File to train these two on. Default: the audited file.", metavar="FILE")
     ] = None,
 ) -> None:
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
@@ -44,8 +37,8 @@ def audit(
 
     outputs.check(model, file, train)
     check_inputs(model, [file, train])
-    check_choice("--norm", norm, (None, *NORMS))
-    wanted = numbers_in("--radii", radii)
+    opt.check_choice("--norm", norm, (None, *opt.NORMS))
+    wanted = opt.numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
     n_classes = len(saved.model.classes_)
     for option, given in (("--plot", outputs.plot), ("--compare", compare)):
@@ -78,7 +71,7 @@ def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: 
     }
 
 
-def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen: Screen) -> dict[str, Any]:
+def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, screen: Screen) -> dict[str, Any]:
     """Return the classifiers that the model is compared with, with the same preprocessing."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -100,7 +93,6 @@ def _rivals(saved, dataset, y, train: Path | None, options: FileOptions, screen:
 
 
 def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]:
-    """Return the risks, one column per classifier, class and loss."""
     from drsvm import worst_case_risk
 
     columns: dict[str, Any] = {"radius": ball["radius"]}

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any
 
-from drsvm.cli import exit_codes
 from drsvm.cli.options import BallOptions, DataFile, DataOptions, PlotOptions, Positive, PriceOptions, classifier
-from drsvm.cli.screen import Screen
+from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm compare customers.csv --label churned
 drsvm compare a9a.svm.xz --no-standardise --solvers interior-point,hybrid --plot convergence.png
@@ -38,10 +37,11 @@ def compare(
     chosen, (y,) = work.two_classes(parts.y, positive)
     # Not before: input errors should come quickly.
     from drsvm.cli.prices import problem_of
+    from drsvm.learn.prices import at_centre
     from drsvm.plotting import ConvergenceDisplay
 
     prepared = work.prepared(parts, standardise=ball.standardise)
-    problem = problem_of(parts, prepared, y, radius, ball, prices).problem
+    problem = at_centre(problem_of(parts, prepared, y, radius, ball, prices)).problem
     seconds = 60.0 if ball.max_time is None else ball.max_time / len(names)
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
@@ -52,7 +52,7 @@ def compare(
     payload = {"command": "compare", "file": file, "rows": n, "features": d, "positive": chosen}
     payload |= {"solvers": columns, **files}
     screen.finish(payload, f"{n:,} rows, {d:,} features, radius {radius:g}, positive: {chosen}", columns)
-    return exit_codes.of(columns["status"], choose=min)
+    return exit_code(columns["status"], choose=min)
 
 
 def _names(given: str | None, single: str) -> list[str]:

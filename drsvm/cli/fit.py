@@ -5,25 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from drsvm.cli import exit_codes
+from drsvm.cli import options as opt
 from drsvm.cli.fit_summary import fit_payload, summary_lines
-from drsvm.cli.options import (
-    BallOptions,
-    ClassWeight,
-    DataFile,
-    DataOptions,
-    Positive,
-    PriceOptions,
-    Radius,
-    SplitOptions,
-    check_choice,
-    classifier,
-    known,
-    output,
-    reading,
-    solving,
-)
-from drsvm.cli.screen import Screen
+from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
@@ -32,31 +16,35 @@ drsvm fit noisy.parquet --label y --cv --json"""
 
 
 def fit(
-    file: DataFile,
-    data: DataOptions,
-    split: SplitOptions,
-    ball: BallOptions,
-    prices: PriceOptions,
+    file: opt.DataFile,
+    data: opt.DataOptions,
+    split: opt.SplitOptions,
+    ball: opt.BallOptions,
+    prices: opt.PriceOptions,
     screen: Screen,
-    radius: Radius = None,
+    radius: opt.Radius = None,
     verified: Annotated[
         str | None,
-        known("A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"),
+        opt.known(
+            "A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"
+        ),
     ] = None,
-    positive: Positive = None,
-    class_weight: ClassWeight = None,
+    positive: opt.Positive = None,
+    class_weight: opt.ClassWeight = None,
     cv: Annotated[
         bool,
-        classifier(
+        opt.classifier(
             "Choose the radius by cross-validation, and intercept cost and class weights unless they are given.", "--cv"
         ),
     ] = False,
-    folds: Annotated[int, classifier("Number of folds of --cv.", min=2)] = 5,
-    jobs: Annotated[int | None, solving("Paths of --cv, or classes, to fit in parallel (-1: one per core).")] = None,
-    model: Annotated[Path | None, output("Save the classifier to this file.", metavar="OUT")] = None,
+    folds: Annotated[int, opt.classifier("Number of folds of --cv.", min=2)] = 5,
+    jobs: Annotated[
+        int | None, opt.solving("Paths of --cv, or classes, to fit in parallel (-1: one per core).")
+    ] = None,
+    model: Annotated[Path | None, opt.output("Save the classifier to this file.", metavar="OUT")] = None,
     spool: Annotated[
         Path | None,
-        reading(
+        opt.reading(
             "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. "
             "Default: only if the table does not fit into memory, and to a temporary folder.",
             metavar="FOLDER",
@@ -75,15 +63,19 @@ def fit(
     check_outputs([model], [file, split.test])
     check_model_output(model)
     work.check_split(split)
-    _check_choices(ball, radius, class_weight, verified, cv)
+    settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
+    settings |= {"class_weight": class_weight, "random_state": split.seed, "n_jobs": jobs}
+    opt.check_choice("--class-weight", class_weight, (None, "balanced"))
+    if cv and radius is not None:
+        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
+    if verified is not None and "flip_cost" not in settings:
+        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, cv, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
         # Not before: this imports all solvers, and an error in the file should come quickly.
         from drsvm.cli.training import save, searched, trained
 
-        settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
-        settings |= {"class_weight": class_weight, "random_state": split.seed, "n_jobs": jobs}
         given = settings, ball.standardise, whole, held, screen
         found = searched(folds, *given) if cv else trained(*given)
         with screen.progress("testing"):
@@ -93,11 +85,13 @@ def fit(
         if model is not None:
             save(found, model, payload, split.seed, screen)
     screen.finish(payload, *summary_lines(payload))
-    return exit_codes.of(certificate["status"] for certificate in payload["certificates"])
+    return exit_code(certificate["status"] for certificate in payload["certificates"])
 
 
 @contextmanager
-def _rows(file: Path, options, split: SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen: Screen):
+def _rows(
+    file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen: Screen
+):
     """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk."""
     from drsvm.cli import large_tables, work
 
@@ -109,13 +103,3 @@ def _rows(file: Path, options, split: SplitOptions, spool: Path | None, standard
         raise ValueError(f"{file}: --cv needs all rows in memory: omit it, or use it on a sample of the rows.")
     with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
         yield rows
-
-
-def _check_choices(ball: BallOptions, radius: str | None, class_weight: str | None, verified: str | None, cv: bool):
-    """Raise an error for options that do not go together, before anything is read."""
-    given = ball.with_radius(radius)
-    check_choice("--class-weight", class_weight, (None, "balanced"))
-    if cv and radius is not None:
-        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
-    if verified is not None and "flip_cost" not in given:
-        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from drsvm.cli import exit_codes
+from drsvm.cli.screen import exit_code
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
 
@@ -42,7 +42,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         },
         "units": {"standard_deviations": scaled, "original": prepared.X.shape[1] - scaled},
         "certificates": [_certificate(*one) for one in zip(results, positive, constant, strict=True)],
-        "proven": exit_codes.of(str(result.status) for result in results) == 0,
+        "proven": exit_code(str(result.status) for result in results) == 0,
         "train": scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
@@ -130,7 +130,7 @@ def _proof(certificate: dict[str, Any], named: bool) -> str:
 
 def _figures(payload: dict[str, Any]) -> dict[str, str]:
     """Return the figures: of the test, by class, or of the training rows where there is no test."""
-    from drsvm.cli.scores import by_class, summary
+    from drsvm.learn.scores import by_class, summary
 
     tested, held_out = payload["test"], payload["held_out"]
     if tested is None:

@@ -1,21 +1,9 @@
 """``drsvm path``: solutions over a grid of radii."""
 
-from dataclasses import replace
 from typing import Annotated, Any
 
-from drsvm.cli import exit_codes
-from drsvm.cli.options import (
-    BallOptions,
-    DataFile,
-    DataOptions,
-    Positive,
-    PriceOptions,
-    SplitOptions,
-    TableOptions,
-    classifier,
-    numbers_in,
-)
-from drsvm.cli.screen import Screen
+from drsvm.cli import options as opt
+from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm path customers.csv --label churned --test-size 0.3 --plot path.png
 drsvm path train.svm.xz --norm inf --n-radii 50 --csv path.csv
@@ -25,17 +13,17 @@ NAMES = {"n_nonzero": "nonzero", "n_iter": "iterations"}
 
 
 def path(
-    file: DataFile,
-    data: DataOptions,
-    split: SplitOptions,
-    ball: BallOptions,
-    prices: PriceOptions,
-    outputs: TableOptions,
+    file: opt.DataFile,
+    data: opt.DataOptions,
+    split: opt.SplitOptions,
+    ball: opt.BallOptions,
+    prices: opt.PriceOptions,
+    outputs: opt.TableOptions,
     screen: Screen,
-    radii: Annotated[str | None, classifier("Radii, such as 0.2,0.1,0.05. Default: a grid.")] = None,
-    n_radii: Annotated[int, classifier("Number of radii in the grid.", min=1)] = 30,
-    smallest: Annotated[float, classifier("Smallest radius of the grid, as a share of the largest.")] = 1e-3,
-    positive: Positive = None,
+    radii: Annotated[str | None, opt.classifier("Radii, such as 0.2,0.1,0.05. Default: a grid.")] = None,
+    n_radii: Annotated[int, opt.classifier("Number of radii in the grid.", min=1)] = 30,
+    smallest: Annotated[float, opt.classifier("Smallest radius of the grid, as a share of the largest.")] = 1e-3,
+    positive: opt.Positive = None,
 ) -> int:
     """Solve for a grid of radii: how objective, weights and accuracy change as the adversary grows stronger."""
     from drsvm.cli import work
@@ -44,7 +32,7 @@ def path(
         raise ValueError(f"--smallest must be between 0 and 1, got {smallest:g}.")
     outputs.check(file, split.test)
     limits = {**ball.run(), "random_state": split.seed}
-    grid = {"radii": numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
+    grid = {"radii": opt.numbers_in("--radii", radii), "n_radii": n_radii, "smallest": smallest}
     parts = work.load_parts(file, data.read_options(mentioned=prices.mentioned()), split, screen)
     chosen, (y, y_test) = work.two_classes(parts.y, positive, parts.y_test)
     # Not before: input errors should come quickly.
@@ -61,7 +49,7 @@ def path(
     if "test_accuracy" in columns:  # training rows would favour small radii
         place = best_index(columns["radius"], columns["test_accuracy"])
         best = place, float(columns["radius"][place])
-    code = exit_codes.of(columns["status"])
+    code = exit_code(columns["status"])
     n, d = prepared.X.shape
     payload = {"command": "path", "file": file, "rows": n, "features": d, "positive": chosen, "proven": code == 0}
     payload |= {"path": columns, "best": best and {"row": best[0] + 1, "radius": best[1]}, **files}
@@ -75,15 +63,15 @@ def path(
     return code
 
 
-def _solve(centred, grid: dict[str, Any], limits: dict[str, Any], screen: Screen) -> Any:
-    from drsvm import radius_path
+def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen) -> Any:
+    from drsvm.learn.prices import path_at_centre
 
     total = grid["n_radii"] if grid["radii"] is None else len(grid["radii"])
     with screen.whole("radius path") as tell:
-        found = radius_path(centred.problem, **grid, **limits, callback=lambda index, result: tell((index + 1) / total))
+        found = path_at_centre(problem, **grid, **limits, callback=lambda index, result: tell((index + 1) / total))
     if found.interrupted:
         raise KeyboardInterrupt
-    return replace(found, results=[centred.from_centred(result) for result in found.results])
+    return found
 
 
 def _columns(found, X, y, X_test, y_test) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def predict(
 
 
 def _text(payload: dict[str, Any], probability: bool) -> str:
-    from drsvm.cli.scores import by_class, summary
+    from drsvm.learn.scores import by_class, summary
 
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}"]

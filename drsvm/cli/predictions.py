@@ -35,7 +35,6 @@ class Predictions:
 
     @property
     def classes(self) -> np.ndarray:
-        """The labels that the model knows."""
         return np.array(self.data.schema.truth_labels or self.saved.model.classes_)
 
     @cached_property

@@ -7,7 +7,7 @@ import numpy as np
 from drsvm import Problem, WassersteinSVC
 from drsvm.cli.options import BallOptions, PriceOptions
 from drsvm.cli.work import Parts, Prepared, label_called
-from drsvm.learn.prices import Centred, at_centre, flip_costs_of_rows, with_intercept_cost
+from drsvm.learn.prices import flip_costs_of_rows, with_intercept_cost
 
 
 def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
@@ -32,15 +32,15 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
 
 def problem_of(
     parts: Parts, prepared: Prepared, y: np.ndarray, radius: float, ball: BallOptions, prices: PriceOptions
-) -> Centred:
-    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, centred."""
+) -> Problem:
+    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve."""
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
     settings: dict[str, Any] = {name: getattr(WassersteinSVC(), name) for name in names}
     settings |= ball.ball() | prices.intercept()
     settings |= feature_prices(parts, prepared)
     settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
     cost = settings.pop("intercept_cost")
-    return at_centre(with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost))
+    return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)
 
 
 def with_flip_costs(settings: dict[str, Any], labels: np.ndarray) -> dict[str, Any]:

@@ -6,21 +6,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from drsvm.cli import exit_codes
-from drsvm.cli.options import (
-    BallOptions,
-    ClassWeight,
-    DataFile,
-    DataOptions,
-    Positive,
-    PriceOptions,
-    Radius,
-    SplitOptions,
-    check_choice,
-    output,
-    reading,
-)
-from drsvm.cli.screen import Screen
+from drsvm.cli import options as opt
+from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
 drsvm report customers.csv --label churned --format md
@@ -30,22 +17,22 @@ WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
 
 
 @dataclass(frozen=True)
-class ReportOptions(DataOptions):
+class ReportOptions(opt.DataOptions):
     """How to read the file and to write the report: `--format` is either, as no format is of both kinds."""
 
     format: Annotated[  # pyright: ignore[reportIncompatibleVariableOverride]
         list[str] | None,
-        reading("Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."),
+        opt.reading("Of the report: html, md or json; of the file: csv, parquet or svmlight. Default: by their names."),
     ] = None
 
-    def reading(self) -> DataOptions:
+    def reading(self) -> opt.DataOptions:
         """Return the options for reading alone."""
-        return DataOptions(**{**vars(self), "format": self._chosen(READ)})
+        return opt.DataOptions(**{**vars(self), "format": self._chosen(READ)})
 
     def written(self, output: Path | None) -> tuple[str, Path]:
         """Return the format of the report and its file."""
         for name in self.format or ():
-            check_choice("--format", name, (*WRITTEN, *READ))
+            opt.check_choice("--format", name, (*WRITTEN, *READ))
         wanted = self._chosen(WRITTEN)
         if output is None:
             return wanted or "html", Path(f"drsvm-report.{wanted or 'html'}")
@@ -61,18 +48,18 @@ class ReportOptions(DataOptions):
 
 
 def report(
-    file: DataFile,
+    file: opt.DataFile,
     data: ReportOptions,
-    split: SplitOptions,
-    ball: BallOptions,
-    prices: PriceOptions,
+    split: opt.SplitOptions,
+    ball: opt.BallOptions,
+    prices: opt.PriceOptions,
     screen: Screen,
-    radius: Radius = None,
-    positive: Positive = None,
-    class_weight: ClassWeight = None,
-    title: Annotated[str | None, output("Title of the page.")] = None,
+    radius: opt.Radius = None,
+    positive: opt.Positive = None,
+    class_weight: opt.ClassWeight = None,
+    title: Annotated[str | None, opt.output("Title of the page.")] = None,
     output: Annotated[
-        Path | None, output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
+        Path | None, opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
     ] = None,
 ) -> int:
     """Train a classifier and write a report: held-out figures, what to do next, proof, worst case, data for auditors.
@@ -86,7 +73,7 @@ def report(
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
-    check_choice("--class-weight", class_weight, (None, "balanced"))
+    opt.check_choice("--class-weight", class_weight, (None, "balanced"))
     settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, "class_weight": class_weight}
     options = data.reading()
@@ -102,7 +89,7 @@ def report(
     with screen.progress("report"), screen.warnings_as_notes():
         made = _made(parts, settings, ball.standardise, source, title, shown)
     made.save(output, format)
-    code = exit_codes.of(certificate["status"] for certificate in made.summary["certificates"])
+    code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
     screen.finish(payload, _text(made.summary, output))
     return code
@@ -115,21 +102,9 @@ def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str
     from drsvm.cli.prices import feature_prices, with_flip_costs
     from drsvm.cli.streams import name_of
     from drsvm.report import report_on
-
-    prepared = work.prepared(parts, standardise=standardise)
-    return report_on(
-        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
-        _given(parts, prepared, prepared.scaled(standardise), source),
-        title=title or name_of(parts.data.path),
-        positive=positive,
-        progress=None,
-    )
-
-
-def _given(parts, prepared, scaled: list[bool], source) -> Any:
-    """Return the data and names of the report: rows are held out and prepared already."""
     from drsvm.report.inputs import Given
 
+    prepared = work.prepared(parts, standardise=standardise)
     first = parts.data.schema.index_base
     numbered = [f"feature {k}" for k in range(first, first + prepared.X.shape[1])]  # as in the svmlight file
     names = [str(row + 1) for row in parts.rows.tolist()]
@@ -137,7 +112,7 @@ def _given(parts, prepared, scaled: list[bool], source) -> Any:
     if parts.ids:
         names = [" / ".join(texts) for texts in zip(*parts.ids.values(), strict=True)]
         note = f"Rows are named by {', '.join(parts.ids)}."
-    return Given(
+    given = Given(
         X=prepared.X,
         y=parts.y,
         X_test=prepared.X_test,
@@ -148,8 +123,15 @@ def _given(parts, prepared, scaled: list[bool], source) -> Any:
         row_note=note,
         label=parts.data.schema.label,
         standardise=False,
-        scaled=scaled,
+        scaled=prepared.scaled(standardise),
         source=source,
+    )
+    return report_on(
+        WassersteinSVC(**with_flip_costs(settings, parts.y), **feature_prices(parts, prepared)),
+        given,
+        title=title or name_of(parts.data.path),
+        positive=positive,
+        progress=None,
     )
 
 
@@ -159,12 +141,17 @@ def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
     from drsvm.cli.streams import STANDARD
     from drsvm.report.inputs import Source
 
+    def command(step) -> str:
+        verb, *options = COMMANDS[step.action]
+        kept = settings if step.keeps_settings else []
+        return shlex.join(["drsvm", verb, *reading, *kept, *_typed(step.changes), *options])
+
     return Source(
         file=file if file != STANDARD and file.is_file() else None,  # a pipe is gone
         notes=[in_options(note) for note in data.notes],
         tell_tales=data.tell_tales,
         wording=in_options,
-        command=lambda step: _command(step, reading, settings),
+        command=command,
     )
 
 
@@ -175,13 +162,6 @@ COMMANDS = {
     "check labels": ("labels", "--csv", "labels.csv"),
 }
 """The commands for the actions of `drsvm.report.words.NextStep`, with their options."""
-
-
-def _command(step, reading: list[str], settings: list[str]) -> str:
-    """Return the command for the next step, given the words for reading the file and for the settings."""
-    verb, *options = COMMANDS[step.action]
-    changes = _typed(step.changes)
-    return shlex.join(["drsvm", verb, *reading, *(settings if step.keeps_settings else []), *changes, *options])
 
 
 def _text(summary: dict[str, Any], output: Path) -> str:
@@ -203,8 +183,7 @@ def _typed(options: Mapping[str, Any]) -> list[str]:
         option = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{option}" if value else f"--no-{option}")
-        elif value is not None:
-            words += [
-                word for one in (value if isinstance(value, list) else [value]) for word in (f"--{option}", str(one))
-            ]
+            continue
+        for one in value if isinstance(value, list) else [] if value is None else [value]:
+            words += [f"--{option}", str(one)]
     return words

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -14,6 +14,13 @@ import typer
 
 from drsvm.cli.remedy import corrected_command, in_options
 from drsvm.progress import following, stage, taken_over
+
+EXIT_CODES = {"optimal": 0, "optimal within bounds": 3}  # of results by their status, best first; any other is 1
+
+
+def exit_code(statuses: Iterable[str], choose: Callable[..., int] = max) -> int:
+    """Return the exit code for the worst status, or with `choose=min` for the best."""
+    return choose((EXIT_CODES.get(status, 1) for status in statuses), key=(0, 3, 1).index)
 
 
 @dataclass
@@ -38,7 +45,7 @@ class Screen:
         if self.as_json:
             print(json.dumps(_plain({**payload, "notes": self.notes}), indent=2, allow_nan=False))
             return
-        from drsvm.cli.tables import table_of
+        from drsvm.cli.terminal import table_of
 
         console = self._console(stderr)
         for part in shown:
@@ -48,7 +55,6 @@ class Screen:
 
     @property
     def on_terminal(self) -> bool:
-        """Whether standard error is a terminal."""
         return sys.stderr.isatty()
 
     @contextmanager
@@ -57,7 +63,7 @@ class Screen:
         if not self.on_terminal:
             yield
             return
-        from drsvm.cli.bars import Bar
+        from drsvm.cli.terminal import Bar
 
         with Bar(self._console(stderr=True), text) as bar, following(bar.begin):
             yield
@@ -70,7 +76,6 @@ class Screen:
 
     @contextmanager
     def warnings_as_notes(self) -> Iterator[None]:
-        """Turn the warnings of a block into notes."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:

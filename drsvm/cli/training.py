@@ -10,28 +10,18 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
-from drsvm import WassersteinSVC
+from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.cli import work
 from drsvm.cli.prices import feature_prices, flip_cost_by_row, with_flip_costs
 from drsvm.cli.screen import Screen
-from drsvm.cli.search import PreparedSearch
-from drsvm.cli.work import Parts, Prepared
+from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
+from drsvm.datasets import Schema
 from drsvm.datasets.copies import can_stay_together, held_out_rows
+from drsvm.datasets.preparation import aligned, features_of
 from drsvm.learn.probability import Sigmoids
 from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
-
-FITTED = (
-    *("coef_", "intercept_", "classes_", "n_iter_", "radius_", "result_", "n_features_in_"),
-    *("objective_", "lower_bound_", "gap_", "radius_price_", "intercept_cost_"),
-)
-
-COMMON = (
-    *("l2", "fit_intercept", "feature_cost", "monotonic_cst"),
-    *("solver", "tol", "max_iter", "max_time", "random_state", "n_jobs"),
-)
-"""The parameters that a cross-validation does not choose."""
 
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
@@ -48,6 +38,52 @@ MANY_ROWS, TEST_TOL = 200_000, 1e-4
 matter. With fewer rows the figures are exactly those of the report."""
 
 
+class PreparedFold(NamedTuple):
+    """Training rows and test rows of a table, with the preparation to fit to the former."""
+
+    number: int
+    train: Any
+    test: Any
+    table: Any
+    steps: list[tuple[str, Any]]
+    schema: Schema
+    names: list[str] | None
+
+    def rows(self, X) -> tuple[Any, Any]:
+        """Return the features of the training rows and of the test rows; X are those of all rows together.
+
+        A level may be rare in the fold only: its column is then 0, so that prices refer to the same columns.
+        """
+        if not self.steps:
+            return X[self.train], X[self.test]
+        pipeline = clone(Pipeline(self.steps))
+        train = pipeline.fit_transform(rows_of(self.table, self.train))
+        test = pipeline.transform(rows_of(self.table, self.test))
+        given = [feature.name for feature in features_of(pipeline, self.schema) or ()]
+        if self.names is None or given == self.names:
+            return train, test
+        return aligned(train, given, self.names), aligned(test, given, self.names)
+
+
+class PreparedSearch(WassersteinSVCCV):
+    """A cross-validation whose folds are prepared separately; `fitted` is the classifier of the refit."""
+
+    fitted: WassersteinSVC
+
+    def of(self, parts: Parts, prepared: Prepared):
+        """Set the table that the features come from."""
+        self._source = (parts.X, prepared.steps, parts.data.schema, prepared.names)
+        return self
+
+    def _folds(self, X, y, sample_weight, groups) -> list[Any]:
+        folds = super()._folds(X, y, sample_weight, groups)
+        return [PreparedFold(*fold, *self._source) for fold in folds]
+
+    def _chosen_classifier(self) -> WassersteinSVC:
+        self.fitted = super()._chosen_classifier()
+        return self.fitted
+
+
 class Fitted(NamedTuple):
     """A fitted classifier with its preparation, and the rows it was given."""
 
@@ -61,11 +97,9 @@ class Fitted(NamedTuple):
         return Pipeline([*self.prepared.steps, ("classifier", self.classifier)])
 
     def decisions(self, X: Any) -> np.ndarray:
-        """Return the decision values of prepared rows."""
         return np.asarray(self.classifier.decision_function(X))
 
     def test_scores(self) -> dict[str, Any] | None:
-        """Return the figures on the test rows, if there are any."""
         y = self.parts.y_test
         return None if y is None else scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_)
 
@@ -140,23 +174,12 @@ def searched(
     with screen.progress(f"{len(rows.y):,} rows"), screen.warnings_as_notes():
         found = training.fitted(rows, 2)
         search = found.classifier
-        best = found._replace(classifier=_chosen(search))
+        best = found._replace(classifier=search.fitted.set_params(max_time=search.max_time))
         training = replace(training, estimator=clone(best.classifier))
         figures = {"score": search.best_score_, "candidates": len(search.cv_results_["params"]), "rows": len(rows.y)}
         if held is None:
             return Found(best, None, training, figures)
         return Found(training.fitted(whole, 2), best, training, figures)
-
-
-def _chosen(search: PreparedSearch) -> WassersteinSVC:
-    """Return the classifier that a cross-validation selected and fitted."""
-    best = {name: value.item() if hasattr(value, "item") else value for name, value in search.best_params_.items()}
-    model = WassersteinSVC(**{name: getattr(search, name) for name in COMMON} | best)
-    for name in FITTED:
-        if hasattr(search, name):
-            setattr(model, name, getattr(search, name))
-    model._flip_cost_by_row = "flip_cost" not in best
-    return model
 
 
 def save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: Screen) -> None:

@@ -222,7 +222,6 @@ class Prepared:
 
     @property
     def names(self) -> list[str] | None:
-        """The names of the features."""
         return None if self.features is None else [feature.name for feature in self.features]
 
     def scaled(self, standardise: bool) -> list[bool]:

@@ -2,8 +2,8 @@
 
     file → table → what each column contains → Dataset → preparation for a classifier
 
-Errors (`DataFileError`) name the file, the line or column, and the remedy. Only `preparation` and `table_reader` need
-scikit-learn, which takes long to import: an error in a file is reported before.
+Errors (`DataFileError`) name the file, the line or column, and the remedy. Only `preparation` needs scikit-learn,
+which takes long to import: an error in a file is reported before.
 """
 
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ from drsvm.lazy import lazy_names
 __all__ = ["DataFileError", "Dataset", "ReadOptions", "Schema", "read", "read_cells", "read_like"]
 
 if TYPE_CHECKING:
+    from drsvm.datasets.preparation import TableReader as TableReader
     from drsvm.datasets.row_files import RowsOnDisk as RowsOnDisk
     from drsvm.datasets.row_files import rows_on_disk as rows_on_disk
-    from drsvm.datasets.table_reader import TableReader as TableReader
 else:
-    _NAMES = {".row_files": "RowsOnDisk rows_on_disk", ".table_reader": "TableReader"}
+    _NAMES = {".row_files": "RowsOnDisk rows_on_disk", ".preparation": "TableReader"}
     __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
     __all__ += _LAZY

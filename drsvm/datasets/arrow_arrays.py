@@ -48,6 +48,16 @@ def texts(values: Sequence[str]) -> Any:
     return pyarrow.Array.from_buffers(pyarrow.large_string(), len(encoded), buffers).cast(pyarrow.string())
 
 
+def columns_of(table: Any) -> dict[str, Any]:
+    """Return the columns of a table by name."""
+    return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def with_columns(table: Any, others: Any) -> Any:
+    """Return a table in which those columns of another table replace its own that have the same names."""
+    return pyarrow_or_error().table(columns_of(table) | columns_of(others))
+
+
 def taken(table: Any, rows: np.ndarray) -> Any:
     """Return rows of a table or column; without a copy if they are all of them, in order."""
     if len(rows) == len(table) and (np.diff(rows) == 1).all():
@@ -61,8 +71,7 @@ def cleaned(table: Any, empty: frozenset[str]) -> Any:
         return table
     # A pattern, not an array of words, and nulls, not a scalar: pyarrow would import pandas to build them.
     pattern = f"^({'|'.join(re.escape(text) for text in sorted(empty))})$"
-    columns = [_cleaned(column, pattern) for column in table.columns]
-    return pyarrow_or_error().table(dict(zip(table.column_names, columns, strict=True)))
+    return pyarrow_or_error().table({name: _cleaned(column, pattern) for name, column in columns_of(table).items()})
 
 
 def _cleaned(column: Any, empty: str) -> Any:

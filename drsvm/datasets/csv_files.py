@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from drsvm.datasets.arrow_arrays import cleaned, pyarrow_or_error, texts
+from drsvm.datasets.arrow_arrays import cleaned, pyarrow_or_error, texts, with_columns
 from drsvm.datasets.files import DataFileError, invalid, opened
 from drsvm.datasets.values import MISSING, as_number, shown
 from drsvm.messages import Message, Parameter
@@ -89,8 +89,7 @@ class CsvFile:
         return table
 
     def _table(self, wanted: list[str], as_text: list[str], empty: frozenset[str]) -> Any:
-        table = self._fast_table(wanted, as_text, empty)
-        if table is not None:
+        if (table := self._fast_table(wanted, as_text, empty)) is not None:
             return table
         rows = [cells for _, cells in self._records()]  # which locates errors; all columns are texts
         places = {name: place for place, name in enumerate(self.names)}
@@ -121,7 +120,10 @@ class CsvFile:
             return arrow_csv.read_csv(pyarrow.BufferReader(content), reading, parsing, converting)
 
         try:
-            read = _read_as_written(table, wanted, as_text)
+            read = table(wanted, as_text)
+            # Dates and times stay text, since Python reads them from data frames as such, too.
+            temporal = [field.name for field in read.schema if pyarrow.types.is_temporal(field.type)]
+            read = with_columns(read, table(temporal, temporal)) if temporal else read
         except pyarrow.ArrowInvalid:
             return None
         expected = read.num_rows + self.has_header
@@ -130,18 +132,13 @@ class CsvFile:
         return cleaned(read, empty)
 
     def texts(self, wanted: list[str]) -> dict[str, list[str]]:
-        """Return the text of some columns, as it is written."""
         columns = self._table(wanted, wanted, frozenset()).columns if wanted else []
         return {name: column.to_pylist() for name, column in zip(wanted, columns, strict=True)}
 
     def as_written(self, table: Any, names: list[str], empty: frozenset[str]) -> Any:
         """Return a table of this file in which columns of numbers are texts."""
-        columns = dict(zip(table.column_names, table.columns, strict=True))
-        numbers = [name for name in names if str(columns[name].type) == "double"]
-        if not numbers:
-            return table
-        columns |= dict(zip(numbers, self._table(numbers, numbers, empty).columns, strict=True))
-        return pyarrow_or_error().table(columns)
+        numbers = [name for name in names if str(table.schema.field(name).type) == "double"]
+        return with_columns(table, self._table(numbers, numbers, empty)) if numbers else table
 
     def swallowed(self, name: str, cell: str) -> bool:
         """Return True for a cell of several lines that seems to contain other rows, for want of a closing quote.
@@ -166,7 +163,8 @@ class CsvFile:
             try:
                 for cells in reader:
                     if cells and not is_header:
-                        self._check_width(before + 1, cells)
+                        if len(cells) != len(self.names):
+                            raise self._other_width(before + 1, cells)
                         yield before + 1, cells
                     is_header, before = is_header and not cells, reader.line_num
             except csv.Error as error:
@@ -174,14 +172,10 @@ class CsvFile:
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
 
-    def _check_width(self, line: int, cells: list[str]) -> None:
-        if len(cells) != len(self.names):
-            raise invalid(
-                self.path,
-                f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut off, or "
-                f"does a cell contain an unquoted {self.delimiter!r}"
-                f"{' (perhaps a decimal comma)' if self.delimiter == ',' else ''}?",
-            )
+    def _other_width(self, line: int, cells: list[str]) -> DataFileError:
+        comma = " (perhaps a decimal comma)" if self.delimiter == "," else ""
+        what = f"line {line} has {len(cells)} columns, but the first has {len(self.names)}: is the line cut off, or "
+        return invalid(self.path, what + f"does a cell contain an unquoted {self.delimiter!r}{comma}?")
 
     def _bad_quotes(self, line: int, error: csv.Error) -> DataFileError:
         what = f"line {line}: a closing quote is missing, or one in a cell is not doubled ({error})."
@@ -204,20 +198,6 @@ def _number_of_lines(content: bytes, expected: int) -> int:
     """Return the number of lines that are not empty; if there are as many line breaks as expected, none is."""
     breaks = content.count(b"\n") + (not content.endswith(b"\n"))
     return breaks if breaks == expected and b"\r" not in content else sum(map(bool, content.splitlines()))
-
-
-def _read_as_written(table, wanted: list[str], texts: list[str]) -> Any:
-    """Return the columns; dates and times as text, since Python reads them from data frames as such, too."""
-    from pyarrow import types  # pyright: ignore[reportMissingImports]
-
-    read = table(wanted, texts)
-    temporal = [field.name for field in read.schema if types.is_temporal(field.type)]
-    if not temporal:
-        return read
-    columns = dict(zip(read.column_names, read.columns, strict=True))
-    again = table(temporal, temporal)
-    columns |= dict(zip(temporal, again.columns, strict=True))
-    return pyarrow_or_error().table(columns)
 
 
 def likely_delimiter(text: str) -> str:

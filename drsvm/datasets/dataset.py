@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.values import CATEGORY, MISSING, PLAIN
+from drsvm.datasets.values import MISSING, Style
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,9 @@ class Schema:
     n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
     columns: list[str] = field(default_factory=list)  # those that are used
-    styles: dict[str, str] = field(default_factory=dict)  # how their cells are written (see `values`), if not PLAIN
+    styles: dict[str, str] = field(
+        default_factory=dict
+    )  # how their cells are written (see `values`), if not Style.PLAIN
     gaps: list[str] = field(default_factory=list)  # columns with a feature of their own for being empty
     many_levels: bool = False  # whether the features are better stored sparsely
     rare: int = 1  # levels with fewer rows than this share one column
@@ -62,7 +64,7 @@ class Schema:
 
     def style(self, column: str) -> str:
         """Return the style of the cells of a column."""
-        return CATEGORY if column in self.categories else self.styles.get(column, PLAIN)
+        return Style.CATEGORY if column in self.categories else self.styles.get(column, Style.PLAIN)
 
     def of_style(self, wanted: Callable[[str], bool]) -> list[str]:
         """Return the columns whose style satisfies a condition."""

@@ -163,7 +163,7 @@ def ends_in_mid_line(path: Path) -> bool:
         return stream.read() not in (b"\n", b"\r")
 
 
-def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
+def detect_format(path: Path, head: bytes) -> tuple[str, list[str]]:
     """Return the format of a file by its content, and a note if its name suggests another one."""
     if head.startswith(b"PAR1"):
         found = "parquet"
@@ -176,9 +176,8 @@ def detect_format(path: Path, head: bytes) -> tuple[str, str | None]:
         what = "is not a Parquet file despite its name: is it complete? Otherwise use {}."
         raise invalid(path, Message(what, Parameter("format")))
     if expected == "svmlight" and found != expected:
-        return expected, None  # the svmlight reader explains what is wrong with the first line
-    note = None if expected in (None, found) else f"{path.name} contains {found} data and is read as such."
-    return found, note
+        return expected, []  # the svmlight reader explains what is wrong with the first line
+    return found, [] if expected in (None, found) else [f"{path.name} contains {found} data and is read as such."]
 
 
 def format_of_name(path: Path) -> str | None:

@@ -6,23 +6,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.datasets.arrow_arrays import columns_of
 from drsvm.datasets.columns import Chosen
 from drsvm.datasets.copies import copies_among, first_of_each
 from drsvm.datasets.dataset import ReadOptions
 from drsvm.datasets.files import Problem
 from drsvm.datasets.number_styles import AMBIGUOUS_COMMAS, AMBIGUOUS_DATE, AMBIGUOUS_DOTS, styles_of
 from drsvm.datasets.values import (
-    CATEGORY,
-    DECIMAL_COMMA,
-    ISO_DATE,
-    OR_EMPTY,
-    PLAIN,
     TEXTS,
-    THOUSANDS,
-    TIME,
-    TRUTH,
     Coded,
     NotANumber,
+    Style,
     coded,
     levels_of,
     numbers_of,
@@ -41,7 +35,12 @@ ID_NAMES = re.compile(
     r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
 
-TYPES = {"bool": TRUTH, "date": ISO_DATE, "timestamp": ISO_DATE, "time": TIME}  # by the start of pyarrow's type
+TYPES = {
+    "bool": Style.TRUTH,
+    "date": Style.ISO_DATE,
+    "timestamp": Style.ISO_DATE,
+    "time": Style.TIME,
+}  # by the start of pyarrow's type
 MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
 NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
@@ -50,7 +49,7 @@ NEEDLESS = 3  # up to this many different texts among numbers are suggested as m
 class Kind:
     """What a column contains."""
 
-    style: str = PLAIN  # of its cells (see `values`)
+    style: str = Style.PLAIN  # of its cells (see `values`)
     missing: int = 0  # the number of empty cells
     levels: int = 0  # the number of categories
     left_out: str | None = None  # why the column is not used
@@ -61,7 +60,7 @@ class Kind:
 
 def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dict[str, Kind]:
     """Return the kinds of the feature columns of a file."""
-    columns = dict(zip(table.column_names, table.columns, strict=True))
+    columns = columns_of(table)
     columns = {name: columns[name] for name in chosen.features}
     texts = {name: coded(column) for name, column in columns.items() if str(column.type) in TEXTS}
     points = any(str(column.type) == "double" for column in columns.values())
@@ -71,7 +70,7 @@ def kinds_of(table: Any, chosen: Chosen, options: ReadOptions, file: Any) -> dic
     for name, values in columns.items():
         column = _Column(name, values, name in chosen.numeric, name in chosen.categorical, rows, options, file)
         kind = _text_kind(column, texts[name], styles[name]) if name in texts else _numeric_kind(column)
-        if kind.style != CATEGORY and not kind.left_out and not kind.problem:
+        if kind.style != Style.CATEGORY and not kind.left_out and not kind.problem:
             kind = _checked_numbers(column, kind)
         kinds[name] = replace(kind, missing=max(int(values.null_count), kind.missing))
     return kinds
@@ -113,12 +112,12 @@ def _different_rows(columns: list[Any]) -> Any:
 def _numeric_kind(column: _Column) -> Kind:
     kind = str(column.values.type)
     if column.categorical:
-        return Kind(CATEGORY, levels=len(levels_of(column.values).values))
+        return Kind(Style.CATEGORY, levels=len(levels_of(column.values).values))
     if not kind.startswith(("int", "uint")):
-        return Kind(next((style for start, style in TYPES.items() if kind.startswith(start)), PLAIN))
+        return Kind(next((style for start, style in TYPES.items() if kind.startswith(start)), Style.PLAIN))
     if column.numeric:
         return Kind()
-    numbers = numbers_of(column.values, PLAIN)
+    numbers = numbers_of(column.values, Style.PLAIN)
     if column.numbers_the_rows(numbers):
         return Kind(left_out="an id", is_id=True)
     different = numbers[column.rows]
@@ -143,8 +142,8 @@ def _checked_numbers(column: _Column, kind: Kind) -> Kind:
         return Kind(left_out="empty")
     if given.min() == given.max() and missing < FREQUENT_GAPS * len(values):
         return Kind(left_out="always the same")
-    truth = kind.style == PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
-    return replace(kind, style=TRUTH if truth else kind.style, missing=missing)
+    truth = kind.style == Style.PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
+    return replace(kind, style=Style.TRUTH if truth else kind.style, missing=missing)
 
 
 # --- columns of text ----------------------------------------------------------------------------------------------
@@ -156,17 +155,17 @@ def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
     if column.categorical:
         return _category(column, cells)
     if column.numeric:
-        if style and (style in (DECIMAL_COMMA, THOUSANDS, TIME) or style.startswith("date")):
+        if style and (style in (Style.DECIMAL_COMMA, Style.THOUSANDS, Style.TIME) or style.startswith("date")):
             return Kind(style)
-        comma = column.options.decimal == ","
-        styles = (PLAIN, DECIMAL_COMMA, THOUSANDS) if comma else (PLAIN, THOUSANDS, DECIMAL_COMMA)
+        with_signs = (Style.THOUSANDS, Style.DECIMAL_COMMA)[:: -1 if column.options.decimal == "," else 1]
+        styles = (Style.PLAIN, *with_signs)
         fitting = {one: sum(parser_of(one)(value) is not None for value in cells.values) for one in styles}
-        return Kind(max(styles, key=lambda one: fitting[one]) + OR_EMPTY)
+        return Kind(max(styles, key=lambda one: fitting[one]) + Style.OR_EMPTY)
     if style in (AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS):
         return Kind(problem=_ambiguous_sign(column, cells, style))
     if style == AMBIGUOUS_DATE:
         return Kind(left_out="dates, as day/month or as month/day")
-    if style == PLAIN and column.numbers_the_rows(numbers_of(column.values, PLAIN, column.options.empty)):
+    if style == Style.PLAIN and column.numbers_the_rows(numbers_of(column.values, Style.PLAIN, column.options.empty)):
         return Kind(left_out="an id", is_id=True)
     return _free_text(column, cells) if style is None else Kind(style)
 
@@ -177,7 +176,7 @@ def _free_text(column: _Column, cells: Coded) -> Kind:
     counts = np.bincount(cells.codes[cells.codes >= 0], minlength=levels)
     if levels == 1 and column.values.null_count < FREQUENT_GAPS * n:
         return Kind(left_out="always the same")
-    parsers = [parser_of(style) for style in (PLAIN, DECIMAL_COMMA, THOUSANDS)]
+    parsers = [parser_of(style) for style in (Style.PLAIN, Style.DECIMAL_COMMA, Style.THOUSANDS)]
     numbers = np.array([any(parse(value) is not None for parse in parsers) for value in cells.values])
     if counts[numbers].sum() >= 0.5 * counts.sum():
         return Kind(problem=_mixed(column, cells, numbers, counts))
@@ -196,7 +195,7 @@ def rare_below(n_rows: int) -> int:
 
 def _category(column: _Column, cells: Coded) -> Kind:
     broken = line_break(cells, column.name, column.file)
-    return Kind(problem=broken) if broken else Kind(CATEGORY, levels=len(cells.values))
+    return Kind(problem=broken) if broken else Kind(Style.CATEGORY, levels=len(cells.values))
 
 
 def line_break(cells: Coded, name: str, file: Any) -> Problem | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from drsvm.datasets.dataset import Schema
 from drsvm.datasets.kinds import Kind
-from drsvm.datasets.values import CATEGORY, DECIMAL_COMMA, THOUSANDS, TIME, TRUTH, Coded, coded
+from drsvm.datasets.values import Coded, Style, coded
 from drsvm.messages import Message, Parameter
 
 TELLING = 10  # a column betrays the label only if a level has this many rows on average
@@ -22,14 +22,14 @@ DROP_IDS = Message("if such a number is an id, {} it", Parameter("drop"))
 def what_was_done(schema: Schema, kinds: dict[str, Kind], X: Any) -> list[str]:
     """Return notes on a new file: columns left out, encoded, read in a special way, and filled."""
     different = [name for name, kind in kinds.items() if kind.all_different and not kind.left_out]
-    encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == CATEGORY)}
+    encoded = {name: f"{kinds[name].levels:,}" for name in schema.of_style(lambda style: style == Style.CATEGORY)}
     return [
         *_line("left out", schema.left_out, KEEP_ANYWAY),
         *_line("categories", encoded, "one 0/1 column for each level that is not rare"),
         *_line("dates as days", dict.fromkeys(schema.of_style(lambda style: style.startswith("date")))),
-        *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == TIME))),
-        *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == DECIMAL_COMMA))),
-        *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == THOUSANDS))),
+        *_line("times as hours", dict.fromkeys(schema.of_style(lambda style: style == Style.TIME))),
+        *_line("decimal commas", dict.fromkeys(schema.of_style(lambda style: style == Style.DECIMAL_COMMA))),
+        *_line("thousands separators", dict.fromkeys(schema.of_style(lambda style: style == Style.THOUSANDS))),
         *_line("numbers with a unit", _with_units(encoded, X), "they count as text, unless the unit is removed"),
         *_line("all different", dict.fromkeys(different), DROP_IDS),
         *what_was_filled(schema, X),
@@ -65,7 +65,7 @@ def what_was_filled(schema: Schema, X: Any) -> list[str]:
     n = len(X)
     counts = {name: int(column.null_count) for name, column in zip(X.column_names, X.columns, strict=True)}
     filled = {name: f"{count:,} of {n:,}" for name, count in counts.items() if count}
-    numbers = [name for name in filled if schema.style(name) != CATEGORY]
+    numbers = [name for name in filled if schema.style(name) != Style.CATEGORY]
     by_median = ["numbers by their median"] if numbers else []
     as_level = ["text as a level"] if len(numbers) < len(filled) else []
     return _line("filled", filled, " and ".join(by_median + as_level))
@@ -84,7 +84,7 @@ def tell_tales(schema: Schema, X: Any, y: np.ndarray) -> list[str]:
     """Return the columns that determine the label by themselves: perhaps they are known only afterwards."""
     classes, labels = np.unique(y, return_inverse=True)
     found = []
-    for name in schema.of_style(lambda style: style in (CATEGORY, TRUTH)):
+    for name in schema.of_style(lambda style: style in (Style.CATEGORY, Style.TRUTH)):
         cells = coded(X.column(X.column_names.index(name)))
         pairs = np.unique(np.column_stack([cells.codes, labels]), axis=0)
         levels = len(np.unique(pairs[:, 0]))

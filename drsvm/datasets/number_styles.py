@@ -9,21 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.values import (
-    DATE_FORMATS,
-    DECIMAL_COMMA,
-    ISO_DATE,
-    PLAIN,
-    SIGNS,
-    TEXTS,
-    THOUSANDS,
-    TIME,
-    TRUTH,
-    TRUTH_WORDS,
-    coded,
-    numbers_of,
-    parser_of,
-)
+from drsvm.datasets.arrow_arrays import columns_of
+from drsvm.datasets.values import DATE_FORMATS, SIGNS, TEXTS, TRUTH_WORDS, Style, coded, numbers_of, parser_of
 
 AMBIGUOUS_COMMAS, AMBIGUOUS_DOTS, AMBIGUOUS_DATE = "ambiguous commas", "ambiguous dots", "ambiguous dates"
 
@@ -33,17 +20,17 @@ _WHOLE = re.compile(r"[+-]?\d{1,3}")
 
 def number_style(values: list[str]) -> str | None:
     """Return the only style in which all texts are numbers, truth values or dates; None if they are something else."""
-    if fits(PLAIN, values):
-        return AMBIGUOUS_DOTS if _may_be_thousands(values) else PLAIN
-    fitting = [style for style in (DECIMAL_COMMA, THOUSANDS) if fits(style, values)]
+    if fits(Style.PLAIN, values):
+        return AMBIGUOUS_DOTS if _may_be_thousands(values) else Style.PLAIN
+    fitting = [style for style in (Style.DECIMAL_COMMA, Style.THOUSANDS) if fits(style, values)]
     if len(fitting) > 1:
-        return AMBIGUOUS_COMMAS if any("," in value for value in values) else THOUSANDS
+        return AMBIGUOUS_COMMAS if any("," in value for value in values) else Style.THOUSANDS
     if fitting:
         return fitting[0]
     words = {value.lower() for value in values}
     if any(words == set(pair) for pair in TRUTH_WORDS):
-        return TRUTH
-    for style in (ISO_DATE, TIME):
+        return Style.TRUTH
+    for style in (Style.ISO_DATE, Style.TIME):
         if fits(style, values):
             return style
     forms = [form for form in DATE_FORMATS if fits(f"date {form}", values)]
@@ -72,16 +59,16 @@ def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) ->
     """
     styles = {name: number_style(values) for name, values in texts.items()}
     shown = {styles[name] for name, values in texts.items() if any("," in value or "." in value for value in values)}
-    by_comma, by_point = DECIMAL_COMMA in shown, points or THOUSANDS in shown
+    by_comma, by_point = Style.DECIMAL_COMMA in shown, points or Style.THOUSANDS in shown
     if decimal is not None or by_comma != by_point:
         comma = by_comma if decimal is None else decimal == ","
         meanings = {
-            AMBIGUOUS_COMMAS: DECIMAL_COMMA if comma else THOUSANDS,
-            AMBIGUOUS_DOTS: DECIMAL_COMMA if comma else PLAIN,
+            AMBIGUOUS_COMMAS: Style.DECIMAL_COMMA if comma else Style.THOUSANDS,
+            AMBIGUOUS_DOTS: Style.DECIMAL_COMMA if comma else Style.PLAIN,
         }
         return {name: meanings.get(style or "", style) for name, style in styles.items()}
     ordinary = [name for name, style in styles.items() if style == AMBIGUOUS_DOTS and not _mixes(texts[name])]
-    return styles | dict.fromkeys(ordinary, PLAIN)
+    return styles | dict.fromkeys(ordinary, Style.PLAIN)
 
 
 def _mixes(values: list[str]) -> bool:
@@ -91,13 +78,13 @@ def _mixes(values: list[str]) -> bool:
 
 def with_dots_as_written(file: Any, table: Any, names: list[str], decimal: str | None, empty: frozenset[str]) -> Any:
     """Return a table of a file in which columns are texts if dots in them may separate thousands."""
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    numbers = {name: numbers_of(columns[name], PLAIN) for name in names if str(columns[name].type) == "double"}
+    columns = columns_of(table)
+    numbers = {name: numbers_of(columns[name], Style.PLAIN) for name in names if str(columns[name].type) == "double"}
     suspect = [name for name, values in numbers.items() if _are_below_thousand(values)]
     if decimal == "." or not suspect:
         return table
     cells = (coded(columns[name]).values for name in names if str(columns[name].type) in TEXTS)
-    if decimal is None and DECIMAL_COMMA not in map(number_style, cells):
+    if decimal is None and Style.DECIMAL_COMMA not in map(number_style, cells):
         hundreds = {name: numbers[name][np.abs(numbers[name]) >= 100.0] for name in suspect}
         suspect = [name for name in suspect if (hundreds[name] == np.trunc(hundreds[name])).any()]
     return file.as_written(table, suspect, empty)

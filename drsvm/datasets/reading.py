@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.datasets.arrow_arrays import column_of, pyarrow_or_error, taken, texts
+from drsvm.datasets.arrow_arrays import array_of, column_of, columns_of, pyarrow_or_error, taken, texts
 from drsvm.datasets.arrow_tables import ArrowTable
 from drsvm.datasets.columns import Chosen, absent_columns, choose_columns, found_or_error, listed
 from drsvm.datasets.csv_files import CsvFile
@@ -16,21 +16,8 @@ from drsvm.datasets.files import Problem, check_text, detect_format, ends_in_mid
 from drsvm.datasets.kinds import FREQUENT_GAPS, Kind, kinds_of, line_break, rare_below
 from drsvm.datasets.notes import about_tell_tales, similar_labels, tell_tales, what_was_done, what_was_filled
 from drsvm.datasets.number_styles import with_dots_as_written
-from drsvm.datasets.rows import kept_rows
 from drsvm.datasets.svmlight import read_svmlight, read_svmlight_like
-from drsvm.datasets.values import (
-    CATEGORY,
-    DECIMAL_COMMA,
-    PLAIN,
-    TRUTH,
-    NotANumber,
-    coded,
-    labels_of,
-    levels_of,
-    numbers_of,
-    shown,
-    too_large,
-)
+from drsvm.datasets.values import NotANumber, Style, coded, labels_of, levels_of, numbers_of, shown, too_large
 from drsvm.messages import Message, Parameter
 
 TableFile = CsvFile | ArrowTable
@@ -44,10 +31,8 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Dataset:
     Raises a `DataFileError` if the file cannot be used, which names everything that needs a decision, and the remedy.
     """
     path, options = Path(path), options or ReadOptions()
-    kind, head, notes = _format(path, options)
-    if kind == "svmlight":
-        return read_svmlight(path, options, notes)
-    return read_table(_table(path, kind, head, options), options, notes)
+    file, _, notes = _opened(path, options)
+    return read_svmlight(path, options, notes) if file is None else read_table(file, options, notes)
 
 
 def read_table(file: TableFile, options: ReadOptions, notes: Sequence[str] = ()) -> Dataset:
@@ -85,15 +70,14 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     used; the schema of the earlier file determines the rest.
     """
     path, options = Path(path), options or ReadOptions()
-    kind, head, notes = _format(path, options)
-    if (kind == "svmlight") != (schema.kind == "sparse"):
+    file, kind, notes = _opened(path, options)
+    if (file is None) != (schema.kind == "sparse"):
         trained = "an svmlight file" if schema.kind == "sparse" else "a table with named columns"
         raise invalid(path, f"is a {kind} file, but the model was trained on {trained}: convert one of them.")
-    if kind == "svmlight":
+    if file is None:
         if options.keep:
             raise invalid(path, Message("{}: an svmlight file has no further columns; omit it.", Parameter("keep")))
         return read_svmlight_like(path, schema, notes)
-    file = _table(path, kind, head, options)
     label = schema.label if schema.label in file.names else None
     if options.label is not None:
         [label] = found_or_error(path, file.names, [options.label], "label")
@@ -105,7 +89,7 @@ def read_like(path: str | Path, schema: Schema, options: ReadOptions | None = No
     further = list(dict.fromkeys([*ids, *wanted]))
     options = replace(options, missing_values=(*schema.missing_values, *options.missing_values))
     table = file.read([*([label] if label else []), *schema.columns], label, options.empty)
-    commas = schema.of_style(lambda style: style == DECIMAL_COMMA)
+    commas = schema.of_style(lambda style: style == Style.DECIMAL_COMMA)
     table = file.as_written(table, commas, options.empty)  # a dot in them separates thousands
     X = converted(file, table, schema, options.empty)
     needed = None if options.unlabelled else label
@@ -135,30 +119,21 @@ def read_cells(path: str | Path, options: ReadOptions | None = None) -> dict[str
 
     Only the options ``format``, ``delimiter`` and ``header`` are used.
     """
-    path, options = Path(path), options or ReadOptions()
-    kind, head, _ = _format(path, options)
-    if kind == "svmlight":
-        return {}
-    file = _table(path, kind, head, options)
-    return file.texts(file.names)
+    file, _, _ = _opened(Path(path), options or ReadOptions())
+    return {} if file is None else file.texts(file.names)
 
 
-def _format(path: Path, options: ReadOptions) -> tuple[str, bytes, list[str]]:
+def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, list[str]]:
+    """Return a table, or None for an svmlight file, with the format and notes on it."""
     head = read_head(path)
-    if options.format is None:
-        kind, note = detect_format(path, head)
-        notes = [note] if note else []
-    else:
-        kind, notes = options.format, []
-    if kind != "parquet":
-        check_text(path, head)
-        if ends_in_mid_line(path):
-            notes.append(f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete.")
-    return kind, head, notes
-
-
-def _table(path: Path, kind: str, head: bytes, options: ReadOptions) -> TableFile:
-    return ArrowTable(path) if kind == "parquet" else CsvFile(path, head, options.delimiter, options.header)
+    kind, notes = (options.format, []) if options.format else detect_format(path, head)
+    if kind == "parquet":
+        return ArrowTable(path), kind, notes
+    check_text(path, head)
+    if ends_in_mid_line(path):
+        notes.append(f"{path.name} does not end in a line break: if it is truncated, its last row is incomplete.")
+    table = None if kind == "svmlight" else CsvFile(path, head, options.delimiter, options.header)
+    return table, kind, notes
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
@@ -194,7 +169,7 @@ def _misplaced(role: str, name: str, kinds: dict[str, Kind]) -> Problem | None:
     if kind.left_out:
         what = "{}: the column is left out ({}); keep it with {}."
         return Problem(what, given, kind.left_out, Parameter("numeric"), fixes=[Parameter("numeric", name)])
-    if kind.style == CATEGORY and role in ("increasing", "decreasing"):
+    if kind.style == Style.CATEGORY and role in ("increasing", "decreasing"):
         what = "{}: the column has categories, which have no order."
         return Problem(what, given, fixes=[Parameter(role, "", name)])
     return None
@@ -209,8 +184,8 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
         n_features=len(used),
         label=chosen.label,
         columns=list(used),
-        styles={name: kind.style for name, kind in used.items() if kind.style != PLAIN},
-        gaps=[name for name, kind in used.items() if kind.style != CATEGORY and kind.missing >= max(frequent, 1)],
+        styles={name: kind.style for name, kind in used.items() if kind.style != Style.PLAIN},
+        gaps=[name for name, kind in used.items() if kind.style != Style.CATEGORY and kind.missing >= max(frequent, 1)],
         many_levels=levels > MANY_LEVELS,
         rare=rare_below(n_rows),
         left_out={name: kind.left_out for name, kind in kinds.items() if kind.left_out},
@@ -222,11 +197,11 @@ def _schema(chosen: Chosen, kinds: dict[str, Kind], options: ReadOptions, n_rows
 
 def converted(file: Any, table: Any, schema: Schema, empty: frozenset[str]) -> Any:
     """Return the columns of a schema: numbers as floats, categories as text, with nulls for empty cells."""
-    given = dict(zip(table.column_names, table.columns, strict=True))
+    given = columns_of(table)
     columns = {}
     for name in schema.columns:
         column, style = given[name], schema.style(name)
-        if style == CATEGORY:
+        if style == Style.CATEGORY:
             levels = levels_of(column, empty)
             columns[name] = texts(levels.values).take(column_of(levels.codes, levels.codes >= 0))
         else:
@@ -242,7 +217,7 @@ def _as_numbers(file: Any, name: str, column: Any, style: str, empty: frozenset[
         what = (
             "column {!r} contains the text {} ({}), but the model needs {}: correct it, or let it count as empty ({})."
         )
-        expected = {TRUTH: "yes or no", PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
+        expected = {Style.TRUTH: "yes or no", Style.PLAIN: "numbers"}.get(style, f"cells of the kind {style!r}")
         where = name, shown(wrong.text), file.place(wrong.row), expected
         fixes = [Parameter("missing_values", wrong.text)]
         raise invalid(file.path, Problem(what, *where, Parameter("missing_values"), fixes=fixes)) from None
@@ -258,10 +233,50 @@ def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarr
     what = "column {!r} ({}) must contain yes or no, true or false, or 1 or 0; {}"
     verified = Parameter("verified")
     try:
-        values = numbers_of(column, TRUTH, options.empty)
+        values = numbers_of(column, Style.TRUTH, options.empty)
     except NotANumber as wrong:
         where = f"{file.place(wrong.row)} contains {shown(wrong.text)}."
         raise invalid(file.path, Message(what, name, verified, where)) from None
     if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise invalid(file.path, Message(what, name, verified, "it contains other numbers."))
     return values == 1.0
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------
+
+
+def kept_rows(
+    file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions
+) -> tuple[np.ndarray, list[str]]:
+    """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
+    n = len(table)
+    kept = np.flatnonzero(~empty_rows(file, table, label, schema, options))
+    if not len(kept):
+        unlabelled = label is not None and table.column(label).null_count == n
+        what = "no row has a label" if unlabelled else "every row has a missing value"
+        remedy = "{}: choose another column with {}, or drop empty ones with {}."
+        raise invalid(file.path, Message(remedy, what, Parameter("label"), Parameter("drop")))
+    if len(kept) == n:
+        return kept, []
+    lost = n - len(kept)
+    has, are = ("has", "is") if lost == 1 else ("have", "are")
+    what = f"missing values and {are} dropped" if options.missing == "drop" else f"no label and {are} left out"
+    return kept, [f"{lost:,} of {n:,} rows {has} {what}."]
+
+
+def empty_rows(file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions) -> np.ndarray:
+    """Return a mask of the rows that are not used: those without a label or, if so wanted, with any empty cell."""
+    given = columns_of(table)
+    empty = {name: array_of(given[name].is_null(), "bool") for name in schema.columns if given[name].null_count}
+    unlabelled = np.zeros(len(table), dtype=bool) if label is None else array_of(given[label].is_null(), "bool")
+    problems = []
+    for name, mask in ({label: unlabelled} | empty if options.missing == "error" else {}).items():
+        if mask.any():
+            share = f"{np.count_nonzero(mask):,} of {len(mask):,} are empty"
+            what = "has no label" if name == label else "has an empty cell"
+            ways = Parameter("missing", "fill", "error"), Parameter("missing", "drop")
+            text, place = "column {!r} {} at {} ({}): use {}, or {}.", file.place(int(np.argmax(mask)))
+            problems.append(Problem(text, name, what, place, share, *ways, fixes=ways[:1]))
+    if problems:
+        raise invalid(file.path, *problems)
+    return np.any([*empty.values(), unlabelled], axis=0) if options.missing == "drop" else unlabelled

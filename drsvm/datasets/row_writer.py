@@ -42,14 +42,12 @@ class GrowingArray:
         npy.write_array_header_1_0(self.stream, description)
 
     def append(self, values) -> None:
-        """Write values after those so far."""
         values = np.ascontiguousarray(values, dtype=self.dtype)
         check_space(self.path.parent, values.nbytes)
         self.stream.write(values.data)
         self.length += len(values)
 
     def complete(self) -> None:
-        """Write the final header."""
         self.stream.seek(0)
         self._write_header()
         self.stream.close()

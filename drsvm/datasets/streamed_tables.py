@@ -17,10 +17,9 @@ from drsvm.datasets.arrow_tables import BLOCK_ROWS, ArrowTable, TableBlocks, wit
 from drsvm.datasets.columns import choose_columns
 from drsvm.datasets.dataset import Dataset, ReadOptions
 from drsvm.datasets.files import invalid
-from drsvm.datasets.reading import converted, read_table, truth_of
+from drsvm.datasets.reading import converted, empty_rows, read_table, truth_of
 from drsvm.datasets.row_files import RowsOnDisk, new_folder, opened_folder
 from drsvm.datasets.row_writer import RowWriter
-from drsvm.datasets.rows import empty_rows
 from drsvm.datasets.values import Coded, coded, labels_of
 from drsvm.messages import Message, Parameter
 from drsvm.progress import part, stage

@@ -24,10 +24,16 @@ MISSING = frozenset(
 
 EMPTY = "(empty)"  # the category of empty cells
 
-PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
-TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
-"""Styles; a date in another form has the style ``date %d.%m.%Y``. In a style that ends in OR_EMPTY, cells that
-are not numbers count as empty."""
+
+class Style:
+    """How the cells of a column are written; a date in another form has the style ``date %d.%m.%Y``.
+
+    In a style that ends in OR_EMPTY, cells that are not numbers count as empty.
+    """
+
+    PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
+    TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
+
 
 EXACT = 2.0**53  # integers below this are exact as floats
 LARGEST = 1e100  # larger numbers are refused: their squares overflow, and they are mistakes or stand for an empty cell
@@ -122,14 +128,14 @@ def _hours(text: str) -> float | None:
 def parser_of(style: str) -> Callable[[str], float | None]:
     """Return the function that turns the text of a cell into a number, or None if it has another style."""
     known = {
-        PLAIN: _plain,
-        DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
-        THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
-        TRUTH: lambda text: _TRUTH.get(text.lower()),
-        ISO_DATE: lambda text: parsed(_iso_days, text) if _ISO.fullmatch(text) else None,
-        TIME: _hours,
+        Style.PLAIN: _plain,
+        Style.DECIMAL_COMMA: partial(_with_commas, _DECIMAL_COMMA, _GAP),
+        Style.THOUSANDS: partial(_with_commas, _THOUSANDS, _COMMA_OR_GAP),
+        Style.TRUTH: lambda text: _TRUTH.get(text.lower()),
+        Style.ISO_DATE: lambda text: parsed(_iso_days, text) if _ISO.fullmatch(text) else None,
+        Style.TIME: _hours,
     }
-    style = style.removesuffix(OR_EMPTY)
+    style = style.removesuffix(Style.OR_EMPTY)
     if style in known:
         return known[style]
     form = style.removeprefix("date ")
@@ -200,7 +206,7 @@ def numbers_of(column: Any, style: str, missing: frozenset[str] = MISSING) -> np
     parse = parser_of(style)
     numbers = [_number(value, parse, missing) for value in values]
     wrong = [place for place, number in enumerate(numbers) if number is None]
-    if wrong and not style.endswith(OR_EMPTY):
+    if wrong and not style.endswith(Style.OR_EMPTY):
         row = int(np.argmax(np.isin(codes, wrong)))
         raise NotANumber(row, str(values[codes[row]]))
     return cells.mapped([np.nan if number is None else number for number in numbers], np.nan, np.float64)

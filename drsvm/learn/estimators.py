@@ -31,7 +31,7 @@ from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
 from drsvm.model.rows import RowsLost
-from drsvm.model.validation import check_number
+from drsvm.model.validation import check_entries, check_number
 from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
@@ -201,16 +201,9 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         }
 
     def decision_function(self, X):
-        """Return w·x + b for every row: its sign is the decision for two classes, otherwise the largest one decides.
+        """Return w·x + b for every row, of shape (n_samples,) or (n_samples, n_classes).
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-
-        Returns
-        -------
-        array of shape (n_samples,) or (n_samples, n_classes)
+        The sign is the decision for two classes, otherwise the largest one decides.
         """
         if is_remote(X):
             check_is_fitted(self)
@@ -221,17 +214,10 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         return one_vs_rest.decisions_by_blocks(self, X)
 
     def predict(self, X):
-        """Return the label of every row.
+        """Return the label of every row, of shape (n_samples,).
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features. For a Dask collection the labels are a Dask array, which is computed on demand; for
-            an array on a graphics card, numeric labels are on the card too.
-
-        Returns
-        -------
-        array of shape (n_samples,)
+        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
+        numeric labels are on the card too.
         """
         backend = backend_of(X)
         if backend is None:
@@ -275,7 +261,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
             solutions = self._choose_radius(problems, at_centre, data.counts, time)
         except ValueError:
-            data.explain()  # not before, which would be another pass over the rows
+            if data.backend is None:  # an entry may be too large; not before, which would be another pass over the rows
+                check_entries(data.X)
             raise
         problems = [problem.replace(radius=self.radius_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_)
@@ -285,7 +272,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
-        self.coef_, self.intercept_ = data.like_rows(self.coef_), data.like_rows(self.intercept_)
+        if data.backend is not None:
+            self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         self._report_outcome(problems, results)
         return self

@@ -11,13 +11,14 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.learn import one_vs_rest, prices
 from drsvm.model.backends import ForCard, backend_of, engine_of
 from drsvm.model.problem import Problem
-from drsvm.model.validation import check_entries
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
 
 class FitData:
     """X, y and the weights of the rows, in arrays of numpy or scipy."""
+
+    backend: Any = None
 
     def __init__(self, estimator, X, y, sample_weight):
         self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)
@@ -37,14 +38,6 @@ class FitData:
         """Return a cost for every row, from one for every class."""
         return costs[np.searchsorted(self.classes, self.y)]
 
-    def like_rows(self, values: np.ndarray) -> Any:
-        """Return fitted weights as an array of the library that X comes from."""
-        return values
-
-    def explain(self) -> None:
-        """Raise an error that names an entry of X that is too large to compute with, if there is one."""
-        check_entries(self.X)
-
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
         """Return one problem per class, or one for two classes; the price of the intercept may be "auto"."""
         return one_vs_rest.binary_problems(self.X, self.y, self.classes, self.weights, **ball)
@@ -54,7 +47,7 @@ class RemoteFit(FitData):
     """Rows on a cluster or on a graphics card; what has one entry per row stays with them."""
 
     def __init__(self, estimator, X, y, sample_weight):
-        self.backend: Any = backend_of(X)
+        self.backend = backend_of(X)
         self.X, self.y = self.backend.with_labels(X, y)
         _check_feature_names(estimator, self.backend.named(X), reset=True)
         estimator.n_features_in_ = self.backend.n_features(self.X)
@@ -85,12 +78,6 @@ class RemoteFit(FitData):
         if len(self.classes) == 2:
             return [neutral]
         return [neutral.relabelled(self._is(label), self._weights(self._factors(label))) for label in labels]
-
-    def like_rows(self, values):
-        return self.backend.like(self.X, values)
-
-    def explain(self):
-        pass  # the entries are not here
 
     def _is(self, label) -> Any:
         return self.backend.by_class(self.y, self.classes, self.classes == label)

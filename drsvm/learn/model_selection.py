@@ -23,12 +23,11 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
 from drsvm.clock import TimeLimit
-from drsvm.learn import one_vs_rest, prices
+from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import CV_TOL, Fold, PathScores, Setting, default_radii, results_table, score_path
+from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
-from drsvm.learn.selection_rules import SELECTION_RULES, automatic, in_setting_of, weighs_classes_equally
 from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
@@ -180,7 +179,6 @@ class WassersteinSVCCV(RobustClassifier):
         self.random_state = random_state
 
     def _trained_ball(self) -> dict[str, Any]:
-        """Return the chosen parameters of the ball, for `drsvm.model.linear_model.own_ball`."""
         return {
             "radius": self.radius_,
             "flip_cost": self.flip_cost_,
@@ -243,9 +241,9 @@ class WassersteinSVCCV(RobustClassifier):
         except BaseException:  # such as Ctrl-C: also stop the paths in other threads
             time.stop()
             raise
-        self.cv_results_ = results_table(settings, outcomes)
+        self.cv_results_ = cross_validation.results_table(settings, outcomes)
         scored = not np.isnan(self.cv_results_["mean_test_score"]).all()
-        self.best_index_ = int((choose if scored else automatic)(self.cv_results_))
+        self.best_index_ = int((choose if scored else cross_validation.automatic)(self.cv_results_))
         self._store_choice()
         if self.refit:
             self._refit(X, y, sample_weight, flip_cost, context, TimeLimit(time.left()))
@@ -296,7 +294,7 @@ class WassersteinSVCCV(RobustClassifier):
     def _class_weights(self) -> tuple[Any, ...]:
         if not (isinstance(self.class_weight, str) and self.class_weight == "cv"):
             return (self.class_weight,)
-        return ("balanced", None) if weighs_classes_equally(self.scoring) else (None, "balanced")
+        return ("balanced", None) if cross_validation.weighs_classes_equally(self.scoring) else (None, "balanced")
 
     def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, np.ndarray]:
         """Return the automatic radius and all radii, for trusted labels and an automatic price of the intercept."""
@@ -309,7 +307,7 @@ class WassersteinSVCCV(RobustClassifier):
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
                 raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
-            return auto, default_radii(problems, int(radii), auto, time)
+            return auto, cross_validation.default_radii(problems, int(radii), auto, time)
         radii = sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True)
         return auto, np.array(radii)
 
@@ -329,7 +327,8 @@ class WassersteinSVCCV(RobustClassifier):
         # New processes may take longer to start than the time allows, and have their own clocks.
         prefer = "threads" if time.limited else None
         outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
-            delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
+            delayed(cross_validation.score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time)
+            for pair in pairs
         )
         done = []
         with stage("cross-validating"), taken_over() as tell:
@@ -376,7 +375,9 @@ class WassersteinSVCCV(RobustClassifier):
         """Return the candidates with smaller radii, unless the chosen one was already constant in the folds."""
         results = self.cv_results_
         differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=1e-12)
-        smaller = in_setting_of(results, chosen) & (results["param_radius"] < results["param_radius"][chosen])
+        smaller = cross_validation.in_setting_of(results, chosen) & (
+            results["param_radius"] < results["param_radius"][chosen]
+        )
         return np.flatnonzero(smaller & differ & differ[chosen]).tolist()
 
     def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit, index: int | None = None) -> bool:
@@ -384,9 +385,7 @@ class WassersteinSVCCV(RobustClassifier):
         if index is not None:
             self.best_index_ = index
             self._store_choice()
-        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
-        settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
-        model = WassersteinSVC(**settings | self.best_params_, max_time=time)
+        model = self._chosen_classifier().set_params(max_time=time)
         try:
             with warnings.catch_warnings(), config_context(assume_finite=True):  # X is the checked array
                 # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
@@ -398,9 +397,13 @@ class WassersteinSVCCV(RobustClassifier):
         decisions = X @ self.coef_.T  # X lacks the feature names that decision_function expects
         return one_vs_rest.is_constant(decisions)
 
+    def _chosen_classifier(self) -> WassersteinSVC:
+        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
+        return WassersteinSVC(**settings | self.best_params_)
+
 
 def _listed(values, name: str) -> list[Any]:
-    """Return one value or several as a list."""
     several = isinstance(values, list | tuple) or (not isinstance(values, str) and np.ndim(values) > 0)
     listed = list(values) if several else [values]
     if not listed:

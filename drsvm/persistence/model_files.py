@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from drsvm import __version__
-from drsvm.persistence.archives import RejectedError, check_archive, check_schema, members_of
-from drsvm.persistence.contents import check_given, check_loaded
+from drsvm.persistence.checks import RejectedError, check_archive, check_given, check_loaded, check_schema, members_of
 from drsvm.persistence.nodes import Builder, Writer
 
 MAGIC, FORMAT = b"drsvm-model ", 3
@@ -221,7 +220,6 @@ class OpenModel:
         return found
 
     def load(self) -> SavedModel:
-        """Return the classifier with its metadata."""
         with self._errors():
             content = Builder(self.members).build(self.schema)
             check_loaded(content)

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import numpy as np
 
 from drsvm.model.result import Result, Results
-from drsvm.persistence.contents import our_classes
+from drsvm.persistence.checks import our_classes
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
 
 HARMLESS = {"memory": (None,), "input": ("content",)}
@@ -55,7 +55,6 @@ class Writer:
         }
 
     def node(self, value: Any) -> Any:
-        """Return an object as a node."""
         if value is None or type(value) in (bool, int, float, str):
             return value
         if isinstance(value, np.generic) and value.dtype.kind in "biufU":
@@ -150,7 +149,6 @@ class Builder:
         }
 
     def build(self, node: Any) -> Any:
-        """Return the object of a node."""
         if isinstance(node, dict):
             return self._ways[node["__loader__"]](node)
         if isinstance(node, list):

@@ -12,10 +12,10 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from drsvm.datasets.table_reader import TableReader
-from drsvm.datasets.values import CATEGORY
+from drsvm.datasets.preparation import TableReader
+from drsvm.datasets.values import Style
 from drsvm.extras import optional
-from drsvm.persistence.contents import our_classes
+from drsvm.persistence.checks import our_classes
 
 
 def to_onnx(model: Any) -> Any:
@@ -39,7 +39,7 @@ def to_onnx(model: Any) -> Any:
         inputs = [("X", _doubles_of(int(model.n_features_in_)))]
     else:
         text, styles = _types().StringTensorType([None, 1]), reader.styles or {}
-        inputs = [(name, text if styles.get(name) == CATEGORY else _doubles_of(1)) for name in reader.columns]
+        inputs = [(name, text if styles.get(name) == Style.CATEGORY else _doubles_of(1)) for name in reader.columns]
     ours = dict.fromkeys(our_classes(), _classifier)
     others = {SimpleImputer: _imputer, MissingIndicator: _indicator, OneHotEncoder: _encoder}
     try:
@@ -134,14 +134,12 @@ class Graph:
         self.scope, self.container = scope, container
 
     def node(self, kind: str, *inputs: str, into: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """Add a node, and return the name of its output."""
         output = into or self.scope.get_unique_variable_name(kind.lower())
         name = self.scope.get_unique_operator_name(kind)
         self.container.add_node(kind, list(inputs), [output], op_domain=domain, name=name, **attributes)
         return output
 
     def constant(self, values: Any) -> str:
-        """Add a constant array of numbers or texts, and return its name."""
         from onnx import helper  # pyright: ignore[reportMissingImports]
 
         array = np.asarray(values)

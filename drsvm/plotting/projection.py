@@ -25,11 +25,9 @@ class Plane:
     in_data_units: bool = False
 
     def coordinates(self, rows) -> np.ndarray:
-        """Return the coordinates of rows of features."""
         return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
 
     def steps(self, directions) -> np.ndarray:
-        """Return the projections of directions in feature space."""
         return np.atleast_2d(directions) @ self.axes.T
 
 

@@ -50,7 +50,6 @@ class Analysis:
 
     @property
     def classes(self) -> list[Any]:
-        """The labels."""
         return self.material.linear.classes_.tolist()
 
     @property
@@ -66,17 +65,14 @@ class Analysis:
 
     @property
     def result(self) -> Result:
-        """The result that is shown."""
         return self.material.results[self.index]
 
     @property
     def radius(self) -> float:
-        """The radius of the ball that the model was trained for."""
         return float(self.material.ball["radius"])
 
     @property
     def judged(self) -> Rows:
-        """The rows that the classifiers are judged by."""
         return self.material.judged
 
     @cached_property
@@ -107,7 +103,6 @@ class Analysis:
 
     @property
     def best_rival(self) -> str:
-        """The most accurate of the others."""
         rivals = [name for name in self.comparison if name != ROBUST]
         return max(rivals, key=lambda name: self.comparison[name]["accuracy"])
 

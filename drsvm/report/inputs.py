@@ -33,12 +33,10 @@ class Rows(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What they are called in sentences."""
         return "held-out rows" if self.held_out else "training rows"
 
     @property
     def counted(self) -> str:
-        """Their number and name."""
         return f"{len(self.y):,} {self.name}"
 
 

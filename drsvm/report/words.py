@@ -126,7 +126,6 @@ def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
 
 
 def _advantage(analysis: Analysis) -> float:
-    """Return the difference in accuracy to the best of the others."""
     return analysis.own["accuracy"] - analysis.comparison[analysis.best_rival]["accuracy"]
 
 

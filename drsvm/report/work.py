@@ -137,7 +137,6 @@ def _shown_decision(material: Material, positive) -> tuple[int, Any]:
 
 
 def _rivals(material: Material) -> dict[str, Any]:
-    """Return the usual alternatives, fitted with default settings on the same features."""
     weights = material.setting("class_weight")
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     rivals = {

@@ -41,15 +41,12 @@ class Plain:
     """Sentences without markup."""
 
     def text(self, words) -> str:
-        """Return plain text."""
         return str(words)
 
     def strong(self, words) -> str:
-        """Return stressed text."""
         return self.text(words)
 
     def code(self, words) -> str:
-        """Return a command, a name or a digest."""
         return self.text(words)
 
     def power(self, value: float) -> str:
@@ -131,7 +128,6 @@ class Html(Plain):
         return f"<p{_class(kind)}>{text}</p>"
 
     def caption(self, text: str) -> str:
-        """Return a paragraph about the plots."""
         return self.paragraph(text)
 
     def notes(self, items: Sequence[str]) -> str:
@@ -163,7 +159,6 @@ class Html(Plain):
         return f'<div class="scroll"><table><thead><tr>{titles}</tr></thead>\n<tbody>{body}</tbody></table></div>'
 
     def figures(self, *items: Figure) -> str:
-        """Return plots side by side, or a single one."""
         wide = _class("wide" if len(items) == 1 else "")
         drawn = "\n".join(
             f'<figure{wide}><div role="img" aria-label="{item.description}">{self.drawn[item.name]}</div>'
@@ -173,12 +168,10 @@ class Html(Plain):
         return drawn if wide else f'<div class="pair">\n{drawn}\n</div>'
 
     def card(self, title: str, *blocks: str, kind: str = "") -> str:
-        """Return a box."""
         heading = f"<h3>{title}</h3>" if title else ""
         return f"<div{_class(f'card {kind}'.strip())}>{heading}{_joined(blocks)}</div>"
 
     def side_by_side(self, *cards: str) -> str:
-        """Return a row of boxes."""
         return f'<div class="pair">{"".join(cards)}</div>'
 
     def section(self, title: str, text: str, *blocks: str) -> str:
@@ -187,7 +180,6 @@ class Html(Plain):
         return f"<section>\n<h2>{title}</h2>\n{_joined([first, *blocks])}\n</section>"
 
     def document(self, title: str, opening: Sequence[str], sections: Sequence[str], footer: str) -> str:
-        """Return the whole report."""
         return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

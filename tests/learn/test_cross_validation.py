@@ -8,14 +8,15 @@ from sklearn.metrics import get_scorer
 from drsvm import Problem, auto_radius, radius_max
 from drsvm.clock import TimeLimit
 from drsvm.learn.cross_validation import (
+    SELECTION_RULES,
     Fold,
     PathScores,
     Setting,
+    automatic,
     default_radii,
     results_table,
     score_path,
 )
-from drsvm.learn.selection_rules import SELECTION_RULES, automatic
 
 BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_cost": None}
 

@@ -29,7 +29,7 @@ from sklearn.svm import SVC
 
 import drsvm
 from drsvm import WassersteinSVC, WassersteinSVCCV
-from drsvm.persistence import ModelFileError, archives, load_metadata, load_model, names, save_model
+from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, names, save_model
 from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
 
 skops_io = pytest.importorskip("skops.io")
@@ -556,8 +556,8 @@ def first_array(archive):
 
 @pytest.mark.parametrize("member", ["an array", "schema.json", "something else"])
 def test_a_file_that_would_unpack_to_a_lot_is_rejected_before_unpacking(refusal, saved, monkeypatch, member):
-    monkeypatch.setattr(archives, "SMALL", 1 << 20)
-    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    monkeypatch.setattr(checks, "SMALL", 1 << 20)
+    monkeypatch.setattr(checks, "SMALL_TEXT", 1 << 20)
     archive = archive_of(saved)
     name = first_array(archive) if member == "an array" else member
     bomb = with_checksum(with_members(archive, **{name: bytes(20 << 20)}))
@@ -567,7 +567,7 @@ def test_a_file_that_would_unpack_to_a_lot_is_rejected_before_unpacking(refusal,
 
 
 def test_a_long_schema_is_rejected_before_it_is_parsed(refusal, saved, monkeypatch):
-    monkeypatch.setattr(archives, "SMALL_TEXT", 1 << 20)
+    monkeypatch.setattr(checks, "SMALL_TEXT", 1 << 20)
     monkeypatch.setattr(json, "loads", None)
     text = b"[" + b"[]," * (1 << 20) + b"[]]"
     assert "its schema.json would unpack to 3 MB" in refusal(
@@ -584,7 +584,7 @@ def test_members_are_read_only_up_to_the_size_in_the_directory():
         archive[start + size : start + size + 4] = (100).to_bytes(4, "little")
     tracemalloc.start()
     try:
-        members = archives.members_of(bytes(archive))
+        members = checks.members_of(bytes(archive))
         assert tracemalloc.get_traced_memory()[1] < 2 << 20
     finally:
         tracemalloc.stop()
@@ -592,7 +592,7 @@ def test_members_are_read_only_up_to_the_size_in_the_directory():
 
 
 def test_the_unpacked_size_of_a_sparse_matrix_counts(refusal, monkeypatch):
-    monkeypatch.setattr(archives, "SMALL", 1 << 20)
+    monkeypatch.setattr(checks, "SMALL", 1 << 20)
     inner = with_members(schema_only("{}"), **{"data.npy": bytes(20 << 20)})
     archive = with_members(schema_only("{}"), zipfile.ZIP_STORED, **{"7.npz": inner})
     assert "would unpack to 21 MB" in refusal(with_checksum(archive))
@@ -609,7 +609,7 @@ def test_too_many_parts_and_parts_with_the_same_name(refusal, saved, monkeypatch
     with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
         archive.writestr("schema.json", "{}")
     assert "two parts with the same name" in refusal(with_checksum(out.getvalue()))
-    monkeypatch.setattr(archives, "MEMBERS", 5)
+    monkeypatch.setattr(checks, "MEMBERS", 5)
     assert "parts; a drsvm model has at most 5" in refusal(saved)
 
 
@@ -644,7 +644,7 @@ def test_an_array_that_claims_to_be_larger_than_it_is(refusal, saved):
 
 def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatch):
     for name, value in {"RATIO": 1, "SMALL": 0, "SMALL_TEXT": 0}.items():
-        monkeypatch.setattr(archives, name, value)
+        monkeypatch.setattr(checks, name, value)
     X, y = data()
     model = WassersteinSVC().fit(X, y)
     save_model(model, file)
@@ -654,7 +654,7 @@ def test_a_model_that_compresses_too_well_is_saved_uncompressed(file, monkeypatc
 
 
 def test_a_model_of_too_many_parts_is_not_saved(file, monkeypatch):
-    monkeypatch.setattr(archives, "MEMBERS", 5)
+    monkeypatch.setattr(checks, "MEMBERS", 5)
     with pytest.raises(ModelFileError, match=r"model.drsvm: the model cannot be saved: it has \d+ parts"):
         save_model(WassersteinSVC().fit(*data()), file)
 

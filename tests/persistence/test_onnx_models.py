@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, load_model
-from drsvm.datasets.values import CATEGORY
+from drsvm.datasets.values import Style
 from drsvm.persistence.onnx_models import register_onnx_converters, to_onnx
 
 pandas = pytest.importorskip("pandas")
@@ -63,7 +63,7 @@ def inputs_of(model, frame):
     """Return the inputs of an exported model: the columns as its reader reads them."""
     reader = model[0]
     cells = reader.transform(frame)
-    kinds = [object if (reader.styles or {}).get(name) == CATEGORY else float for name in reader.columns]
+    kinds = [object if (reader.styles or {}).get(name) == Style.CATEGORY else float for name in reader.columns]
     names = ["label_" if name == "label" else name for name in reader.columns]
     return {name: cells[:, [k]].astype(kind) for k, (name, kind) in enumerate(zip(names, kinds, strict=True))}
 

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import balanced_accuracy_score, confusion_matrix, roc_auc_score
 
-from drsvm.cli.scores import by_class, summary
-from drsvm.learn.scores import predictions, scores
+from drsvm.learn.scores import by_class, predictions, scores, summary
 
 
 def test_two_classes():

@@ -18,7 +18,7 @@ def drawn():
 @pytest.fixture
 def bar_of(drawn):
     """Return a function that makes a bar, and one that draws it."""
-    from drsvm.cli.bars import Bar
+    from drsvm.cli.terminal import Bar
 
     console, last = drawn
 
