@@ -7,7 +7,11 @@ from thorough import covering
 
 
 class Case(SimpleNamespace):
+    thorough = False
     __hash__ = object.__hash__
+
+    def get_closest_marker(self, name):
+        return self if self.thorough and name == "thorough" else None
 
 
 def cases(function, *parameters):
@@ -30,3 +34,8 @@ def test_every_value_of_every_parameter_is_tried():
 def test_a_list_of_cases_is_tried_in_full():
     items = [*cases("test_messages", "abcdefgh"), Case(nodeid="test_without_parameters")]
     assert covering(items) == items
+
+
+def test_thorough_tests_are_left_out():
+    items = [Case(nodeid="test_one", thorough=True), Case(nodeid="test_other")]
+    assert covering(items) == items[1:]
