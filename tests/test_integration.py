@@ -18,6 +18,7 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
+from thorough import unless_long
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, WorstCaseDisplay, worst_case_risk
 
@@ -53,6 +54,7 @@ def test_grid_search_behind_a_scaler(wine):
     assert search.best_score_ > 0.95 and search.best_estimator_[-1].gap_.max() <= 1e-6
 
 
+@pytest.mark.thorough
 @both
 def test_cross_validated_predictions_and_probabilities(model, wine):
     X, y = wine
@@ -219,7 +221,7 @@ def test_sparse_weights_predict_the_same(flowers):
 # Threads and processes
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", unless_long(["threading"], ["threading", "loky"]))
 def test_parallel_fits_equal_sequential_fits(backend, flowers):
     X, y = flowers
     alone = cross_validate(WassersteinSVC(), X, y, cv=3, return_estimator=True)

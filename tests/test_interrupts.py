@@ -11,7 +11,7 @@ from interrupts import TASKS
 from thorough import LONG, unless_long
 
 OFTEN = ("auto, sparse, norm=inf", "ippa", "search, two jobs")
-TIMES = 20 if LONG else 3
+TIMES = 20 if LONG else 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")

@@ -91,6 +91,7 @@ def fitted_by_cross_validation(fitted, *options):
     return fitted("--cv", "--folds", 3, "--flip-cost", 5, *options)
 
 
+@pytest.mark.thorough
 def test_paths_and_reports_with_prices(drsvm_command, people, tmp_path):
     path = people[0]
     options = ("--label", "state", "--drop", "checked", "--trust-column", "town", "--increasing", "age", "--l2", 0.01)

@@ -182,6 +182,7 @@ def test_increasing_is_towards_the_positive_class(drsvm_command, tmp_path):
     assert code == 2 and "--positive cow: unknown label; the labels are cat, dog" in err
 
 
+@pytest.mark.thorough
 def test_the_report_says_how_the_file_was_read(drsvm_command, people, tmp_path):
     out, page = tmp_path / "r.json", tmp_path / "r.md"
     _, _, err = drsvm_command("report", people, "--label", "Churn", "--output", page)

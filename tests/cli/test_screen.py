@@ -13,6 +13,7 @@ def test_warnings_become_notes(drsvm_command, table):
     assert any("classifier is constant" in note for note in json.loads(out)["notes"])
 
 
+@pytest.mark.thorough
 def test_names_in_brackets_are_not_markup(drsvm_command, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setenv("FORCE_COLOR", "1")

@@ -43,6 +43,7 @@ def test_a_large_test_serves_the_sigmoid_too(drsvm_command, tmp_path, monkeypatc
     assert load_metadata(tmp_path / "m.drsvm")["probability"] == answer["probability"]
 
 
+@pytest.mark.thorough
 def test_verified_labels_and_prices_by_class_hold_in_every_fit(drsvm_command, tmp_path):
     X, y = rows(80)
     lines = [

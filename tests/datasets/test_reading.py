@@ -59,6 +59,7 @@ def test_invalid_cells(error_for, content, options, expected):
     assert expected in error_for("data.csv", content, **options)
 
 
+@pytest.mark.thorough
 def test_a_table_of_a_million_cells_of_text_is_read_at_once(write):
     """Types are guessed from the whole file: the only text is in the last row."""
     rows = "".join(f"{k},{k % 2}\n" for k in range(100_000))

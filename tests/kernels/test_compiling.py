@@ -100,6 +100,7 @@ def block(site):
     cache.write_text("no folder")
 
 
+@pytest.mark.thorough
 def test_a_second_process_compiles_nothing_and_is_told_nothing(site):
     assert run(site) == {"values": [6.0, 6.0], "compiled": 0, "told": []}
 
@@ -148,6 +149,7 @@ def test_two_processes_with_an_empty_cache(site):
     assert run(site)["compiled"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("variable", unless_long(["XDG_CACHE_HOME"], ["XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]))
 @pytest.mark.skipif(sys.platform != "linux", reason="user-wide caches are elsewhere")
 def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
@@ -158,6 +160,7 @@ def test_a_read_only_package_is_cached_elsewhere(site, tmp_path, variable):
     assert stored(tmp_path / "elsewhere", "*.nbi")
 
 
+@pytest.mark.thorough
 def test_without_a_writable_folder_kernels_work_and_a_warning_is_logged(site, tmp_path):
     block(site)
     (tmp_path / "file").write_text("no folder")
@@ -165,6 +168,7 @@ def test_without_a_writable_folder_kernels_work_and_a_warning_is_logged(site, tm
     assert found["values"] == [6.0, 6.0] and "cannot be cached" in found["told"][0]
 
 
+@pytest.mark.thorough
 def test_nothing_is_cached_if_numba_lacks_what_the_cache_needs(site, tmp_path):
     block(site)
     lack = "import numba.core.caching; del numba.core.caching.CompileResultCacheImpl"
@@ -173,6 +177,7 @@ def test_nothing_is_cached_if_numba_lacks_what_the_cache_needs(site, tmp_path):
     assert not list((tmp_path / "cache").rglob("*.nb?"))
 
 
+@pytest.mark.thorough
 def test_a_cache_that_does_not_check_seals_is_not_trusted(site):
     code = f"""
 from numba.core.caching import CompileResultCacheImpl, Cache

@@ -38,7 +38,9 @@ def on_cluster(X, y):
     return da.from_array(X, chunks=(CUTS, -1)), da.from_array(y, chunks=(CUTS,))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"norm": math.inf, "radius": 0.05}, {"norm": 1, "flip_cost": 2.0}], ids=str)
+@pytest.mark.parametrize(
+    "parameters", unless_long([{}], [{}, {"norm": math.inf, "radius": 0.05}, {"norm": 1, "flip_cost": 2.0}]), ids=str
+)
 def test_it_is_the_same_classifier(data, parameters):
     here = WassersteinSVC(**parameters, tol=1e-9).fit(*data)
     there = WassersteinSVC(**parameters, tol=1e-9).fit(*on_cluster(*data))
@@ -60,6 +62,7 @@ def test_predictions_are_computed_when_they_are_asked_for(data):
     np.testing.assert_allclose(*risks, rtol=1e-9)
 
 
+@pytest.mark.thorough
 def test_three_classes_and_their_weights(three_classes):
     X, y = three_classes
     parts = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)

@@ -28,7 +28,7 @@ SMALL = {"radii": [0.3, 0.03], "flip_costs": 5.0, "intercept_costs": np.inf, "cl
     "ignore:Cross-validation has chosen a constant classifier", "ignore:The least populated class"
 )
 @parametrize_with_checks(
-    [WassersteinSVCCV(radii=[0.05], norms=p, class_weight=None, cv=2) for p in unless_long([2], [1, 2, np.inf])]
+    [WassersteinSVCCV(**SMALL | {"radii": [0.05], "norms": p}) for p in unless_long([2], [1, 2, np.inf])]
 )
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
@@ -85,6 +85,7 @@ def _split_scores(search):
     return np.stack([search.cv_results_[f"split{k}_test_score"] for k in range(3)], axis=1)
 
 
+@pytest.mark.thorough
 def test_results_make_a_table(two_classes):
     pd = pytest.importorskip("pandas")
     model = WassersteinSVCCV(radii=2, norms=(1, 2, "inf"), flip_costs=(1.0, np.inf), cv=3).fit(*two_classes)

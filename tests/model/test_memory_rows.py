@@ -75,6 +75,7 @@ def test_a_problem_far_from_the_origin_is_solved_without_a_copy(any_size, mapped
     np.testing.assert_allclose(found.weights, expected.weights, atol=1e-6)
 
 
+@pytest.mark.thorough
 def test_prices_and_weights_of_0_need_no_copy(any_size, mapped):
     X, y = two_classes()
     weights = np.where(np.arange(len(y)) % 3 == 0, 0.0, 1.0)

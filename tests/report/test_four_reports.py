@@ -171,6 +171,7 @@ def test_fitted_models_and_searches_are_refitted_to_the_training_rows(tumours, g
     assert found["radius"] in (0.1, 0.3) and set(found["weights"]) <= set(X.columns)
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_plots")
 def test_prices_of_labels_and_features_reach_the_whole_report():
     rng = np.random.default_rng(3)

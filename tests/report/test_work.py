@@ -22,6 +22,7 @@ def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, repor
     assert max(path["gap"]) <= 1e-5
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize("price", ["auto", 0.3, np.inf])
 def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):

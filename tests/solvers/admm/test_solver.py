@@ -141,6 +141,7 @@ def test_trimming_saves_evaluations():
     assert trimmed.info["evaluations"] < plain.info["evaluations"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @for_each_norm
 def test_more_features_than_can_be_factorised(norm, fit_intercept, monkeypatch):
@@ -158,6 +159,7 @@ def test_invalid_settings_are_rejected(options):
 # The same problem in another form
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_the_container_does_not_matter(norm):
     rng = np.random.default_rng(0)
@@ -220,6 +222,7 @@ def test_limits_end_a_run_with_an_honest_status():
     assert stopped.status is Status.STOPPED and stopped.n_iter >= 5
 
 
+@pytest.mark.thorough
 def test_a_start_is_used():
     problem = well_conditioned_instance(6, 200, 10)
     optimum = solve(problem, "interior-point")

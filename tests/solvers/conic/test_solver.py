@@ -381,6 +381,7 @@ INTERRUPTED_SOLVE = """
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(os.name != "posix", reason="a process cannot send itself Ctrl-C elsewhere")
 def test_control_c_ends_a_solve_with_a_result():
     script = [sys.executable, "-c", textwrap.dedent(INTERRUPTED_SOLVE)]

@@ -34,6 +34,7 @@ def test_random_instances_agree_with_the_interior_point(chunk):
         assert abs(result.objective - reference.objective) <= 1e-6 + reference.gap, (seed, problem)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("flip_cost", [0.5, 4.0, math.inf])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("fraction", [0.1, 0.5])

@@ -92,6 +92,7 @@ def test_no_hand_over_is_needed_for_moderate_problems(kind, l2, name, norm):
     assert not result.flip_dual[np.isinf(problem.flip_costs)].any()
 
 
+@pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("intercept_cost", [0.1, 1.0, 10.0])
 def test_a_price_of_the_intercept_costs_few_epochs(intercept_cost, norm):
@@ -178,6 +179,7 @@ def test_auto_chooses_as_without_these_prices(norm, name, prices):
     assert choose(problem.replace(monotonic_cst=1)) in ("conic", "interior-point")
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_paths_with_a_priced_intercept_on_wide_rows(norm):
     X, y = sparse_rows(1)

@@ -186,6 +186,7 @@ def test_columns_are_shifted_for_a_free_intercept_only():
         check_against_conic(problem)
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_a_path_has_the_optima_of_its_radii(norm):
     for seed in range(6):

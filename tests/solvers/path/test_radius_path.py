@@ -48,6 +48,7 @@ def test_a_path_has_the_optima_of_separate_solves(norm, parameters, radii):
         assert result.objective == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_a_path_takes_fewer_iterations_than_separate_solves(norm):
     problem = well_conditioned_instance(4, 300, 10, norm=norm, flip_cost=math.inf, fit_intercept=True)
