@@ -225,9 +225,6 @@ class MemoryRows(ArrayRows):
     def some(self, size):
         return self.X[:: -(-self.shape[0] // size)]
 
-    def to_memory(self):
-        return self
-
     # --- labels and weights -----------------------------------------------------------------------------------------
 
     def vector(self, values):

@@ -148,10 +148,6 @@ class ArrayRows(Rows):
         """Return copies of some rows (sorted indices)."""
 
     @abstractmethod
-    def to_memory(self) -> Any:
-        """Return the rows in this process's memory."""
-
-    @abstractmethod
     def checked_weights(self, sample_weight, n: int) -> Any:
         """Return weights of n given rows that sum to 1; by default they are equal."""
 
