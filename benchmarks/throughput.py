@@ -19,7 +19,7 @@ from sklearn.linear_model import SGDClassifier
 from drsvm import Problem
 from drsvm.model.certificate import dual_point, primal_point
 from drsvm.solvers import make_solver
-from drsvm.solvers.limits import check_limits
+from drsvm.solvers.base import check_limits
 
 ROWS, PER_ROW = 20_000, 80
 NARROW, WIDE = 50_000, 1_000_000

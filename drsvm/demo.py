@@ -80,14 +80,12 @@ def draw(data: Data) -> Path:
     X, X_test = scaler.transform(data.X), scaler.transform(data.X_test)
     robust, plain = WassersteinSVC().fit(X, data.y), LinearSVC(random_state=0).fit(X, data.y)
     radius = float(robust.radius_)
-    flip_cost: Any = robust.flip_cost  # a number by default
     figure = Figure(figsize=(11, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     models, radii = {"WassersteinSVC": robust, "LinearSVC": plain}, np.linspace(0.0, 4 * radius, 61)
-    ball = {"flip_cost": flip_cost, "radius": radius}
-    RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, ax=left, **ball)
+    RiskCurveDisplay.from_estimators(models, X, data.y, radii=radii, radius=radius, ax=left)
     held_out = {"X_test": X_test, "y_test": data.y_test}
-    RadiusPathDisplay.from_data(X, data.y, **held_out, n_radii=25, ax=right, kind="scores", **ball)
+    RadiusPathDisplay.from_data(X, data.y, **held_out, n_radii=25, radius=radius, ax=right, kind="scores")
     left.set_title("What an adversary can do")
     right.set_title("Accuracy along the radius path")
     content = io.BytesIO()

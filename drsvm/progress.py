@@ -69,10 +69,7 @@ def _within(span: _Span | None) -> Iterator[None]:
 
 @contextmanager
 def following(begin: Begin | None = None, message: Callable[[str], Any] | None = None) -> Iterator[None]:
-    """Follow the progress of the work in the block, and receive its messages, also those of other threads.
-
-    `begin` is called with the name of every stage, the function that it returns with shares.
-    """
+    """Follow the stages of the work in the block, which `begin` receives by name, and the messages of all threads."""
     if message is not None:
         _receivers.append(message)
     try:

@@ -33,7 +33,7 @@ def audit(
     while 0/1 columns stay as they are.
     """
     from drsvm.cli import work
-    from drsvm.cli.streams import check_inputs
+    from drsvm.cli.files import check_inputs
 
     outputs.check(model, file, train)
     check_inputs(model, [file, train])
@@ -50,7 +50,16 @@ def audit(
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
-    files = outputs.save(columns, lambda: _display(models, dataset.X, y, ball))
+
+    def draw() -> Any:
+        import numpy as np
+
+        from drsvm.plotting import RiskCurveDisplay
+
+        shown = {**ball, "radius": None, "radii": np.linspace(0.0, max(ball["radius"]), 61)}
+        return RiskCurveDisplay.from_estimators(models, dataset.X, y, **shown)
+
+    files = outputs.save(columns, draw)
     payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
     payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], "risks": columns, **files}
     title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
@@ -104,12 +113,3 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
                 values = worst_case_risk(model, X, y, **ball, loss=loss, positive=positive)
                 columns[f"{word}_{name}{side}" if len(models) > 1 or side else word] = values
     return columns
-
-
-def _display(models, X, y, ball: dict[str, Any]) -> Any:
-    import numpy as np
-
-    from drsvm.plotting import RiskCurveDisplay
-
-    radii = np.linspace(0.0, max(ball["radius"]), 61)
-    return RiskCurveDisplay.from_estimators(models, X, y, **{**ball, "radius": None, "radii": radii})

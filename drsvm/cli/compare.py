@@ -46,7 +46,11 @@ def compare(
     results = _run(problem, names, {**ball.run(), "max_time": seconds, "random_state": seed}, screen)
     if not results:
         raise ValueError("none of the solvers could run.")
-    columns = _columns(results)
+    columns: dict[str, Any] = {"solver": list(results)}
+    for name in ("time", "objective", "lower_bound", "gap", "tol"):
+        columns[name] = [float(getattr(result, name)) for result in results.values()]
+    columns["iterations"] = [result.n_iter for result in results.values()]
+    columns["status"] = [str(result.status) for result in results.values()]
     files = outputs.save(columns, lambda: ConvergenceDisplay.from_results(results))
     n, d = prepared.X.shape
     payload = {"command": "compare", "file": file, "rows": n, "features": d, "positive": chosen}
@@ -84,12 +88,3 @@ def _run(problem, names: list[str], settings: dict[str, Any], screen: Screen) ->
                 raise KeyboardInterrupt
             results[name] = result
     return results
-
-
-def _columns(results: dict[str, Any]) -> dict[str, Any]:
-    columns: dict[str, Any] = {"solver": list(results)}
-    for name in ("time", "objective", "lower_bound", "gap", "tol"):
-        columns[name] = [float(getattr(result, name)) for result in results.values()]
-    columns["iterations"] = [result.n_iter for result in results.values()]
-    columns["status"] = [str(result.status) for result in results.values()]
-    return columns

@@ -22,8 +22,7 @@ def export(
     since 1970, yes and no as 1 and 0; categories as text, "(empty)" for empty cells. Its outputs are label and
     decision. A model of an svmlight file has one input X.
     """
-    from drsvm.cli.outputs import check_outputs
-    from drsvm.cli.streams import check_inputs
+    from drsvm.cli.files import check_inputs, check_outputs
     from drsvm.cli.work import current_model
     from drsvm.persistence.model_files import OpenModel, write_whole
 

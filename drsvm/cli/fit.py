@@ -58,7 +58,7 @@ def fit(
     saved is then trained on all rows. A Parquet or Arrow table may be a folder, and need not fit into memory.
     """
     from drsvm.cli import work
-    from drsvm.cli.outputs import check_model_output, check_outputs
+    from drsvm.cli.files import check_model_output, check_outputs
 
     check_outputs([model], [file, split.test])
     check_model_output(model)

@@ -71,7 +71,10 @@ def labels(
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
     columns = _all_columns(issues, parts.rows, original)
     files = outputs.save(columns, lambda: LabelIssuesDisplay.from_result(issues))
-    worst = _worst(issues, parts, top)
+    order = issues.ranking[:top]
+    names = ("given_label", "predicted_label", "label_score", "is_label_issue")
+    worst = {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}}
+    worst |= {name: getattr(issues, name)[order] for name in names}
     payload = {
         "command": "labels",
         "file": file,
@@ -102,14 +105,6 @@ def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -
     steps = preparation(parts.data.schema, standardise and not scaled_there)
     robust = Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
     return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
-
-
-def _worst(issues, parts, top: int) -> dict[str, Any]:
-    """Return the most doubtful rows, numbered as in the file, with their ids."""
-    order = issues.ranking[:top]
-    names = ("given_label", "predicted_label", "label_score", "is_label_issue")
-    found = {name: getattr(issues, name)[order] for name in names}
-    return {"row": parts.rows[order] + 1, **{name: texts[order] for name, texts in parts.ids.items()}, **found}
 
 
 def _all_columns(issues, rows, original: dict[str, list[str]]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from drsvm.cli import work
+from drsvm.cli.files import STANDARD, read_from
 from drsvm.cli.options import SplitOptions
 from drsvm.cli.screen import Screen
-from drsvm.cli.streams import STANDARD, read_from
 from drsvm.cli.work import Parts, Prepared
 from drsvm.datasets import DataFileError, ReadOptions, read_like
 from drsvm.datasets.arrow_tables import ARROW, TableBlocks
@@ -31,10 +31,7 @@ def available_memory() -> float:
 
 
 def is_to_stream(file: Path, spool: Path | None) -> bool:
-    """Return True for a file to be read in blocks: on request, or because it would not fit into memory.
-
-    Raises an error for files that do not fit and cannot be read in blocks.
-    """
+    """Return True for a file to be read in blocks: on request, or because it would not fit into memory."""
     if file == STANDARD or not file.exists():
         return False
     if file.is_dir() or file.suffix.lower() in ARROW:

@@ -195,14 +195,14 @@ class PlotOptions:
 
     def check(self, *inputs: Path | None) -> None:
         """Raise an error, before any work is done, if a file cannot be written."""
-        from drsvm.cli.outputs import check_outputs, check_plot
+        from drsvm.cli.files import check_outputs, check_plot
 
         check_outputs(vars(self).values(), inputs)
         check_plot(self.plot)
 
     def save(self, columns: dict[str, Any], draw: Callable[[], Any]) -> dict[str, Path | None]:
         """Write the table and the plot, a Display that is drawn if it is wanted; return the files."""
-        from drsvm.cli.outputs import save_outputs
+        from drsvm.cli.files import save_outputs
 
         save_outputs(columns, getattr(self, "csv", None), self.plot, draw)
         return dict(vars(self))

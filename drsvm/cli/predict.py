@@ -45,8 +45,7 @@ def predict(
     Rows are numbered from 1, not counting the header, and have the ids that the training file had.
     """
     from drsvm.cli import work
-    from drsvm.cli.outputs import check_outputs, csv_text
-    from drsvm.cli.streams import STANDARD
+    from drsvm.cli.files import STANDARD, check_outputs, csv_text
     from drsvm.persistence.model_files import write_whole
 
     output = None if output == STANDARD else output

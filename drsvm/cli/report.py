@@ -69,7 +69,7 @@ def report(
     tolerance was not reached, 3 if it was for limited weights only.
     """
     from drsvm.cli import work
-    from drsvm.cli.outputs import check_outputs
+    from drsvm.cli.files import check_outputs
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
@@ -99,8 +99,8 @@ def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str
     """Return the report; input errors come before these imports, which take long."""
     from drsvm import WassersteinSVC
     from drsvm.cli import work
+    from drsvm.cli.files import name_of
     from drsvm.cli.prices import feature_prices, with_flip_costs
-    from drsvm.cli.streams import name_of
     from drsvm.report import report_on
     from drsvm.report.inputs import Given
 
@@ -137,8 +137,8 @@ def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str
 
 def _source(file: Path, reading: list[str], settings: list[str], data) -> Any:
     """Return where the data come from, with the words of the command line for warnings and the next step."""
+    from drsvm.cli.files import STANDARD
     from drsvm.cli.remedy import in_options
-    from drsvm.cli.streams import STANDARD
     from drsvm.report.inputs import Source
 
     def command(step) -> str:

@@ -23,30 +23,23 @@ class TimeLeft(ProgressColumn):
         return Text("" if task.total is None else f"time left {shown}")
 
 
-class Bar:
+class Bar(Progress):
     """A bar for the stages of some work (see `drsvm.progress`); before the first one, it only moves."""
 
     def __init__(self, console: Console, text: str):
         columns = [TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeLeft()]
-        self._shown = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-        self._text, self._task = text, self._shown.add_task(text, total=None, pace=Pace())
-
-    def __enter__(self) -> "Bar":
-        self._shown.start()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._shown.stop()
+        super().__init__(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._text, self._task = text, self.add_task(text, total=None, pace=Pace())
 
     def begin(self, stage: str) -> Callable[[float], None]:
         """Start again from 0 for a stage of the work; return the function that receives the share that is done."""
         pace = Pace()
         description = f"{self._text}: {stage}" if stage else self._text
-        self._shown.reset(self._task, total=100, description=description, pace=pace)
+        self.reset(self._task, total=100, description=description, pace=pace)
 
         def tell(share: float) -> None:
             pace.record(share)
-            self._shown.update(self._task, completed=100 * pace.share)
+            self.update(self._task, completed=100 * pace.share)
 
         return tell
 

@@ -50,10 +50,7 @@ class PreparedFold(NamedTuple):
     names: list[str] | None
 
     def rows(self, X) -> tuple[Any, Any]:
-        """Return the features of the training rows and of the test rows; X are those of all rows together.
-
-        A level may be rare in the fold only: its column is then 0, so that prices refer to the same columns.
-        """
+        """Return the features of training and test rows; a level that is rare in the fold only has a column of 0."""
         if not self.steps:
             return X[self.train], X[self.test]
         pipeline = clone(Pipeline(self.steps))
@@ -193,7 +190,7 @@ def save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: S
     data = found.model.parts.data
     kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     metadata = {
-        "schema": data.schema.to_dict(),
+        "schema": asdict(data.schema),
         "feature_names": found.model.prepared.names,
         "label": data.schema.label,
         "probability": payload["probability"],

@@ -1,16 +1,16 @@
 """Steps that several commands share: reading, splitting and preparation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from drsvm.cli.files import check_inputs, name_of, read_from
 from drsvm.cli.options import FileOptions, SplitOptions
 from drsvm.cli.screen import Screen
-from drsvm.cli.streams import check_inputs, name_of, read_from
 from drsvm.datasets import DataFileError, Dataset, ReadOptions, Schema, read, read_like
 from drsvm.datasets.arrow_arrays import taken
 from drsvm.datasets.copies import about_copies, copies_of, held_out_rows
@@ -73,10 +73,7 @@ def check_split(split: SplitOptions) -> None:
 
 
 def held_out(whole: Parts, split: SplitOptions, screen: Screen) -> Parts | None:
-    """Return the rows with some held out, a quarter by default; None if there is a test file or no test.
-
-    Small tables keep all rows by default.
-    """
+    """Return the rows with some held out, a quarter by default of all but small tables; None without a split."""
     if whole.y_test is not None or split.test_size == 0:
         return None
     classes, counts = np.unique(whole.y, return_counts=True)
@@ -171,10 +168,7 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
 def load_for_model(
     model: Path, file: Path, options: FileOptions, screen: Screen, **further: Any
 ) -> tuple[SavedModel, Dataset]:
-    """Load a model and read a file the way its training file was read, with `further` options of reading.
-
-    The file is read first if the metadata suffice for that: an error in it then comes before the long imports.
-    """
+    """Load a model and read a file the way its training file was read, with `further` options of reading."""
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):
         opened = OpenModel(model)
@@ -202,7 +196,7 @@ def current_model(opened: OpenModel) -> SavedModel:
 
     imputes = "simpleimputer" in getattr(saved.model, "named_steps", {})
     schema = replace(Schema.from_dict(saved.metadata["schema"]), missing="fill" if imputes else "error")
-    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": schema.to_dict()})
+    return SavedModel(of_version_0_1_0(saved.model, schema), {**saved.metadata, "schema": asdict(schema)})
 
 
 def read_for(schema: dict[str, Any], file: Path, options: FileOptions, **further: Any) -> Dataset:

@@ -68,9 +68,6 @@ def about_copies(y: np.ndarray, copies: np.ndarray | None) -> list[str]:
     return [f"{repeated}, some of them both in training and in the test, whose figures are therefore too good."]
 
 
-# --- equal rows ---------------------------------------------------------------------------------------------------
-
-
 def _groups(hashes: np.ndarray, terms: Iterator[np.ndarray]) -> np.ndarray | None:
     """Return the group of every row if there are copies; the terms are what each column adds to the hashes."""
     groups, counts = np.unique(hashes, return_inverse=True, return_counts=True)[1:]

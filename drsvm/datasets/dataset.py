@@ -1,7 +1,7 @@
 """Options and results of the readers."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +70,9 @@ class Schema:
         """Return the columns whose style satisfies a condition."""
         return [name for name in self.columns if wanted(self.style(name))]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, plain: dict[str, Any]) -> "Schema":
-        """Return the schema from the result of `to_dict`."""
+        """Return the schema from its fields as plain values, perhaps with others."""
         known = {entry.name for entry in fields(cls)}
         return cls(**{name: value for name, value in plain.items() if name in known})
 

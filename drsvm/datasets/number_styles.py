@@ -52,11 +52,7 @@ def _may_be_thousands(values: Iterable[str]) -> bool:
 
 
 def styles_of(texts: dict[str, list[str]], points: bool, decimal: str | None) -> dict[str, str | None]:
-    """Return the styles of columns, given by their different texts.
-
-    `decimal`, or another column, decides what dots and commas mean; `points`: there are columns of numbers with decimal
-    points.
-    """
+    """Return the styles of columns by their different texts; `points`: others have numbers with decimal points."""
     styles = {name: number_style(values) for name, values in texts.items()}
     shown = {styles[name] for name, values in texts.items() if any("," in value or "." in value for value in values)}
     by_comma, by_point = Style.DECIMAL_COMMA in shown, points or Style.THOUSANDS in shown

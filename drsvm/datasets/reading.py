@@ -136,9 +136,6 @@ def _opened(path: Path, options: ReadOptions) -> tuple[TableFile | None, str, li
     return table, kind, notes
 
 
-# --- columns ------------------------------------------------------------------------------------------------------
-
-
 def _check(path: Path, problems: list[Problem], chosen: Chosen, kinds: dict[str, Kind]) -> None:
     """Raise an error that names all problems: those known already, and those with the columns."""
     problems += [kind.problem for kind in kinds.values() if kind.problem]
@@ -240,9 +237,6 @@ def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarr
     if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
         raise invalid(file.path, Message(what, name, verified, "it contains other numbers."))
     return values == 1.0
-
-
-# --- rows ---------------------------------------------------------------------------------------------------------
 
 
 def kept_rows(

@@ -40,10 +40,7 @@ class _Place(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamedTable:
-    """A table whose features are on disk, in another order than in the file; the last `n_test` rows are for a test.
-
-    `data` describes the table and has no rows; `steps` prepare further rows for a classifier.
-    """
+    """A table described by `data`, without rows: its features are on disk, the last `n_test` rows are for a test."""
 
     data: Dataset
     steps: Any

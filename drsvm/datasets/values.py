@@ -276,14 +276,11 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
         return kept[np.searchsorted(used, texts.codes)]
     numbers = [as_number(word) for word in words]
     kept: np.ndarray = np.array(words)
-    if None not in numbers and not _loses_information(words, np.array(numbers, dtype=np.float64)):
-        kept = whole_numbers(np.array(numbers, dtype=np.float64))
+    if None not in numbers and not any(map(_LEADING_ZERO.match, words)):
+        found = np.array(numbers, dtype=np.float64)
+        if not (np.abs(found) >= EXACT).any() and len(np.unique(found)) == len(words):
+            kept = whole_numbers(found)
     return kept[np.searchsorted(used, texts.codes)]
-
-
-def _loses_information(texts: list[str], numbers: np.ndarray) -> bool:
-    too_large = bool((np.abs(numbers) >= EXACT).any())
-    return too_large or len(np.unique(numbers)) < len(texts) or any(map(_LEADING_ZERO.match, texts))
 
 
 def whole_numbers(values: np.ndarray) -> np.ndarray:

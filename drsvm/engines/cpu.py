@@ -1,24 +1,22 @@
 """The CPU engine: every thread has its share of the rows, and makes one compiled call per pass."""
 
 import math
-import operator
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import reduce
 from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.matrices import FEW_FEATURES, in_fastest_form, matrices_for
-from drsvm.engines.rates import Rates
-from drsvm.engines.scratch import room_for
 from drsvm.engines.threads import available_cores
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import passes
 from drsvm.kernels.passes import BLOCK, Buffers, Share, Step
-from drsvm.kernels.rows import TILE
+from drsvm.kernels.products import TILE
 from drsvm.model.memory_rows import RowView, in_memory, unsigned_parts
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
@@ -108,14 +106,20 @@ def _tiles(rows: slice) -> slice:
     return slice(rows.start // TILE, math.ceil(rows.stop / TILE))
 
 
-def _added(parts: list[Any]) -> Any:
-    """Add the results of the threads, in the order of the rows."""
-    return reduce(operator.add, parts)
-
-
 def _sums(parts: list[tuple[float, ...]]) -> list[float]:
     """Add several numbers of each thread, in the order of the rows."""
     return [sum(values) for values in zip(*parts, strict=True)]
+
+
+def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
+    """Return an array of floats, in memory or in a file that disappears together with the array."""
+    if folder is None:
+        return np.empty(shape)
+    size = 8 * int(np.prod(shape))
+    with tempfile.TemporaryFile(dir=folder, prefix="drsvm-") as file:
+        if hasattr(os, "posix_fallocate"):  # so that a full disk is an error now, and no crash later
+            os.posix_fallocate(file.fileno(), 0, size)
+        return np.memmap(file, dtype=np.float64, mode="r+", shape=shape).view(np.ndarray)
 
 
 def restoring_step(rate: float) -> float:
@@ -248,10 +252,10 @@ class CpuEngine(Engine):
         return lambda k, _: rates[k].smallest_change, lambda k, _: rates[k].bins
 
     def _sum_of_totals(self, n_sums: int) -> np.ndarray:
-        return _added([thread.totals[:n_sums] for thread in self._threads]).copy()
+        return np.sum([thread.totals[:n_sums] for thread in self._threads], axis=0)
 
     def _sum_of_rates(self) -> Rates:
-        return _added([thread.rates for thread in self._threads])
+        return sum((thread.rates for thread in self._threads), Rates())
 
     def center(self, point, level: float, mu: float) -> None:
         self._over_rows(passes.center, point, level, mu)
@@ -295,9 +299,7 @@ class CpuEngine(Engine):
         correcting, target = self._sum_of_totals(2)
         return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(
-        self, direction, level_change: float, target: float, left_behind: float = 0.0
-    ) -> tuple[float, float]:
+    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
         return self.rates(direction, level_change, target).tolerating(left_behind)
 
     def rates(self, direction, level_change: float, target: float) -> Rates:

@@ -1,7 +1,6 @@
 """How threads form the Gram matrix Σ h_i x_i x_iᵀ, whichever way is fastest for the rows at hand."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from drsvm.kernels import rows as kernel
+from drsvm.kernels import products as kernel
 from drsvm.kernels.passes import Share
 from drsvm.model.memory_rows import MemoryRows, must_stay, unsigned_parts
 
@@ -55,34 +54,41 @@ InThreads = Callable[[Callable[[int], Any]], list[Any]]
 """Calls work(k) for every share k of the rows, several at a time, and returns the results in this order."""
 
 
-class Matrices(ABC):
-    """What the shares of the rows need to form a Gram matrix; all memory is allocated once."""
+class Matrices:
+    """What the shares of the rows need to form a Gram matrix; all memory is allocated once.
+
+    This class forms none: the wide system needs the curvatures of the rows only.
+    """
+
+    def __init__(self, curvatures: np.ndarray):
+        self.curvatures = curvatures
 
     def begin(self, k: int) -> None:
         """Prepare for a pass over share k."""
 
-    @abstractmethod
     def filled(self, k: int, rows: slice) -> tuple[Any, Any]:
         """Return what a pass over some rows of share k fills: a matrix or None, and an array of curvatures or None."""
+        return None, self.curvatures[rows]
 
     def add(self, k: int, rows: slice, share: Share) -> None:
         """Do what can be done after the pass over some rows of share k."""
 
-    @abstractmethod
     def result(self, in_threads: InThreads) -> np.ndarray:
-        """Return the matrix after all passes; it may be overwritten by the next."""
+        """Return the matrix after all passes, which the next may overwrite; without a matrix, the curvatures."""
+        return self.curvatures.copy()
 
 
 class OwnMatrices(Matrices):
     """Every share of the rows has its own matrix, which is filled during the pass."""
 
-    def __init__(self, n_features: int, n_shares: int):
+    def __init__(self, n_features: int, n_shares: int, curvatures: Any = None):
+        super().__init__(curvatures)
         self.parts = np.empty((n_shares, n_features, n_features))
 
     def begin(self, k):
         self.parts[k] = 0.0
 
-    def filled(self, k, rows) -> tuple[Any, Any]:
+    def filled(self, k, rows):
         return self.parts[k], None
 
     def result(self, in_threads):
@@ -104,13 +110,11 @@ class BlasMatrices(OwnMatrices):
     """Scaled blocks of dense rows are multiplied; numpy recognises the symmetric product."""
 
     def __init__(self, n_features: int, n_shares: int, curvatures: np.ndarray):
-        super().__init__(n_features, n_shares)
-        self.curvatures = curvatures
+        super().__init__(n_features, n_shares, curvatures)
         self.size = min(-(-len(curvatures) // n_shares), max(LEAST_ROWS, BLOCK_BYTES // (8 * n_features)))
         self.spare: list[tuple[np.ndarray, np.ndarray]] = []  # room for a scaled block and its product, one per thread
 
-    def filled(self, k, rows):
-        return None, self.curvatures[rows]
+    filled = Matrices.filled
 
     def add(self, k, rows, share):
         h, total = self.curvatures[rows], self.parts[k]
@@ -132,7 +136,8 @@ class SharedMatrix(Matrices):
     """
 
     def __init__(self, X, n_threads: int, n_shares: int, curvatures: np.ndarray):
-        self.entries, self.n_shares, self.curvatures = unsigned_parts(X), n_shares, curvatures
+        super().__init__(curvatures)
+        self.entries, self.n_shares = unsigned_parts(X), n_shares
         n, d = X.shape
         room = X.nnz // (MATRIX_SHARE * d * d)
         n_groups = max(1, min(math.isqrt(n_threads), room))
@@ -145,9 +150,6 @@ class SharedMatrix(Matrices):
         inner = np.searchsorted(np.cumsum(counts), np.linspace(0, counts.sum(), n_parts + 1)[1:-1])
         self.parts = list(pairwise([0, *inner.tolist(), d]))
         self.at_a_time = ROWS_AT_A_TIME if n_parts > self.in_group else n
-
-    def filled(self, k, rows):
-        return None, self.curvatures[rows]
 
     def result(self, in_threads):
         def form(k):
@@ -175,19 +177,6 @@ class SharedMatrix(Matrices):
             self.matrices[0, features] += other[features]
 
 
-class NoMatrix(Matrices):
-    """The wide system needs the curvatures of the rows only."""
-
-    def __init__(self, curvatures: np.ndarray):
-        self.curvatures = curvatures
-
-    def filled(self, k, rows):
-        return None, self.curvatures[rows]
-
-    def result(self, in_threads):
-        return self.curvatures.copy()
-
-
 def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool) -> Matrices:
     """Return the fastest way for the rows, which are cut into shares."""
     n, d = rows.shape
@@ -196,7 +185,7 @@ def matrices_for(rows: MemoryRows, n_shares: int, n_threads: int, *, wide: bool)
         return OwnMatrices(d, n_shares)
     curvatures = np.empty(n)
     if wide:
-        return NoMatrix(curvatures)
+        return Matrices(curvatures)
     if rows.is_sparse:
         return SharedMatrix(rows.X, n_threads, n_shares, curvatures)
     return BlasMatrices(d, n_shares, curvatures)

@@ -1,11 +1,12 @@
 """The decorator that compiles kernels; compilation pauses the clock (see `drsvm.clock`)."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import njit
 from numba.core import event
+from numba.extending import overload
 
 from drsvm.clock import pauses
 from drsvm.progress import message_once
@@ -41,6 +42,20 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
         return compiled
 
     return decorate
+
+
+def by_type(implementations: Mapping[Any, Callable]) -> Any:
+    """Return a function for compiled code: the one for the class of its first argument, a named tuple (else None)."""
+
+    def chosen(first, *others):
+        raise NotImplementedError("for compiled code only")
+
+    @overload(chosen, jit_options=UNCOUNTED)
+    def choose(first, *others):
+        implementation = implementations[getattr(first, "instance_class", None)]
+        return lambda first, *others: implementation(first, *others)
+
+    return chosen
 
 
 def _use_cache(compiled: Any, function: Callable) -> None:

@@ -10,9 +10,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
-from drsvm.kernels.compiling import UNCOUNTED, kernel
+from drsvm.kernels.compiling import by_type, kernel
 from drsvm.kernels.search import between, next_trial
 
 MOST_TRIALS = 30
@@ -50,36 +49,18 @@ class Multipliers(NamedTuple):
     """Sums and multipliers of a run; epochs update all of them."""
 
     u: np.ndarray  # Σ (α_i − β_i) y_i x_i + θ w₀
-    sums: np.ndarray  # two scalars: see the epochs, and the pull on the intercept u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
+    sums: np.ndarray  # two scalars: see the epochs, and u₀ = Σ (α_i − β_i) y_i a₀ + θ₀ w₀
     hinge: np.ndarray
     flip: np.ndarray
     margins: np.ndarray  # at the last visit
 
 
-PLACES: dict[type, tuple[Any, Any]] = {}
+SLOPES: dict[type, Any] = {}
+MOVES: dict[type, Any] = {}
 """The implementations of `slope_at` and `moved` for each type of place."""
 
-
-def slope_at(place, edge, t, terms) -> Any:
-    """Return the slope and curvature of the dual function after a move by t along an edge."""
-    raise NotImplementedError("for compiled code only")
-
-
-def moved(place, edge, t, terms) -> Any:
-    """Return the place after a move by t along an edge."""
-    raise NotImplementedError("for compiled code only")
-
-
-@overload(slope_at, jit_options=UNCOUNTED)
-def _slope_for(place, edge, t, terms):
-    slope = PLACES[place.instance_class][0]
-    return lambda place, edge, t, terms: slope(place, edge, t, terms)
-
-
-@overload(moved, jit_options=UNCOUNTED)
-def _moved_for(place, edge, t, terms):
-    move = PLACES[place.instance_class][1]
-    return lambda place, edge, t, terms: move(place, edge, t, terms)
+slope_at, moved = by_type(SLOPES), by_type(MOVES)
+"""Return the slope and curvature of the dual function, and the place, after a move by t along an edge."""
 
 
 @kernel(inner=True)

@@ -16,7 +16,7 @@ import math
 from typing import NamedTuple
 
 from drsvm.kernels.compiling import SCALAR, kernel
-from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
+from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.kernels.entries import add_row, at, bounds, dot, square_of
 
 MOST_STEPS, ENOUGH = 20, 1e-5
@@ -52,76 +52,76 @@ class RoundPlace(NamedTuple):
     row_square: float  # z·z
     square: float  # ‖u‖²
     cost: float  # Σ κβ
-    pull: float  # u₀
+    u0: float
     kappa: float  # of the row
     answer: Answer  # the classifier
 
 
 @kernel(inner=True, forceinline=True)
-def _answer(square, cost, pull, terms, guess):
+def _answer(square, cost, u0, terms, guess):
     """Return the best classifier for given sums, from a guess of λ."""
-    return _answer_for(terms.intercept.priced, square, cost, pull, terms, guess)
+    return _answer_for(terms.intercept.priced, square, cost, u0, terms, guess)
 
 
 @kernel(inner=True, forceinline=True)
-def _answer_for(priced, square, cost, pull, terms, guess):
+def _answer_for(priced, square, cost, u0, terms, guess):
     if priced is not None:
-        return _answer_inside(square, cost, pull, terms, guess)
+        return _answer_inside(square, cost, u0, terms, guess)
     length, freedom = math.sqrt(square), terms.intercept.inverse
     budget = cost - terms.radius
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
-        return Answer(1.0 / terms.ridge, apart, False, freedom * pull, freedom)
+        return Answer(1.0 / terms.ridge, apart, False, freedom * u0, freedom)
     level = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
-    return Answer(level / length if length > 0.0 else 0.0, level, True, freedom * pull, freedom)
+    return Answer(level / length if length > 0.0 else 0.0, level, True, freedom * u0, freedom)
 
 
 @kernel(inner=True, fastmath=SCALAR)
-def _answer_inside(square, cost, pull, terms, level):
+def _answer_inside(square, cost, u0, terms, level):
     """Return the answer with the intercept inside the norm, from a guess of λ.
 
     Newton's method is applied to a concave function that is nearly linear: with a good guess one step is enough.
     """
     stiffness, ridge, unit, damping = terms.stiffness, terms.ridge, terms.intercept.unit, terms.intercept.damping
-    total, pull_square = terms.centre * stiffness + cost - terms.radius, pull * pull
-    if total > 0.0 and square / (ridge * ridge) + (pull / damping) ** 2 <= (total / stiffness) ** 2:
-        return Answer(1.0 / ridge, total / stiffness, False, unit / damping * pull, unit / damping * unit)
-    if total <= 0.0 and square + pull_square <= total * total:
+    total, u0_square = terms.centre * stiffness + cost - terms.radius, u0 * u0
+    if total > 0.0 and square / (ridge * ridge) + (u0 / damping) ** 2 <= (total / stiffness) ** 2:
+        return Answer(1.0 / ridge, total / stiffness, False, unit / damping * u0, unit / damping * unit)
+    if total <= 0.0 and square + u0_square <= total * total:
         return Answer(0.0, 0.0, True, 0.0, 0.0)
     ridge += stiffness
     damping += stiffness
     one = two = 0.0
     for _ in range(MOST_STEPS):
         if not (ridge * level > total and damping * level > total and level > 0.0):
-            level = max((total + math.sqrt(square)) / ridge, (total + abs(pull)) / damping)  # at most the root
+            level = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)  # at most the root
         one, two = 1.0 / (ridge * level - total), 1.0 / (damping * level - total)
-        first, second = square * one * one, pull_square * two * two
+        first, second = square * one * one, u0_square * two * two
         size = math.sqrt(first + second)
         step = size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
         level += step
         one, two = one * (1.0 - step * ridge * one), two * (1.0 - step * damping * two)
         if abs(step) <= ENOUGH * level:
             break
-    return Answer(level * one, level, True, unit * level * two * pull, unit * level * two * unit)
+    return Answer(level * one, level, True, unit * level * two * u0, unit * level * two * unit)
 
 
 @kernel(inner=True, forceinline=True)
 def _shifted(place, edge, t, terms):
     """Return the place after a move, still with the old answer."""
-    sign, along, row_square, square, cost, pull, kappa, answer = place
+    sign, along, row_square, square, cost, u0, kappa, answer = place
     change = t * (edge.hinge - edge.flip)
     square = max(square + change * (2.0 * along + change * row_square), 0.0)
-    pull += terms.intercept.unit * sign * change
+    u0 += terms.intercept.unit * sign * change
     cost += kappa * edge.flip * t
-    return RoundPlace(sign, along + change * row_square, row_square, square, cost, pull, kappa, answer)
+    return RoundPlace(sign, along + change * row_square, row_square, square, cost, u0, kappa, answer)
 
 
 @kernel(inner=True)
 def _moved(start, edge, t, terms):
     place = _shifted(start, edge, t, terms)
-    sign, along, row_square, square, cost, pull, kappa, before = place
-    answer = _answer(square, cost, pull, terms, before.level)
-    return RoundPlace(sign, along, row_square, square, cost, pull, kappa, answer)
+    sign, along, row_square, square, cost, u0, kappa, before = place
+    answer = _answer(square, cost, u0, terms, before.level)
+    return RoundPlace(sign, along, row_square, square, cost, u0, kappa, answer)
 
 
 @kernel(inner=True)
@@ -129,7 +129,7 @@ def _slope(start, edge, t, terms):
     place = _shifted(start, edge, t, terms)
     answer = start.answer
     if t != 0.0:
-        answer = _answer(place.square, place.cost, place.pull, terms, answer.level)
+        answer = _answer(place.square, place.cost, place.u0, terms, answer.level)
     scale, level, touching, bias, freedom = answer
     margin = scale * place.along + place.sign * bias
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * level)
@@ -140,16 +140,16 @@ def _slope(start, edge, t, terms):
     elif level > 0.0:
         towards = place.along / math.sqrt(place.square) if place.square > 0.0 else 0.0
         across = max(place.row_square - towards * towards, 0.0)
-        pull = towards * net + cost
-        curvature += scale * across * net * net + pull * pull / (terms.stiffness + terms.ridge)
+        change = towards * net + cost
+        curvature += scale * across * net * net + change * change / (terms.stiffness + terms.ridge)
     return slope, curvature
 
 
-PLACES[RoundPlace] = _slope, _moved
+SLOPES[RoundPlace], MOVES[RoundPlace] = _slope, _moved
 
 
 @kernel(inner=True)
-def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer):
+def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer):
     """Improve the multipliers of row i, unless it is firmly at a corner of its triangle.
 
     Returns the new place, what to add to u as a multiple of x_i, and what `judged` found before the move.
@@ -160,7 +160,7 @@ def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, pull
     weight, old_hinge, old_flip = weights[i], hinge[i], flip[i]
     kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
     along = signs[i] * dot(data, indices, first, last, u)
-    place = RoundPlace(signs[i], along, squares[i], square, cost, pull, kappa, answer)
+    place = RoundPlace(signs[i], along, squares[i], square, cost, u0, kappa, answer)
     margins[i] = answer.scale * along + signs[i] * answer.bias
     missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, can_flip)
     change = 0.0
@@ -181,14 +181,14 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
     """
     data, indices, indptr, width, _, weights = rows
     u, sums = multipliers.u, multipliers.sums
-    square, cost, pull = square_of(u), sums[0], sums[1]
-    answer = _answer(square, cost, pull, terms, terms.centre)
+    square, cost, u0 = square_of(u), sums[0], sums[1]
+    answer = _answer(square, cost, u0, terms, terms.centre)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         place, change, missing, firmness, is_near = _visit(
-            i, squares, rows, firm, multipliers, flips, terms, square, cost, pull, answer
+            i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, answer
         )
         gap += missing
         near += weights[i] * place.kappa * place.kappa if is_near else 0.0
@@ -196,11 +196,11 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
             active -= 1
             order[position], order[active] = order[active], i
             continue
-        square, cost, pull, answer = place.square, place.cost, place.pull, place.answer
+        square, cost, u0, answer = place.square, place.cost, place.u0, place.answer
         violation = max(violation, missing / weights[i])
         if change != 0.0:
             first, last = bounds(indptr, width, i)
             add_row(data, indices, first, last, change, u)
         position += 1
-    sums[0], sums[1] = cost, pull
+    sums[0], sums[1] = cost, u0
     return active, gap, near, violation, (answer.scale, answer.level, answer.bias)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.kernels.compiling import FAST, kernel
-from drsvm.kernels.dual_ascent import PLACES, Intercept, ascend, judged
+from drsvm.kernels.dual_ascent import MOVES, SLOPES, Intercept, ascend, judged
 from drsvm.kernels.entries import at, bounds, clipped_dots, column, longest_row
 
 NO_OFFSET = np.uint64(0)
@@ -38,7 +38,7 @@ class SeparablePlace(NamedTuple):
     row: np.ndarray  # u and z at the entries of the row
     entries: Any
     shift: float  # multiple of z that was added to u
-    pull: float  # y_i u₀
+    u0: float  # times y_i
     level: float
     kappa: float  # of the row
 
@@ -59,46 +59,46 @@ def _line(row, entries, shift, limit, inside):
 
 
 @kernel(inner=True, forceinline=True)
-def _intercept(pull, terms):
+def _intercept(u0, terms):
     """Return b for a given u₀, and its derivative with respect to Σ (α_i − β_i) y_i."""
-    return _intercept_for(terms.intercept.priced, pull, terms)
+    return _intercept_for(terms.intercept.priced, u0, terms)
 
 
 @kernel(inner=True, forceinline=True)
-def _intercept_for(priced, pull, terms):
+def _intercept_for(priced, u0, terms):
     unit, damping, inverse, _ = terms.intercept
     if priced is None:
-        return inverse * pull, inverse
+        return inverse * u0, inverse
     limit = terms.limit * damping / terms.ridge if terms.inside else terms.limit
-    clipped = min(max(pull, -limit), limit)
-    value = clipped if terms.inside else pull - clipped
-    return unit * inverse * value, unit * inverse * unit if (pull == clipped) == terms.inside else 0.0
+    clipped = min(max(u0, -limit), limit)
+    value = clipped if terms.inside else u0 - clipped
+    return unit * inverse * value, unit * inverse * unit if (u0 == clipped) == terms.inside else 0.0
 
 
 @kernel(inner=True)
 def _moved(place, edge, t, terms):
     net = edge.hinge - edge.flip
-    pull = place.pull + terms.intercept.unit * net * t
+    u0 = place.u0 + terms.intercept.unit * net * t
     level = place.level + place.kappa * edge.flip * t / terms.stiffness
-    return SeparablePlace(place.row, place.entries, place.shift + net * t, pull, level, place.kappa)
+    return SeparablePlace(place.row, place.entries, place.shift + net * t, u0, level, place.kappa)
 
 
 @kernel(inner=True)
 def _slope(start, edge, t, terms):
     place = _moved(start, edge, t, terms)
     product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
-    b, freedom = _intercept(place.pull, terms)
+    b, freedom = _intercept(place.u0, terms)
     margin = product / terms.ridge + b
     slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.level)
     net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
     return slope, (square / terms.ridge + freedom) * net * net + cost * cost / terms.stiffness
 
 
-PLACES[SeparablePlace] = _slope, _moved
+SLOPES[SeparablePlace], MOVES[SeparablePlace] = _slope, _moved
 
 
 @kernel(inner=True, forceinline=True)
-def _visit(i, rows, firm, multipliers, flips, terms, level, pull, b, row):
+def _visit(i, rows, firm, multipliers, flips, terms, level, u0, b, row):
     """Do the same as in `dual_ascent_round.py`; `row` is filled with u and z of the row if it may move."""
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
@@ -108,7 +108,7 @@ def _visit(i, rows, firm, multipliers, flips, terms, level, pull, b, row):
     clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
     margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
     missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, can_flip)
-    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * pull, level, kappa)
+    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, level, kappa)
     change = 0.0
     if firmness <= firm and missing != 0.0:
         for k in range(first, last):
@@ -122,14 +122,14 @@ def _visit(i, rows, firm, multipliers, flips, terms, level, pull, b, row):
 def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
     _, indices, indptr, width, signs, weights = rows
     u, sums = multipliers.u, multipliers.sums
-    level, pull = sums[0], sums[1]
-    b, _ = _intercept(pull, terms)
+    level, u0 = sums[0], sums[1]
+    b, _ = _intercept(u0, terms)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         change, kappa, cost, missing, firmness, is_near = _visit(
-            i, rows, firm, multipliers, flips, terms, level, pull, b, row
+            i, rows, firm, multipliers, flips, terms, level, u0, b, row
         )
         gap += missing
         near += weights[i] * kappa * kappa if is_near else 0.0
@@ -142,11 +142,11 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
             first, last = bounds(indptr, width, i)
             for k in range(first, last):
                 u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
-            pull += terms.intercept.unit * signs[i] * change
+            u0 += terms.intercept.unit * signs[i] * change
         level += cost / terms.stiffness
-        b, _ = _intercept(pull, terms)
+        b, _ = _intercept(u0, terms)
         position += 1
-    sums[0], sums[1] = level, pull
+    sums[0], sums[1] = level, u0
     return active, gap, near, violation, None
 
 

@@ -16,11 +16,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from drsvm.kernels.band import Band, band_excess
 from drsvm.kernels.bucket_queue import Pending, pending_excess
-from drsvm.kernels.compiling import FAST, SCALAR, UNCOUNTED, kernel
+from drsvm.kernels.compiling import FAST, SCALAR, by_type, kernel
 
 MOST_STEPS = 100
 """Limit on Newton steps for a piecewise linear function, which usually takes three or four."""
@@ -66,8 +65,14 @@ class Point(NamedTuple):
     rest: float  # q = 1: Σ |w_j| outside the row
 
 
+@kernel(inner=True, forceinline=True)
+def _no_excess(rest, limit):
+    return 0.0, 0.0
+
+
 @kernel(inner=True, forceinline=True, fastmath=FAST)
-def _weights_excess(weights, limit):
+def _weights_excess(rest, limit):
+    weights = rest.weights
     total = count = 0.0
     for j in range(weights.size):
         over = abs(weights[j]) - limit
@@ -76,20 +81,8 @@ def _weights_excess(weights, limit):
     return total, count
 
 
-def rest_excess(rest, limit) -> Any:
-    """Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row."""
-    raise NotImplementedError("for compiled code only")
-
-
-@overload(rest_excess, jit_options=UNCOUNTED)
-def _rest_excess_for(rest, limit):
-    found = {
-        None: lambda rest, limit: (0.0, 0.0),
-        AllWeights: lambda rest, limit: _weights_excess(rest.weights, limit),
-        Band: lambda rest, limit: band_excess(rest, limit),
-        Pending: lambda rest, limit: pending_excess(rest, limit),
-    }
-    return found[getattr(rest, "instance_class", None)]
+rest_excess = by_type({None: _no_excess, AllWeights: _weights_excess, Band: band_excess, Pending: pending_excess})
+"""Return Σ (|w̄_j| − limit)₊ and the number of positive terms over the entries outside the row."""
 
 
 @kernel(inner=True, forceinline=True, fastmath=FAST)
@@ -147,7 +140,7 @@ def _row_sums(row, entries, shift, limit):
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
-def _euclidean_point(step, geometry, delta, sigma2, towards, ball):
+def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     inner = geometry.along + shift * step.square
@@ -173,7 +166,7 @@ def _euclidean_point(step, geometry, delta, sigma2, towards, ball):
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
-def _box_point(step, geometry, delta, sigma2, towards, ball):
+def _box_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     level, clipped = ball, 0.0
@@ -190,7 +183,7 @@ def _box_point(step, geometry, delta, sigma2, towards, ball):
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
-def _diamond_point(step, geometry, delta, sigma2, towards, ball):
+def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
     s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     slack, target = (step.rho, step.rho * s) if ball < 0.0 else (0.0, step.rho * ball)
@@ -207,19 +200,5 @@ def _diamond_point(step, geometry, delta, sigma2, towards, ball):
     return Point(margin, level, margin_slope, level_slope, tau, rest / step.rho)
 
 
-def point_at(step, geometry, delta, sigma2, towards, ball) -> Any:
-    """Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value."""
-    raise NotImplementedError("for compiled code only")
-
-
-POINTS = {Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point}
-
-
-@overload(point_at, jit_options=UNCOUNTED)
-def _point_for(step, geometry, delta, sigma2, towards, ball):
-    chosen = POINTS[geometry.instance_class]
-
-    def compiled(step, geometry, delta, sigma2, towards, ball):
-        return chosen(step, geometry, delta, sigma2, towards, ball)
-
-    return compiled
+point_at = by_type({Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point})
+"""Return the point at (δ, σ₂), with derivatives in the direction `towards`; `ball` ≥ 0 fixes λ at that value."""

@@ -1,9 +1,10 @@
-"""Epochs of exact proximal steps that remember the last pulls of all other rows.
+"""Epochs of exact proximal steps that remember the last contributions of all other rows.
 
-The state, a and scalars = [s, b, an estimate of λ], is the sum of the pulls of all rows before the projection onto the
-cone. A step replaces a row's last pull with a new one, so its cost is proportional to the row's nonzeros for all norms:
-for q = 1 and ∞, the projection is computed from a band (`band.py`). Over the epochs, the projected point converges to
-that of the proximal step on the whole objective, with the step size `total_step` = n · `step_size`.
+The state, a and scalars = [s, b, an estimate of λ], is the sum of the contributions of all rows before the projection
+onto the cone. A step replaces a row's last contribution with a new one, so its cost is proportional to the row's
+nonzeros for all norms: for q = 1 and ∞, the projection is computed from a band (`band.py`). Over the epochs, the
+projected point converges to that of the proximal step on the whole objective, with the step size
+`total_step` = n · `step_size`.
 """
 
 import numpy as np
@@ -21,7 +22,7 @@ TOLERANCE = 2e-12
 
 @kernel(fastmath=FAST)
 def memory_epoch_l2(rows, order, iterate, terms, step_size, total_step):
-    """Visit the rows in the given order, q = 2; the iterate has the state and the multipliers of the last pulls."""
+    """Visit the rows in the given order, q = 2; the iterate has the state and the last multipliers."""
     data, indices, indptr, width, signs, importance = rows
     a, scalars, hinge, flip = iterate
     free, rho = terms.free, stiffness(total_step, terms.l2)
@@ -57,7 +58,7 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
     free, rho = terms.free, stiffness(total_step, terms.l2)
     s, b = scalars[0], scalars[1]
     still = make_step(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, TOLERANCE)
-    level = point_at(still, make_geometry(None, 0, band), 0.0, 0.0, (0.0, 0.0), -1.0).level
+    level = point_at(make_geometry(None, 0, band), still, 0.0, 0.0, (0.0, 0.0), -1.0).level
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
@@ -69,7 +70,7 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
         margin = sign * ((clipped if boxed else outside) / rho + b)
         now = make_step(length, rho, kappa, flips, s, level, sign * b, free, 0.0, size, TOLERANCE)
         close = 4.0 * TOLERANCE * noise(now, 0.0, 0.0)
-        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last pull is still valid
+        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last one is still valid
             old, square = length * old_delta, 0.0
             for k in range(first, last):
                 z = sign * data[k]

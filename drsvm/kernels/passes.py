@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.kernels import interior_point as samples
 from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
-from drsvm.kernels.rows import TILE, add_gram, add_sums, products
+from drsvm.kernels.products import TILE, add_gram, add_sums, products
 
 BLOCK = 32 * TILE
 """Number of rows whose sums are added up before they are added to the total."""

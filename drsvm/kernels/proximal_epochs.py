@@ -147,8 +147,8 @@ def common_threshold(queue, level, rho, more):
 def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
     """Return δ, σ₂ and the point of a step on a row that was drawn from the queue.
 
-    The pieces of the loss, `loss`, and the threshold `tau` are those without the row's pull; `usual` is the threshold
-    of earlier steps. A bound on the curvature makes the search start short of the maximum: a threshold far beyond it
+    The pieces of the loss, `loss`, and the threshold `tau` are those without a step on the row; `usual` is that of
+    earlier steps. A bound on the curvature makes the search start short of the maximum: a threshold far beyond it
     would open many buckets.
     """
     edge, slope = (HINGE, loss[0]) if loss[0] > 0.0 else (FLIPPED, loss[1])
@@ -189,8 +189,8 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
         level = left if tau > 0.0 else base
         loss = 1.0 - margin, 1.0 + margin - kappa * level if flips else 0.0
         delta = sigma2 = own = 0.0
-        pulls = length > 0.0 and (loss[0] > 0.0 or loss[1] > 0.0)
-        if pulls:
+        moves = length > 0.0 and (loss[0] > 0.0 or loss[1] > 0.0)
+        if moves:
             square, size, largest, drawn = queues.draw_row(data, indices, first, last, sign, row, queue)
             step = make_step(length, rho, kappa, flips, base, level, bias, free, square, size, EXACT)
             entries = np.int64(last - first)
@@ -198,7 +198,7 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
             usual += 0.1 * (point.tau - usual)
             level, tau, left = point.level, point.tau, point.rest
         queues.shrink_all(queue, tau, rho)
-        if pulls:
+        if moves:
             own = queues.put_row_back(indices, first, last, length * delta, tau, rho, row, queue)
             b += free * length * delta * sign
         numbers[TOTAL] = left + own

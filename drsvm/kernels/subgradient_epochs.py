@@ -40,8 +40,8 @@ def _product(data, indices, first, last, w, offset):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, pulls):
-    """Write the pull of each row of a batch on the weights; return the pulls on b and on λ."""
+def _gradient_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, factors):
+    """Write the factor of each row in the negative gradient of a batch; return its entries for b and λ."""
     data, indices, indptr, width, signs, importance = rows
     on_intercept = on_level = 0.0
     for k in range(batch.size):
@@ -51,8 +51,8 @@ def _pull_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, 
         margin = signs[i] * (scale * _product(data, indices, first, last, w, offset) + b)
         kappa = at(terms.kappa, i)
         sigma1, sigma2 = _active_piece(margin, level, kappa, at(terms.flips, i))
-        pulls[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
-        on_intercept += pulls[k]
+        factors[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
+        on_intercept += factors[k]
         on_level += kappa * importance[i] * sigma2 / batch.size
         note(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
     return on_intercept, on_level
@@ -66,18 +66,18 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
     level, b = scalars[0], scalars[1]
     kept = 1.0 / stiffness(eta, terms.l2)
     scale, norm_square, cleared = 1.0, square_of(w), -1
-    pulls = np.empty(min(batch_size, order.size))
+    factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _pull_of_batch(
-            rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, pulls
+        on_intercept, on_level = _gradient_of_batch(
+            rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, factors
         )
         # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
         square = 0.0
         norm_square = stretched(w, scale, norm_square, terms.ridged, 1.0 / kept)
         scale *= kept
         for position in range(start, end):
-            factor = eta * pulls[position - start] / scale
+            factor = eta * factors[position - start] / scale
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
                 for k in range(first, last):
@@ -120,17 +120,17 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
     level, b = scalars[0], scalars[1]
-    pulls = np.empty(min(batch_size, order.size))
+    factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _pull_of_batch(
-            rows, order[start:end], w, None, 1.0, b, level, hinge, flip, terms, share, pulls
+        on_intercept, on_level = _gradient_of_batch(
+            rows, order[start:end], w, None, 1.0, b, level, hinge, flip, terms, share, factors
         )
         if terms.l2 > 0.0:
             for j in range(terms.ridged):
                 w[j] /= 1.0 + eta * terms.l2 * metric[0, j]
         for position in range(start, end):
-            factor = eta * pulls[position - start]
+            factor = eta * factors[position - start]
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
                 for k in range(first, last):
@@ -150,14 +150,14 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     rho = stiffness(eta, terms.l2)
     queue = queues.make_queue(data, indptr, width, w, eta, terms.radius)
     numbers = queue.numbers
-    pulls = np.empty(min(batch_size, order.size))
+    factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _pull_of_batch(
-            rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, level, hinge, flip, terms, share, pulls
+        on_intercept, on_level = _gradient_of_batch(
+            rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, level, hinge, flip, terms, share, factors
         )
         for position in range(start, end):
-            factor = eta * pulls[position - start]
+            factor = eta * factors[position - start]
             if factor != 0.0:
                 first, last = bounds(indptr, width, order[position])
                 queues.add_to_queue(data, indices, first, last, factor, queue)

@@ -19,8 +19,11 @@ errors of σ₁ matters.
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from drsvm.kernels.compiling import SCALAR, kernel
-from drsvm.kernels.geometry import Point, point_at
+from drsvm.kernels.epigraph import ONE, TWO, euclidean, shrink
+from drsvm.kernels.geometry import Box, Diamond, Euclidean, Point, point_at
 from drsvm.kernels.search import between, next_trial
 
 EPS = 2.0**-52
@@ -132,7 +135,7 @@ def _maximise(step, geometry, line, t, ball):
     delta, sigma2, point = 0.0, 0.0, NOWHERE
     for _ in range(MOST_TRIALS):
         delta, sigma2 = line.delta + line.delta_slope * t, line.sigma2 + line.sigma2_slope * t
-        point = point_at(step, geometry, delta, sigma2, towards, ball)
+        point = point_at(geometry, step, delta, sigma2, towards, ball)
         slope = line.delta_slope * (1.0 - point.margin)
         curvature = -line.delta_slope * point.margin_slope
         if line.sigma2_slope != 0.0:
@@ -165,7 +168,7 @@ def _triple_kink(step, geometry, delta):
     for _ in range(MOST_TRIALS):
         if point.tau > step.limit:
             break
-        point = point_at(step, geometry, delta, sigma2, (0.0, 1.0), -1.0)
+        point = point_at(geometry, step, delta, sigma2, (0.0, 1.0), -1.0)
         lacking = wanted - point.level
         if step.kappa * abs(lacking) <= step.tolerance * noise(step, delta, sigma2):
             break
@@ -238,3 +241,30 @@ def multipliers(step, geometry, delta, sigma2):
             while not untried >> line & 1:
                 line, t = line - 1, 0.0
     return best
+
+
+@kernel()
+def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
+    """Write w of a proximal step into `out`; return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
+
+    The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, level, bias).
+    """
+    along = square = size = 0.0
+    for k in range(z.size):
+        along += w_bar[k] * z[k]
+        size += abs(w_bar[k] * z[k])
+        square += z[k] * z[k]
+    flips = not math.isinf(kappa)
+    step = make_step(eta, rho, kappa if flips else 0.0, flips, level, level, bias, free, square, size, 2.0 * EPS)
+    step = limited(step, level, np.abs(w_bar).max(), np.abs(z).max(), math.inf)
+    row = np.stack((w_bar, z))
+    if q == TWO:
+        share = along / square if square > 0.0 else 0.0
+        geometry = Euclidean(along, euclidean(w_bar - share * z) ** 2)
+        delta, sigma2, point, gap = multipliers(step, geometry, 1.0, 0.0)
+    elif q == ONE:
+        delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, None), 1.0, 0.0)
+    else:
+        delta, sigma2, point, gap = multipliers(step, Box(row, z.size, None), 1.0, 0.0)
+    shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.level, out)
+    return point.level, delta, sigma2, gap / noise(step, delta, sigma2)

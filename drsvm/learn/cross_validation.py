@@ -150,10 +150,7 @@ class _Candidate(WassersteinSVC):
 
 
 def results_table(settings: list[Setting], outcomes: list[list[PathScores]]) -> dict[str, Any]:
-    """Return the columns of `cv_results_`, one entry per radius of every setting.
-
-    A fold that was not completed in time has no scores; the means are over the others.
-    """
+    """Return the columns of `cv_results_`, one entry per radius of every setting; means are over complete folds."""
     params = [setting.params(radius) for setting in settings for radius in setting.radii]
     columns: dict[str, Any] = {}
     for name in params[0]:

@@ -135,9 +135,6 @@ def find_label_issues(
     return issues_from(decisions, classes, given, sample_weight, index)
 
 
-# --- classifiers --------------------------------------------------------------------------------------------------
-
-
 def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
     """Return the classifiers that judge every row: the estimator, and the second opinion if there is one."""
     first = robust_classifier(X, standardise=standardise) if estimator is None else estimator
@@ -162,10 +159,7 @@ def robust_classifier(X, *, standardise: bool = True, **settings: Any) -> Pipeli
 
 
 def flexible_classifier(X, steps=()) -> Pipeline | None:
-    """Return an unfitted classifier for curved boundaries and interactions, behind `steps`; None if X is too large.
-
-    Its trees are small and few: it must not learn single labels.
-    """
+    """Return boosted trees behind `steps`, too small and few to learn single labels; None if X is too large."""
     n, d = np.shape(X)
     if sparse.issparse(X) and n * d > DENSE_ENTRIES:
         return None

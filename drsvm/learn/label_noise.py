@@ -97,11 +97,9 @@ def _identified(sides: list[Side], n_contradicted: int) -> bool:
 
 
 def _combined(first: np.ndarray, second: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return log-odds of all classes by a logistic regression on both decision values: the better one counts more.
-
-    The first ones enter as normal scores, since decisions of a linear classifier have no limit on outliers.
-    """
+    """Return log-odds of all classes by a logistic regression on both decision values: the better one counts more."""
     first, second = (values[:, 1:] - values[:, :1] for values in (first, second))
+    # Normal scores of the first one: decisions of a linear classifier have no limit on outliers.
     scores = norm.ppf((rankdata(first, axis=0) - 0.5) / len(given))
     columns = np.column_stack([scores, np.clip(second, -CLIPPED, CLIPPED)])
     values = LogisticRegression(C=10.0, max_iter=1000).fit(columns, given).decision_function(columns)

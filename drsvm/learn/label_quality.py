@@ -139,12 +139,9 @@ class Judgement(NamedTuple):
 
 def judge(decisions: np.ndarray, given: np.ndarray) -> Judgement:
     """Return labels and margins from decision values of shape (n, n_classes); ties favour the given label."""
-    rows = np.arange(len(given))
-    best = decisions.argmax(axis=1)
-    second = np.partition(decisions, -2, axis=1)[:, -2]
-    top = decisions[rows, best]
-    own = decisions[rows, given]
-    predicted = np.where(own == top, given, best)
+    second, top = np.partition(decisions, -2, axis=1)[:, -2:].T
+    own = decisions[np.arange(len(given)), given]
+    predicted = np.where(own == top, given, decisions.argmax(axis=1))
     given_margin = own - np.where(predicted == given, second, top)
     return Judgement(given, predicted, given_margin, top - second, decisions.shape[1])
 

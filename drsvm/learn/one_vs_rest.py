@@ -137,10 +137,7 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 
 
 def binary_problems(X, y, classes, weights, *, intercept_cost: Any = math.inf, **ball: Any) -> list[Problem]:
-    """Return one problem per class, or one for two classes; they share the rows, which come from `checked_rows`.
-
-    The price of the intercept may be "auto", and is then the same for all classes.
-    """
+    """Return one problem per class, or one for two classes; "auto" is the same price of the intercept for all."""
     labels = positive_labels(classes)
     first = Problem(CheckedRows(X), y == labels[0], sample_weight=weights, **ball)
     first = with_intercept_cost(first, intercept_cost)

@@ -34,11 +34,7 @@ class Rows(NamedTuple):
 
 
 def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
-    """Return one out-of-fold value per row and class, averaged over the folds that test a row.
-
-    `done` is called after every fold with its number of rows and the time it took. The values of
-    constant classifiers are 0.
-    """
+    """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
     outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_judge_fold)(model, rows, *fold) for fold in folds
     )
@@ -48,9 +44,6 @@ def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int
         times_judged[test] += 1
         done(len(test), seconds)
     return decisions / times_judged[:, None]
-
-
-# --- folds --------------------------------------------------------------------------------------------------------
 
 
 def folds_of(X, y, cv, random_state) -> Folds:
@@ -73,9 +66,6 @@ def folds_of(X, y, cv, random_state) -> Folds:
         row = int(np.argmin(tested))
         raise ValueError(f"cv never tests row {row}: use a splitter that tests every row, such as StratifiedKFold.")
     return folds
-
-
-# --- one fold -----------------------------------------------------------------------------------------------------
 
 
 def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:

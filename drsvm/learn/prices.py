@@ -100,10 +100,7 @@ def with_intercept_cost(problem: Problem, cost: Any) -> Problem:
 
 
 def centre_of(problem: Problem) -> np.ndarray | None:
-    """Return where the intercept is priced, the weighted means of the columns; None for the origin.
-
-    It is the origin for sparse rows, which stay sparse, and if the means are 0 anyway.
-    """
+    """Return the weighted means of the columns, where the intercept is priced; None for sparse rows or means of 0."""
     if not problem.prices_intercept or problem.is_sparse:
         return None
     means, deviations = problem.moments()
@@ -114,10 +111,7 @@ def centre_of(problem: Problem) -> np.ndarray | None:
 
 
 def at_centre(problem: Problem) -> Centred:
-    """Return the problem with rows relative to where the intercept is priced; copies if that is not the origin.
-
-    Large rows in a file are not copied but shifted on the way.
-    """
+    """Return the problem with rows relative to the centre: copies, or large rows in a file shifted on the way."""
     centre = centre_of(problem)
     return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
 

@@ -26,10 +26,7 @@ class Sigmoids:
 
     @classmethod
     def fitted(cls, decisions: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> "Sigmoids":
-        """Return sigmoids for the decision values of rows that were not in training, given their labels.
-
-        The values have the shape (n,) for two classes, for the second of them, and otherwise (n, n_classes).
-        """
+        """Return sigmoids for decision values of rows that were not in training: one per row, or one per class."""
         columns = np.reshape(decisions, (len(labels), -1)).T
         pairs = [_fit(column, labels == label) for column, label in zip(columns, classes[-len(columns) :], strict=True)]
         return cls([slope for slope, _ in pairs], [offset for _, offset in pairs], len(labels))

@@ -20,10 +20,7 @@ def resolution(gap: float, tol: float) -> float:
 
 
 def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
-    """Return a mask of the weights that count, given the standard deviations of the columns.
-
-    The others are the smallest ones, which together move the decision values by no more than the resolution.
-    """
+    """Return a mask of all weights but the smallest ones, which together change decisions by less than is known."""
     moves = np.abs(result.weights) * deviations
     order = np.argsort(moves, kind="stable")
     counts = np.empty(len(moves), dtype=bool)
@@ -41,9 +38,6 @@ def column_deviations(X) -> np.ndarray:
 
 
 def are_noise(decisions, certificates) -> list[bool]:
-    """Return for each classifier whether it is constant within the accuracy of its (gap, tol).
-
-    Its decision values then differ by so little that ranks and probabilities come from the solver, not from the data.
-    """
+    """Return for each classifier whether its decision values are constant within the accuracy of its (gap, tol)."""
     spreads = np.reshape(decisions, (len(decisions), -1)).std(axis=0).tolist()
     return [spread <= resolution(*known) for spread, known in zip(spreads, certificates, strict=True)]

@@ -75,7 +75,7 @@ class ForCard:
     """Rows in main memory that are to be processed on a graphics card: they are copied there if there is room."""
 
     def __init__(self, X):
-        self.given = X
+        self.original = X
         self.X = X if hasattr(X, "tocsr") else _as_array(X)
         self.shape = self.X.shape
 

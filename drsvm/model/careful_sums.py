@@ -1,6 +1,6 @@
 """Sums over the rows whose errors do not grow with the number of rows.
 
-Bounds for free weights need them: such a bound multiplies the pull on these weights, a small difference of large sums,
+Bounds for free weights need them: such a bound multiplies v_j of these weights, a small difference of large sums,
 by a large number (`dual_scale`).
 """
 

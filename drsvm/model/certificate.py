@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
-from drsvm.model.dual_scale import best_scale as best_scale
 from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.validation import check_weight_vector
@@ -120,7 +119,7 @@ def certify(problem: Problem, weights, intercept: float = 0.0, hinge_dual=None, 
 
 
 NEGLIGIBLE, SLIGHT = 1e-11, 3e-9
-"""Rounding errors of the pulls are ignored if they cannot change a bound by more; they are usually far smaller. Above
+"""Rounding errors of v are ignored if they cannot change a bound by more; they are usually far smaller. Above
 that, what is known about them in advance is added; if this may change a bound by more than SLIGHT, sums are careful."""
 
 SIGN_SLACK = 1e-9
@@ -151,13 +150,13 @@ def _with_signs(problem, weights) -> np.ndarray:
 
 
 class _Way(NamedTuple):
-    """A way to make clipped multipliers feasible."""
+    """A way to make clipped multipliers feasible: v_j = 0 at free weights, as far as possible, and v_0 = 0, or not."""
 
-    release: bool  # remove their pull at weights that are free of charge, as far as possible
+    release: bool
     balance: bool
 
     def of(self, problem: Problem, hinge_dual, flip_dual, free) -> Multipliers:
-        multipliers: Any = problem.feasible(hinge_dual, flip_dual)
+        multipliers: Any = problem.rows.multipliers(problem, hinge_dual, flip_dual)
         if self.release:
             multipliers.release(free)
         if self.balance:
@@ -173,22 +172,22 @@ def dual_point(
     `reference` is a weight vector for which the bound must hold; a loss of the bound by `slight` does not matter.
     """
     free = uncharged_features(problem)[1]
-    given, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
+    arguments, careful = (problem, hinge_dual, flip_dual, free), bool(free.any())
     first, *others = _ways(problem, careful)
-    multipliers, way = first.of(*given), first
+    multipliers, way = first.of(*arguments), first
     limit = 0.0 if careful else slight
     best = best_multiple(problem, *_sums(problem, multipliers, first.balance, limit), reference)
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
-        multipliers = other.of(*given)
+        multipliers = other.of(*arguments)
         found = best_multiple(problem, *_sums(problem, multipliers, other.balance, limit), reference)
         way, best = (other, found) if found[1] > best[1] else (way, best)
     if others and way is not others[-1]:
         del multipliers
-        multipliers = way.of(*given)
+        multipliers = way.of(*arguments)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    if careful and 0.0 < scale < 1.0:  # rounding: a pull that was exactly 0 need not be so any more
+    if careful and 0.0 < scale < 1.0:  # rounding: a v_j that was exactly 0 need not be so any more
         _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, limit), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
@@ -204,27 +203,27 @@ def _ways(problem: Problem, careful: bool) -> list[_Way]:
 
 
 def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> tuple[float, float, np.ndarray, float]:
-    """Return mass, cost, pull and turn, where the pull is as far from 0 as rounding errors allow."""
+    """Return mass, cost, v and v_0, where v is as far from 0 as rounding errors allow."""
     totals = multipliers.totals(careful=slight == 0.0)
     if slight > 0.0:
         cost_of_errors = _cost(problem, totals.rounding * problem.column_sizes)
         if cost_of_errors <= NEGLIGIBLE:
-            return totals.mass, totals.flip_cost, totals.pull, 0.0 if balanced else totals.turn
+            return totals.mass, totals.flip_cost, totals.v, 0.0 if balanced else totals.v0
         if cost_of_errors > slight and problem.rows.readable and problem.rows.is_small:
             totals = multipliers.totals(careful=True)
-    mass, cost, pull, turn, rounding = totals
+    mass, cost, v, v0, rounding = totals
     if balanced:
-        # The turn is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
-        rounding = rounding + (2.0 * abs(turn) / mass if mass > 0 else 0.0)
-        mass, turn = mass - abs(turn), 0.0
-    away = np.where(pull < 0, -1.0, 1.0)
+        # v_0 is 0 up to rounding. Multipliers of which it is exactly 0 differ by this share on one side.
+        rounding = rounding + (2.0 * abs(v0) / mass if mass > 0 else 0.0)
+        mass, v0 = mass - abs(v0), 0.0
+    away = np.where(v < 0, -1.0, 1.0)
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
-    return mass, cost, pull + away * rounding * problem.column_sizes, turn
+    return mass, cost, v + away * rounding * problem.column_sizes, v0
 
 
 def _cost(problem, errors) -> float:
-    """Return by how much errors of the pulls may change a bound, about."""
+    """Return approximately how much errors of v may change a bound."""
     if problem.l2 > 0:
         return float(errors @ problem.column_sizes) / problem.l2
     priced = errors if problem.feature_cost is None else errors * problem.feature_cost

@@ -1,7 +1,7 @@
 """The best multiple of given multipliers: the factor t ∈ [0, 1] for which t·(α, β) proves the largest lower bound.
 
-The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of their flips, and their pulls v on the weights
-and v_0 on the intercept. `certificate` states the dual problem.
+The multipliers enter only through their mass Σ(α + β), the cost Σ κβ of their flips, and their sums v for the
+weights and v_0 for the intercept. `certificate` states the dual problem.
 
 Weights are free of charge if radius = l2 = 0 or, without ridge, if their features cannot shift. A bound above 0 for all
 of them requires v_j = 0, which rounding hardly ever gives. The bound is therefore stated for classifiers with
@@ -32,17 +32,14 @@ LARGEST_CONTRIBUTION, ROOM = 1e6, 100.0
 """B; if the classifier leaves less than this factor of room, B is larger by a power of 10."""
 
 
-def best_scale(problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None) -> tuple[float, float]:
-    """Return the t in [0, 1] that maximises the dual value of t·(α, β), and that value.
+def best_multiple(
+    problem: Problem, mass: float, cost: float, v, v0: float = 0.0, reference=None
+) -> tuple[float, float, "Validity"]:
+    """Return the t in [0, 1] that maximises the dual value of t·(α, β), that value, and for which classifiers it holds.
 
     `v0` counts if the intercept has a finite price; a free intercept requires balanced multipliers. Free weights are
     charged up to `largest_contribution`.
     """
-    return best_multiple(problem, mass, cost, v, v0, reference)[:2]
-
-
-def best_multiple(problem: Problem, mass, cost, v, v0, reference) -> tuple[float, float, "Validity"]:
-    """Return t, the bound that it proves, and for which classifiers it does."""
     v = problem.with_signs(v)
     fixed = problem.intercept_cost * abs(v0) if problem.prices_intercept and v0 != 0.0 else 0.0
     if problem.l2 > 0:
@@ -82,27 +79,22 @@ def largest_contribution(problem: Problem, reference) -> float:
     return LARGEST_CONTRIBUTION * 10.0 ** max(0, math.ceil(math.log10(max(needed / LARGEST_CONTRIBUTION, 1.0))))
 
 
-def _scale_into_ball(problem, mass, cost, v, fixed) -> tuple[float, float]:
-    size = problem.norm.dual.value(v if fixed == 0.0 else np.append(v, fixed))
-    needed = size + cost
-    scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
-    return scale, scale * mass
-
-
 def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, float, Validity]:
     """Charge the features `outside` the ball for weights up to the limit, and scale the others into the ball."""
-    pulled = outside & (v != 0)
+    charged = outside & (v != 0)
     validity = EVERY_WEIGHT
-    if pulled.any():
+    if charged.any():
         sizes = problem.column_sizes
         with np.errstate(divide="ignore"):  # the square of a tiny number may be 0
-            mass = mass - limit * float((np.abs(v[pulled]) / sizes[pulled]).max())
-            validity = Validity(limit, limit / problem.norm.dual.value(sizes[pulled]))
+            mass = mass - limit * float((np.abs(v[charged]) / sizes[charged]).max())
+            validity = Validity(limit, limit / problem.norm.dual.value(sizes[charged]))
     if mass <= 0:
         return 0.0, 0.0, EVERY_WEIGHT
     inside = ~outside
-    prices = 1.0 if problem.feature_cost is None else problem.feature_cost[inside]
-    return *_scale_into_ball(problem, mass, cost, prices * v[inside], fixed), validity
+    priced = v[inside] if problem.feature_cost is None else problem.feature_cost[inside] * v[inside]
+    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.append(priced, fixed)) + cost
+    scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
+    return scale, scale * mass, validity
 
 
 def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:

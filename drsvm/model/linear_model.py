@@ -11,7 +11,7 @@ import numpy as np
 from drsvm.model.backends import fetched
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
-from drsvm.model.validation import check_labels, check_rows, check_weight_vector, check_weights
+from drsvm.model.validation import check_label_vector, check_labels, check_rows, check_weight_vector, check_weights
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,7 @@ def _check_feature_names(model, X) -> None:
 
 def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels for the signs −1 and +1, and the signs."""
-    labels = np.asarray(y)
-    if labels.ndim == 2 and 1 in labels.shape:
-        labels = labels.ravel()
-    if labels.shape != (n,):
-        raise ValueError(f"y must have one label per row of X: X has {n} rows, y has shape {labels.shape}.")
+    labels = check_label_vector(y, n)
     if classes is None:
         return _signs_of_unknown_classes(labels, n, positive)
     check_known(labels, classes)

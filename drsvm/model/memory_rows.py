@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from drsvm.kernels import products as kernel
 from drsvm.model.careful_sums import ULP
 from drsvm.model.rows import ArrayRows
-from drsvm.model.validation import check_flip_costs, check_labels, check_rows, check_weights, row_blocks, row_norms
+from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
 from drsvm.parallel import PART, over, over_parts, parts_of, usable_threads
 
 LARGE = 1 << 20
@@ -127,8 +128,6 @@ class MemoryRows(ArrayRows):
             return X @ v
         out = np.empty(self.shape[0])
         if self.is_sparse:
-            from drsvm.kernels import rows as kernel
-
             parts = unsigned_parts(X)
             over(self._row_parts(), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
         else:
@@ -160,8 +159,6 @@ class MemoryRows(ArrayRows):
 
     def _sparse_sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
-        from drsvm.kernels import rows as kernel
-
         parts, entries = list(parts_of(self.shape[0])), unsigned_parts(self.X)
         sums = np.zeros((len(parts), self.shape[1]))
 
@@ -220,11 +217,13 @@ class MemoryRows(ArrayRows):
         over_parts(rows, lambda part: np.take(self.X, rows[part], axis=0, out=out[part], mode="clip"))
         return MemoryRows(out)
 
+    def kept(self, rows):
+        if must_stay(self.X) and not self.is_sparse:
+            return MemoryRows(RowView(self.X, rows=rows))
+        return self.taken(rows)
+
     def some(self, size):
         return self.X[:: -(-self.shape[0] // size)]
-
-    def to_memory(self):
-        return self
 
     # --- labels and weights -----------------------------------------------------------------------------------------
 
@@ -240,37 +239,6 @@ class MemoryRows(ArrayRows):
 
     def fetched(self, problem):
         return problem
-
-
-def memory_data(X, y, sample_weight) -> dict[str, Any]:
-    """Return the attributes of a problem that depend on its data: rows of weight 0 are removed."""
-    X = check_rows(X)
-    n = X.shape[0]
-    classes, signs = check_labels(y, n)
-    weights, kept = MemoryRows(X).checked_weights(sample_weight, n), None
-    if not weights.all():
-        kept = np.flatnonzero(weights)
-        X = RowView(X, rows=kept) if must_stay(X) and not sparse.issparse(X) else X[kept]
-        signs, weights = signs[kept], weights[kept]
-        check_both_classes(signs, classes)
-    return {
-        "rows": MemoryRows(X),
-        "signs": signs,
-        "sample_weight": weights,
-        "classes": classes,
-        "kept": kept,
-        "n_given": n,
-    }
-
-
-def check_both_classes(signs, classes) -> None:
-    """Raise an error if rows of one class only have a positive weight."""
-    if abs(float(signs.sum())) == len(signs):
-        left = classes.tolist()[int(signs[0] > 0)]
-        raise ValueError(
-            f"Only the label {left!r} remains after removing the rows with sample_weight 0: "
-            "at least one row of each class needs a positive weight."
-        )
 
 
 def _columns(rows, features):

@@ -41,9 +41,9 @@ class Totals(NamedTuple):
 
     mass: float  # Σ (α + β)
     flip_cost: float  # Σ κ β
-    pull: np.ndarray  # v = Σ (α − β) y x
-    turn: float  # v_0 = Σ (α − β) y
-    rounding: Any  # bounds on the errors of the pulls, relative to the sizes of the columns: a number, or one for each
+    v: np.ndarray  # Σ (α − β) y x
+    v0: float  # Σ (α − β) y
+    rounding: Any  # bounds on the errors of v, relative to the sizes of the columns: a number, or one for each
 
 
 class Multipliers(ABC):
@@ -134,15 +134,15 @@ class ArrayMultipliers(Multipliers):
         mass = total(alpha, lambda part: alpha[part].sum() + beta[part].sum())
         if not (careful and problem.rows.readable and math.isfinite(mass)):
             rounding = problem.rows.rounding + ROUNDING_OF_MASSES
-            pull, turn = problem.signed_sum(signed)
+            v, v0 = problem.signed_sum(signed)
         else:
-            pull, rounding = careful_transposed_dot(problem.X, signed)
+            v, rounding = careful_transposed_dot(problem.X, signed)
             rounding = rounding + ULP * _is_rounded(alpha, beta)
-            turn = math.fsum(signed)
-        return Totals(mass, problem.cost_of_flips(beta), pull, turn, rounding)
+            v0 = math.fsum(signed)
+        return Totals(mass, problem.cost_of_flips(beta), v, v0, rounding)
 
     def release(self, free: np.ndarray) -> None:
-        """Change the multipliers so that they do not pull at the free features, as far as possible."""
+        """Change the multipliers so that v_j = 0 at the free features, as far as possible."""
         self.alpha, self.beta = released(self.problem, self.alpha, self.beta, free)
 
     def vectors(self) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from drsvm.model.backends import backend_of
-from drsvm.model.memory_rows import MemoryRows, in_memory, memory_data
+from drsvm.model.memory_rows import MemoryRows, in_memory
 from drsvm.model.norms import Norm, norm_for
 from drsvm.model.risk import affordable_flips, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
@@ -25,6 +25,7 @@ from drsvm.model.validation import (
     check_intercept_cost,
     check_monotonic_signs,
     check_number,
+    check_rows,
 )
 from drsvm.parallel import elementwise, over_parts, total
 
@@ -113,25 +114,18 @@ class Problem(RowOperations):
     ):
         backend = backend_of(X)
         if backend is None:
-            self._set(**memory_data(X, y, sample_weight))
+            self._set(**MemoryRows(check_rows(X)).data(y, sample_weight))
             self._set(**self.rows.with_flip_costs(self, flip_cost))
         else:
             self._set(**backend.data(X, y, sample_weight, flip_cost))
-        self._set_parameters(
-            radius=radius,
-            norm=norm,
-            l2=l2,
-            fit_intercept=fit_intercept,
-            intercept_cost=intercept_cost,
-            feature_cost=feature_cost,
-            monotonic_cst=monotonic_cst,
-        )
+        prices = {"intercept_cost": intercept_cost, "feature_cost": feature_cost, "monotonic_cst": monotonic_cst}
+        self._set_parameters(radius=radius, norm=norm, l2=l2, fit_intercept=fit_intercept, **prices)
 
     @classmethod
     def of_checked(cls, **attributes) -> "Problem":
-        """Return a problem from attributes in the form in which a problem has them."""
+        """Return a problem from attributes in the form in which a problem has them; parameters have defaults."""
         problem = object.__new__(cls)
-        problem._set(**{"kept": None, "n_given": len(attributes["signs"])} | attributes)
+        problem._set(**_DEFAULTS | {"kept": None, "n_given": len(attributes["signs"])} | attributes)
         return problem
 
     def _set(self, **values) -> None:
@@ -140,9 +134,9 @@ class Problem(RowOperations):
                 value.flags.writeable = False
             object.__setattr__(self, name, value)
 
-    def _set_parameters(self, **given) -> None:
+    def _set_parameters(self, **parameters) -> None:
         """Check and set parameters other than the flip costs, which belong to the rows."""
-        self._set(**{name: _CHECKS[name](value, self.n_features) for name, value in given.items()})
+        self._set(**{name: _CHECKS[name](value, self.n_features) for name, value in parameters.items()})
 
     def _with(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
@@ -253,8 +247,8 @@ class Problem(RowOperations):
     @property
     def has_prices(self) -> bool:
         """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
-        given = self.feature_cost is not None or self.monotonic_cst is not None
-        return given or self.prices_intercept or np.ndim(self.flip_cost) > 0
+        of_features = self.feature_cost is not None or self.monotonic_cst is not None
+        return of_features or self.prices_intercept or np.ndim(self.flip_cost) > 0
 
     @property
     def trusted_features(self) -> np.ndarray:
@@ -344,6 +338,9 @@ def check_problem(problem: Any, caller: str) -> None:
 
 PARAMETERS = ("radius", "flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
 """The parameters of a problem, without its data."""
+
+_DEFAULTS = {"radius": 0.1, "flip_cost": 1.0, "norm": norm_for(2), "l2": 0.0, "fit_intercept": False}
+_DEFAULTS |= {"intercept_cost": math.inf, "feature_cost": None, "monotonic_cst": None}
 
 _CHECKS: dict[str, Callable[[Any, int], Any]] = {
     "radius": lambda value, _: check_number(value, "radius"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.kernels.proximal import proximal
+from drsvm.kernels.triangle import proximal
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_number, check_weight_vector
 

@@ -1,8 +1,8 @@
-"""Multipliers that do not pull at weights which are free of charge.
+"""Multipliers with v_j = 0 at weights which are free of charge.
 
-Where weights cost nothing, any pull v_j at them makes a bound worse, however small (`dual_scale`). The multipliers of
-most methods pull a little. The smallest change that removes the pull, measured in units of what every multiplier can
-change by, costs no more than about v·w.
+Where weights cost nothing, any v_j other than 0 makes a bound worse, however small (`dual_scale`). With the multipliers
+of most methods it is small. The smallest change that makes it 0, measured in units of what every multiplier can change
+by, costs no more than about v·w.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ ROUNDS, NEGLIGIBLE = 3, 1e-12
 
 
 def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return multipliers near α and β whose pulls at the free features, and at a free intercept, are 0 up to rounding.
+    """Return multipliers near α and β whose v at the free features, and v_0 of a free intercept, are 0 up to rounding.
 
     They are the given ones if there are too many features, or if none of the multipliers can change.
     """
@@ -34,15 +34,15 @@ def released(problem, alpha, beta, free: np.ndarray) -> tuple[np.ndarray, np.nda
         return alpha, beta
     units = [room[chosen] for room, chosen in zip(rooms, rows, strict=True)]
     scale = problem.column_sizes[columns]
-    effects = [_pulls(problem, chosen, columns, balanced) for chosen in rows]
+    effects = [_signed_rows(problem, chosen, columns, balanced) for chosen in rows]
     matrix = np.vstack([effects[0] * units[0][:, None], 2.0 * effects[1] * units[1][:, None]])
     matrix[:, : len(columns)] /= scale
     left, values, right = np.linalg.svd(matrix, full_matrices=False)
     kept = values > NEGLIGIBLE * values[0]
     for _ in range(ROUNDS):
         signed = (alpha - beta) * problem.signs
-        pull = careful_transposed_dot(problem.X, signed)[0][columns] / scale
-        target = np.append(pull, signed.sum()) if balanced else pull
+        v = careful_transposed_dot(problem.X, signed)[0][columns] / scale
+        target = np.append(v, signed.sum()) if balanced else v
         step = -left[:, kept] @ ((right[kept] @ target) / values[kept])
         alpha, beta = _moved(problem, alpha, beta, rows, np.split(np.concatenate(units) * step, [len(units[0])]))
     return alpha, beta
@@ -54,7 +54,7 @@ def _widest(room, most: int) -> np.ndarray:
     return rows if len(rows) <= most else np.sort(rows[np.argpartition(-room[rows], most)[:most]])
 
 
-def _pulls(problem, rows, columns, balanced: bool) -> np.ndarray:
+def _signed_rows(problem, rows, columns, balanced: bool) -> np.ndarray:
     """Return y_i x_ij for some rows and columns, and y_i in a last column if the intercept is free."""
     chosen = problem.X[rows][:, columns]
     chosen = chosen.toarray() if sparse.issparse(chosen) else chosen

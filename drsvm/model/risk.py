@@ -35,10 +35,12 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
 
 def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
-    return total(
-        margins,
-        lambda part: weights[part] @ losses(margins[part], radius_price, _part_of(flip_cost, part)),
-    )
+
+    def loss(part):
+        cost = flip_cost[part] if np.ndim(flip_cost) else flip_cost
+        return weights[part] @ losses(margins[part], radius_price, cost)
+
+    return total(margins, loss)
 
 
 def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
@@ -47,10 +49,6 @@ def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
     if np.ndim(flip_cost) == 0:
         return float(flip_cost) if flips else 0.0, bool(flips)
     return np.where(flips, flip_cost, 0.0), flips
-
-
-def _part_of(flip_cost, part: slice):
-    return flip_cost[part] if np.ndim(flip_cost) else flip_cost
 
 
 def _mass_above(breakpoints, weights, price: float) -> float:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.model.backends import fetched
-from drsvm.model.multipliers import Multipliers
 from drsvm.model.reducers import Distinct, Largest, Moments, Sums
 from drsvm.parallel import over_parts, total
 from drsvm.progress import tell
@@ -121,22 +120,16 @@ class RowOperations:
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
         return price, risk + 0.5 * self.l2 * float(w @ w)
 
-    def feasible(self: Any, hinge_dual, flip_dual) -> Multipliers:
-        """Return multipliers, which may have any values, clipped to their bounds; None means 0."""
-        return self.rows.multipliers(self, hinge_dual, flip_dual)
-
     # --- classes ----------------------------------------------------------------------------------------------------
 
     def masses_of_classes(self: Any) -> tuple[float, float]:
         """Return the weights of the rows of label + and of label −."""
-        positive, negative = self.query(_masses_of_classes, once=True)
-        return positive, negative
+        return self.query(_masses_of_classes, once=True)
 
     def flip_costs_of_classes(self: Any) -> tuple[float, float]:
         """Return the costs of flipping all rows of label +, and of label −."""
         if np.ndim(self.flip_cost):
-            one, other = self.query(_costs_of_classes, once=True)
-            return one, other
+            return self.query(_costs_of_classes, once=True)
         one, other = self.masses_of_classes()
         return self.flip_cost * one, self.flip_cost * other
 
@@ -152,8 +145,7 @@ class RowOperations:
 
     def pull_of_classes(self: Any, positive: float = 1.0, negative: float = 1.0) -> tuple[np.ndarray, float]:
         """Return Σ c_i π_i y_i x_i and Σ c_i π_i y_i, where c_i depends on the class."""
-        pull, turn = self.query(_pull_of_classes, positive, negative, once=True)
-        return pull, turn
+        return self.query(_pull_of_classes, positive, negative, once=True)
 
     # --- decisions --------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from drsvm.model.multipliers import ArrayMultipliers, Multipliers
 from drsvm.model.risk import expected_loss, smallest_best_price, worst_case_error, worst_case_hinge
+from drsvm.model.validation import check_labels
 
 
 class RowsLost(RuntimeError):
@@ -147,12 +148,28 @@ class ArrayRows(Rows):
         """Return copies of some rows (sorted indices)."""
 
     @abstractmethod
-    def to_memory(self) -> Any:
-        """Return the rows in this process's memory."""
-
-    @abstractmethod
     def checked_weights(self, sample_weight, n: int) -> Any:
         """Return weights of n given rows that sum to 1; by default they are equal."""
+
+    def kept(self, rows) -> "ArrayRows":
+        """Return the rows that have a weight (sorted indices), for the whole life of a problem."""
+        return self.taken(rows)
+
+    def data(self, y, sample_weight) -> dict[str, Any]:
+        """Return the attributes of a problem with these rows, without those of weight 0."""
+        n = self.shape[0]
+        classes, signs = check_labels(y, n)
+        rows, signs, weights, kept = self, self.vector(signs), self.checked_weights(sample_weight, n), None
+        if not weights.all():
+            kept = np.flatnonzero(weights)
+            rows, signs, weights = self.kept(kept), signs[kept], weights[kept]
+            if abs(float(signs.sum())) == len(signs):
+                raise ValueError(
+                    f"Only the label {classes.tolist()[int(signs[0] > 0)]!r} remains after removing the rows with "
+                    "sample_weight 0: at least one row of each class needs a positive weight."
+                )
+        found = {"rows": rows, "signs": signs, "sample_weight": weights, "classes": classes}
+        return found | {"kept": kept, "n_given": n}
 
     @cached_property
     def known(self) -> dict[Any, Any]:

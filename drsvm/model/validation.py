@@ -123,18 +123,18 @@ def check_monotonic_signs(value, d: int):
     return signs.astype(np.int8) if signs.any() else None
 
 
-def _one_per(value, count: int, name: str, what: str) -> np.ndarray:
+def _one_per(value, count: int, name: str, what: str, kinds: str = "fiu") -> np.ndarray:
     """Return the values as a new float64 array with one entry per row or feature; a number is repeated."""
-    given = np.asarray(value)
-    if given.dtype.kind not in "fiu":
-        raise TypeError(f"{name} must contain real numbers, got {name}={value!r} with dtype {given.dtype}.")
-    if given.ndim == 0:
-        return np.full(count, float(given))
-    if given.shape != (count,):
+    values = np.asarray(value)
+    if values.dtype.kind not in kinds:
+        raise TypeError(f"{name} must contain real numbers, got {name}={value!r} with dtype {values.dtype}.")
+    if values.ndim == 0:
+        return np.full(count, float(values))
+    if values.shape != (count,):
         raise ValueError(
-            f"{name} must be a number or have one entry per {what} of X ({count}), got shape {given.shape}."
+            f"{name} must be a number or have one entry per {what} of X ({count}), got shape {values.shape}."
         )
-    return given.astype(np.float64)
+    return values.astype(np.float64)
 
 
 def _refuse(values, bad, name: str, what: str, rule: str) -> None:
@@ -193,13 +193,11 @@ def _sparse_rows(X):
     dtype = _float_type(X.dtype, "X")
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows, features), got shape {X.shape}.")
-    given = X if X.format == "csr" else X.tocsr()
-    fits = max(given.nnz, *given.shape) <= np.iinfo(np.int32).max
-    indices, indptr = (
-        part.astype(np.int32 if fits else np.int64, copy=False) for part in (given.indices, given.indptr)
-    )
+    X = X if X.format == "csr" else X.tocsr()
+    kind = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
+    indices, indptr = (part.astype(kind, copy=False) for part in (X.indices, X.indptr))
     # A new object with its own flags, because sorting and setting flags must not affect the caller's matrix.
-    rows = sparse.csr_array((given.data, indices, indptr), shape=given.shape, copy=False)
+    rows = sparse.csr_array((X.data, indices, indptr), shape=X.shape, copy=False)
     if not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -276,13 +274,9 @@ def distinct_labels(labels, **options) -> Any:
 def check_classes(classes) -> None:
     """Raise an error unless there are two classes."""
     if len(classes) != 2:
-        shown = ", ".join(str(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
-        remedy = (
-            "one class cannot be separated"
-            if len(classes) == 1
-            else "with more classes, solve one problem per class against the rest"
-        )
-        raise ValueError(f"y must have exactly two labels, got {len(classes)} ({shown}): {remedy}.")
+        several = "with more classes, solve one problem per class against the rest"
+        remedy = "one class cannot be separated" if len(classes) == 1 else several
+        raise ValueError(f"y must have exactly two labels, got {len(classes)} ({_shown(classes.tolist())}): {remedy}.")
 
 
 def _two_numbers(labels):
@@ -314,21 +308,9 @@ def check_total(largest: float) -> None:
 
 def check_unscaled_weights(sample_weight, n: int) -> np.ndarray:
     """Return the weights as a new array with one entry per row, all of them finite and at least 0."""
-    given = np.asarray(sample_weight)
-    if given.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight must contain real numbers, got dtype {given.dtype}.")
-    weights = given.astype(np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have one entry per row of X: X has {n} rows, sample_weight has shape {weights.shape}."
-        )
+    weights = _one_per(sample_weight, n, "sample_weight", "row", "fiub")
     bad = ~(np.isfinite(weights) & (weights >= 0))
-    if bad.any():
-        raise ValueError(
-            f"sample_weight has {weights[bad][0]} at row {int(np.argmax(bad))}: weights must be finite and at least 0."
-        )
+    _refuse(weights, bad, "sample_weight", "row", "weights must be finite and at least 0")
     return weights
 
 

@@ -19,7 +19,6 @@ from drsvm.model import validation
 from drsvm.model.backends import is_remote
 from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
 from drsvm.model.memory_rows import MemoryRows
-from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
 from drsvm.model.validation import check_number
@@ -152,21 +151,9 @@ def _ball(model, classifier: AuditData | LinearClassifier, parameters: dict[str,
 
 def _problem(data: AuditData, ball: dict[str, Any]) -> Problem:
     """Return the problem with these rows and this ball; they may be of one class, and have weight 0."""
-    n, d = data.X.shape
-    return Problem.of_checked(
-        rows=MemoryRows(data.X),
-        signs=data.signs,
-        sample_weight=data.weights,
-        classes=np.array([False, True]),
-        radius=check_number(ball["radius"], "radius"),
-        flip_cost=validation.check_flip_costs(ball["flip_cost"], n),
-        norm=norm_for(ball["norm"]),
-        l2=0.0,
-        fit_intercept=True,
-        intercept_cost=validation.check_intercept_cost(ball.get("intercept_cost", math.inf)),
-        feature_cost=validation.check_feature_costs(ball["feature_cost"], d),
-        monotonic_cst=None,
-    )
+    rows, classes = MemoryRows(data.X), np.array([False, True])
+    problem = Problem.of_checked(rows=rows, signs=data.signs, sample_weight=data.weights, classes=classes)
+    return problem.replace(fit_intercept=True, **ball)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

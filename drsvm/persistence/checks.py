@@ -20,18 +20,9 @@ import numpy as np
 from drsvm.model.result import Result
 from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, home_of
 
-RATIO = 50
-"""An archive may unpack to this many times its own size.
-
-Saved models unpack to 1 to 45 times their size: weights hardly compress, but multipliers that are all 0 or π_i
-compress well.
-"""
-
+RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
-
-SMALL_TEXT = 16 << 20
-"""Any schema.json may have this many bytes (20,000 names); parsing takes up to 25 times the memory."""
-
+SMALL_TEXT = 16 << 20  # any schema.json may have this many (20,000 names); parsing takes up to 25 times the memory
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
@@ -46,10 +37,7 @@ def check_archive(archive: bytes) -> None:
 
 
 def members_of(archive: bytes) -> dict[str, bytes]:
-    """Return the content of an archive by name.
-
-    Sparse matrices are archives within the archive: their unpacked size counts, and they are returned uncompressed.
-    """
+    """Return the content of an archive by name; archives within it, sparse matrices, are returned uncompressed."""
     size, allowed = len(archive), _allowed(archive)
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
@@ -131,9 +119,6 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(entry.values())
         elif isinstance(entry, list):
             waiting.extend(entry)
-
-
-# --- models -------------------------------------------------------------------------------------------------------
 
 
 def check_given(model: Any) -> None:

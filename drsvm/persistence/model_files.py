@@ -57,9 +57,6 @@ class SavedModel(NamedTuple):
     metadata: dict[str, Any]
 
 
-# --- saving -------------------------------------------------------------------------------------------------------
-
-
 def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) -> None:
     """Save a fitted classifier.
 
@@ -139,9 +136,6 @@ def write_whole(path: str | Path, content: bytes) -> None:
         raise
 
 
-# --- loading ------------------------------------------------------------------------------------------------------
-
-
 def load_model(path: str | Path) -> Any:
     """Load a classifier from a file without running any code named in the file.
 
@@ -198,10 +192,7 @@ def load_metadata(path: str | Path) -> dict[str, Any]:
 
 
 class OpenModel:
-    """A model file after all checks that need no object to be built.
-
-    The metadata are there at once; the classes of a model take seconds to import.
-    """
+    """A model file after all checks that need no object to be built: importing its classes takes seconds."""
 
     def __init__(self, path: str | Path):
         self.path = Path(path)

@@ -32,14 +32,8 @@ BEFORE_IT_WAS_A_PARAMETER = {"intercept_cost": math.inf, "intercept_costs": math
 CONSTRUCTED = ("BSpline",)  # classes that are built by calling them, with their attributes as arguments
 
 
-# --- writing ------------------------------------------------------------------------------------------------------
-
-
 class Writer:
-    """Turns objects into nodes and writes their arrays into a zip archive.
-
-    `foreign` lists what a model file may not contain.
-    """
+    """Turns objects into nodes and writes their arrays into a zip archive; `foreign` lists what may not be in it."""
 
     def __init__(self, archive: ZipFile):
         self.archive = archive
@@ -48,8 +42,7 @@ class Writer:
         self._ways = {
             np.ndarray: self._array,
             dict: self._dict,
-            list: lambda value: _node("builtins", "list", "ListNode", self._nodes(value)),
-            Results: lambda value: _node("builtins", "list", "ListNode", self._nodes(value)),
+            **dict.fromkeys((list, Results), lambda value: _node("builtins", "list", "ListNode", self._nodes(value))),
             tuple: lambda value: _node("builtins", "tuple", "TupleNode", self._nodes(value)),
             slice: lambda value: _node("builtins", "slice", "SliceNode", [value.start, value.stop, value.step]),
         }
@@ -121,9 +114,6 @@ def risky_attributes(state: Any) -> list[str]:
     if not isinstance(state, dict):
         return []
     return [name for name, harmless in HARMLESS.items() if name in state and state[name] not in harmless]
-
-
-# --- reading ------------------------------------------------------------------------------------------------------
 
 
 class Builder:

@@ -197,10 +197,7 @@ def _indicator(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _encoder(scope: Any, operator: Any, container: Any) -> None:
-    """Add one block of 0/1 columns per column of texts.
-
-    An unknown level counts as rare if the encoder is set to that; otherwise its index is beyond the block: all zeros.
-    """
+    """Add one block of 0/1 columns per column of texts; an unknown level is rare, or beyond the block: all zeros."""
     graph, step = Graph(scope, container), operator.raw_operator
     columns, count = [each.full_name for each in operator.inputs], len(step.categories_)
     if len(columns) != count:  # one input with all columns

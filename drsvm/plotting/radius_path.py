@@ -1,7 +1,8 @@
 """The effect of the radius: weights, and scores on training and held-out data, over a grid of radii."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ _SCORE_STYLES = (
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RadiusPathDisplay:
     """Weights and scores along a path of radii, with a mark at the best radius on held-out data, if there are any.
 
@@ -57,20 +59,16 @@ class RadiusPathDisplay:
     (5, 30)
     """
 
-    def __init__(
-        self,
-        *,
-        radii,
-        weights,
-        scores: Mapping[str, Any] | None = None,
-        feature_names: Sequence[str] | None = None,
-        radius: float | None = None,
-        score_name: str = "accuracy",
-    ):
-        self.radii, self.weights = np.asarray(radii), np.asarray(weights)
-        self.scores = {name: np.asarray(values) for name, values in (scores or {}).items()}
-        self.feature_names = feature_names
-        self.radius, self.score_name = radius, score_name
+    radii: Any
+    weights: Any
+    scores: Any = None
+    feature_names: Sequence[str] | None = None
+    radius: float | None = None
+    score_name: str = "accuracy"
+
+    def __post_init__(self):
+        self.radii, self.weights = np.asarray(self.radii), np.asarray(self.weights)
+        self.scores = {name: np.asarray(values) for name, values in (self.scores or {}).items()}
 
     @classmethod
     def from_path(

@@ -16,14 +16,9 @@ STROKES: tuple[Any, ...] = ("-", *((0, dashes) for dashes in DASHES))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
-def need_matplotlib(what: str) -> None:
-    """Raise an error that explains how to install matplotlib, if it is missing."""
-    optional("matplotlib", f"{what} needs")
-
-
 def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
     """Return the figure and an array of axes: those that are passed, or new ones side by side."""
-    need_matplotlib(what)
+    optional("matplotlib", f"{what} needs")
     if ax is None:
         from matplotlib import pyplot as plt
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from drsvm.extras import optional
 from drsvm.persistence.model_files import write_whole
-from drsvm.plotting.style import need_matplotlib
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Given
 from drsvm.report.sections import document
@@ -155,7 +155,7 @@ def make_report(
 
 def report_on(model, given: Given, *, title: str | None, positive, progress) -> Report:
     """Return the report on data and names that were collected already."""
-    need_matplotlib("make_report")
+    optional("matplotlib", "make_report needs")
     title = title or "A robust linear classifier"
     with following_report(progress):
         analysis = analyse(model, given, positive=positive)

@@ -243,11 +243,7 @@ class Analysis:
 
 
 def constant_label(figures: dict[str, Any]) -> tuple[Any, float] | None:
-    """Return the label that is predicted for (nearly) all rows, and its share; None for a useful classifier.
-
-    With rare classes a good classifier may predict one label for nearly all rows, too: it still finds more of the
-    others than chance would.
-    """
+    """Return the label of (nearly) all predictions, and its share; None if other classes are found too."""
     lines = figures["confusion"].values()
     predicted = {label: sum(line[label] for line in lines) for label in figures["confusion"]}
     most = max(predicted, key=lambda label: predicted[label])

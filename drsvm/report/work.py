@@ -98,10 +98,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
 
 
 def _as_shown(path: RadiusPath, material: Material, index: int, turned: bool) -> RadiusPath:
-    """Return the path with the model itself at its radius, so that no figure of one contradicts the other.
-
-    If the shown class is not the one that the path was computed for, its weights are the opposite ones.
-    """
+    """Return the path with the model itself at its radius, and opposite weights if the other class is shown."""
     own, radius = material.results[index], float(material.ball["radius"])
     pairs = zip(path.radii.tolist(), path.results, strict=True)
     results = [own if at == radius else result for at, result in pairs]

@@ -20,8 +20,7 @@ from drsvm.model.result import History, Progress, Result, Status
 from drsvm.model.rows import RowsLost
 from drsvm.parallel import threads_limited
 from drsvm.progress import Tell, taken_over
-from drsvm.solvers.base import Candidate, Limits, Solver, State, share_of_way
-from drsvm.solvers.limits import check_limits
+from drsvm.solvers.base import Candidate, Limits, Solver, State, check_limits, share_of_way
 from drsvm.solvers.transforms.tiny_weights import without_rounding
 
 RECENT = 3

@@ -2,7 +2,7 @@
 
 The interior-point solver takes about the same number of iterations on any data, so its cost is known in advance. Epochs
 over the rows are cheap, but their number is unpredictable: if they may be faster they are tried first, and the
-interior-point solver takes over as soon as they turn out not to be (`hand_over.py`).
+interior-point solver takes over as soon as they turn out not to be (`fallback.py`).
 """
 
 import os

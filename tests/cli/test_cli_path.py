@@ -28,7 +28,8 @@ def test_the_path_is_seeded(drsvm_command, table, monkeypatch):
 
     seeds, followed = [], drsvm.solvers.path.radius_path.radius_path
     monkeypatch.setattr(
-        "drsvm.radius_path", lambda *a, **k: seeds.append(k["random_state"]) or followed(*a, **k), raising=False
+        "drsvm.learn.prices.radius_path",
+        lambda *a, **k: seeds.append(k["random_state"]) or followed(*a, **k),
     )
     assert drsvm_command("path", table, "--n-radii", 2, "--seed", 7)[0] == 0
     assert seeds == [7]

@@ -23,7 +23,7 @@ def bar_of(drawn):
     console, last = drawn
 
     def draw(bar):
-        console.print(bar._shown.get_renderable())
+        console.print(bar.get_renderable())
         return last()
 
     return lambda *arguments: Bar(console, *arguments), draw

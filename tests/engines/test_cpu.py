@@ -11,8 +11,8 @@ from scipy import sparse
 import drsvm.engines.cpu as cpu
 from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
+from drsvm.engines.engine import TIE
 from drsvm.engines.matrices import matrices_for
-from drsvm.engines.rates import TIE
 from drsvm.engines.wide import WideRows
 from drsvm.kernels import interior_point as kernel
 

@@ -238,14 +238,14 @@ def test_workers_forget_what_nobody_needs(client):
     problem = Problem(*on_cluster(X, y), **BALL)
     name = problem.rows.coordinator.name
     result = solve(problem)
-    assert any(name in kept for kept in client.run(dask_worker.kept).values())
+    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
     del problem
     gc.collect()
     assert float(result.hinge_dual.sum().compute()) > 0
     del result
     gc.collect()
     until = time.monotonic() + 10.0
-    while any(name in kept for kept in client.run(dask_worker.kept).values()):
+    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -255,9 +255,9 @@ def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():
         problem = Problem(*rows, **BALL)
     name = problem.rows.coordinator.name
-    assert any(name in kept for kept in client.run(dask_worker.kept).values())
+    assert any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values())
     until = time.monotonic() + 10.0
-    while any(name in kept for kept in client.run(dask_worker.kept).values()):
+    while any(name in kept for kept in client.run(lambda: list(dask_worker._parts)).values()):
         Problem(*on_cluster(*samples(seed=1)), **BALL)
         assert time.monotonic() < until
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drsvm import Problem, solve
-from drsvm.engines.scratch import room_for
+from drsvm.engines.cpu import room_for
 from drsvm.model.memory_rows import is_mapped
 from drsvm.solvers import InteriorPoint
 

@@ -16,7 +16,7 @@ SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
 
 @kernel()
 def evaluate(step, geometry, delta, sigma2, towards, ball):
-    point = point_at(step, geometry, delta, sigma2, towards, ball)
+    point = point_at(geometry, step, delta, sigma2, towards, ball)
     return point.margin, point.level, point.margin_slope, point.level_slope
 
 

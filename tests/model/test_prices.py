@@ -12,7 +12,8 @@ from scipy.optimize import linprog
 from thorough import for_each
 
 from drsvm import Problem, certify, worst_case_distribution, worst_case_risk
-from drsvm.model.certificate import best_scale, dual_point, primal_point
+from drsvm.model.certificate import dual_point, primal_point
+from drsvm.model.dual_scale import best_multiple
 from drsvm.model.norms import norm_for
 from drsvm.model.risk import smallest_best_price
 
@@ -293,9 +294,9 @@ def test_the_scale_is_the_best_one(norm, l2):
         beta[~problem.can_flip] = 0.0
         v, v0 = problem.weighted_sum(alpha - beta)
         mass, cost = alpha.sum() + beta.sum(), problem.cost_of_flips(beta)
-        scale, bound = best_scale(problem, mass, cost, v, v0)
+        scale, bound, _ = best_multiple(problem, mass, cost, v, v0)
         for t in (0.5 * scale, 0.99 * scale, 0.9999 * scale):
-            shrunk = best_scale(problem, t * mass, t * cost, t * v, t * v0)
+            shrunk = best_multiple(problem, t * mass, t * cost, t * v, t * v0)
             assert shrunk[1] <= bound + 1e-12
 
 

@@ -111,11 +111,11 @@ def test_a_repeated_row_counts_like_a_larger_weight(problem, times, data):
 @pytest.mark.parametrize(
     ("weights", "error", "message"),
     [
-        ([1, -1, 1, 1, 1], ValueError, "sample_weight has -1.0 at row 1"),
+        ([1, -1, 1, 1, 1], ValueError, "sample_weight has -1 at row 1"),
         ([1, 1, math.nan, 1, 1], ValueError, "sample_weight has nan at row 2"),
         ([1, 1, 1, 1, math.inf], ValueError, "sample_weight has inf at row 4"),
         ([0, 0, 0, 0, 0], ValueError, "0 for every row: at least one row of each class"),
-        ([1, 1, 1], ValueError, "X has 5 rows, sample_weight has shape"),
+        ([1, 1, 1], ValueError, r"sample_weight must be .* one entry per row of X \(5\), got shape"),
         ([1, 0, 1, 0, 1], ValueError, "Only the label 1 remains .* each class needs a positive weight"),
         (["a"] * 5, TypeError, "sample_weight must contain real numbers"),
         ([1j] * 5, TypeError, "sample_weight must contain real numbers"),

@@ -399,7 +399,7 @@ def test_unsuitable_models_are_rejected(labelled):
         ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
         ({"flip_cost": 1e-300}, ValueError, "use 0"),
         ({"norm": 3}, ValueError, "got norm=3"),
-        ({"sample_weight": [1, 1, 1, 1, 1, -1]}, ValueError, "sample_weight has -1.0 at row 5"),
+        ({"sample_weight": [1, 1, 1, 1, 1, -1]}, ValueError, "sample_weight has -1 at row 5"),
         ({"y": Y[:3]}, ValueError, "X has 6 rows, y has shape"),
         ({"y": [1, 2, 3, 1, 2, 3]}, ValueError, "exactly two labels, got 3"),
         ({"X": X * np.nan}, ValueError, "X has nan at row 0, column 0"),

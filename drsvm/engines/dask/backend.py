@@ -46,14 +46,21 @@ class DaskBackend(Backend):
     def by_class(self, y, classes, values, weights=None):
         values, classes = _Constant(np.asarray(values)), _Constant(classes)
         more = [] if weights is None else [_like_labels(weights, y)]
-        return _on_blocks(_values_of_block, y, values, classes, *more, dtype=values.value.dtype)
+        if not isinstance(y, list | tuple):
+            return y.map_blocks(_values_of_block, values, classes, *more, dtype=values.value.dtype)
+        from dask.delayed import delayed
+
+        aligned = [one if isinstance(one, list | tuple) else [one] * len(y) for one in (values, classes, *more)]
+        return [delayed(_values_of_block)(*blocks) for blocks in zip(y, *aligned, strict=True)]
 
     def masses_of_classes(self, y, classes, weights=None):
+        from dask.base import compute
         from dask.delayed import delayed
 
         blocks = [delayed_blocks(y, "y")]
         blocks += [] if weights is None else [delayed_blocks(_like_labels(weights, y), "sample_weight")]
-        return _summed(delayed(_masses_of_block)(classes, *some) for some in zip(*blocks, strict=True))
+        masses = compute(*(delayed(_masses_of_block)(classes, *some) for some in zip(*blocks, strict=True)))
+        return np.sum(masses, axis=0)
 
     def like(self, X, values):
         return np.asarray(values)
@@ -81,25 +88,7 @@ class DaskBackend(Backend):
 
     def labels(self, values, classes):
         classes = np.asarray(classes)
-        if values.ndim == 1:
-            return values.map_blocks(_label_of_sign, classes, dtype=classes.dtype)
-        return values.map_blocks(_label_of_largest, classes, dtype=classes.dtype, drop_axis=1)
-
-
-def _on_blocks(function, y, *more, dtype: Any = np.float64) -> Any:
-    """Return function(block, ...) of the blocks of y and of other vectors like it."""
-    if not isinstance(y, list | tuple):
-        return y.map_blocks(function, *more, dtype=dtype)
-    from dask.delayed import delayed
-
-    aligned = [one if isinstance(one, list | tuple) else [one] * len(y) for one in more]
-    return [delayed(function)(*blocks) for blocks in zip(y, *aligned, strict=True)]
-
-
-def _summed(parts) -> np.ndarray:
-    from dask.base import compute
-
-    return np.sum(compute(*parts), axis=0)
+        return values.map_blocks(_labels_of_block, classes, dtype=classes.dtype, drop_axis=list(range(1, values.ndim)))
 
 
 class _Constant:
@@ -132,12 +121,8 @@ def _decision_values(block, coef, intercept) -> np.ndarray:
     return rows @ coef.T + intercept
 
 
-def _label_of_sign(values, classes) -> np.ndarray:
-    return classes[(values > 0).astype(np.intp)]
-
-
-def _label_of_largest(values, classes) -> np.ndarray:
-    return classes[np.argmax(values, axis=1)]
+def _labels_of_block(values, classes) -> np.ndarray:
+    return classes[(values > 0).astype(np.intp) if values.ndim == 1 else np.argmax(values, axis=1)]
 
 
 def _client_of(X):

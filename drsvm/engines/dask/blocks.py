@@ -18,11 +18,6 @@ class Columns(NamedTuple):
         """Return the futures of a chunk."""
         return tuple(None if blocks is None else blocks[number] for blocks in self)
 
-    @property
-    def n_chunks(self) -> int:
-        """Number of chunks."""
-        return len(self.X)
-
 
 def columns_of(client, X, y, weights=None, costs=None, lengths: list[int] | None = None) -> Columns:
     """Return futures of the blocks; what is not computed yet is computed, and stays in the memory of the workers.
@@ -31,8 +26,8 @@ def columns_of(client, X, y, weights=None, costs=None, lengths: list[int] | None
     """
     rows = delayed_blocks(X, "X")
     lengths = lengths or lengths_of(X)
-    given = {"y": y, "sample_weight": weights, "flip_cost": costs}
-    blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in given.items()]
+    more = {"y": y, "sample_weight": weights, "flip_cost": costs}
+    blocks = [None if values is None else _aligned(values, name, lengths, len(rows)) for name, values in more.items()]
     together = [rows, *(some for some in blocks if some is not None)]
     futures = iter(_futures(client, [block for some in together for block in some]))
     return Columns(*(None if some is None else [next(futures) for _ in some] for some in [rows, *blocks]))  # pyright: ignore

@@ -54,7 +54,7 @@ class DaskCoordinator(Coordinator):
         self._posted: list[Any] = []
         weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
         self._check_versions()
-        self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(columns.n_chunks)))
+        self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(len(columns.X))))
         self.units = self.survey.units()
         self.places: dict[int, str] = {}
         self._build([number for number, used in self.survey.used.items() if used > 0])

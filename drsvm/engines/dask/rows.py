@@ -6,7 +6,7 @@ import numpy as np
 
 from drsvm.engines.dask.blocks import Columns, columns_of
 from drsvm.engines.dask.coordinator import DaskCoordinator
-from drsvm.engines.dask.worker import block_of, nothing
+from drsvm.engines.dask.worker import block_of
 from drsvm.engines.parts.part import Message
 from drsvm.engines.parts.queries import values as values_of
 from drsvm.engines.parts.rows import PartedRows
@@ -60,12 +60,12 @@ class DaskRows(PartedRows):
         message = delayed(
             Message(tuple(run.whole_log() for run in runs), self.ball(problem), values_of, (values,)), traverse=False
         )
-        make, make_nothing = (delayed(function, pure=False) for function in (block_of, nothing))
+        make, zeros = (delayed(function, pure=False) for function in (block_of, np.zeros))
         blocks = []
         for number, length in sorted(coordinator.survey.lengths.items()):
             chunk = self.columns.chunk(number)
             known = coordinator.name, number, coordinator.units, length, chunk[0].key
-            block = make(message, *known, *chunk) if coordinator.survey.used[number] > 0 else make_nothing(length)
+            block = make(message, *known, *chunk) if coordinator.survey.used[number] > 0 else zeros(length)
             blocks.append(da.from_delayed(block, shape=(length,), dtype=np.float64))
         array = da.concatenate(blocks)
         array.drsvm_vector = values

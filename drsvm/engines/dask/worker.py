@@ -4,7 +4,6 @@ Everything here is called on a worker. Parts live outside of Dask's own store, w
 it, and are found by the name of their coordinator and the number of their chunk.
 """
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -92,11 +91,6 @@ def block_of(message: Message, coordinator: str, number: int, units: Units, leng
     return block
 
 
-def nothing(length: int) -> np.ndarray:
-    """Return the entries of a vector for a chunk whose rows all have weight 0."""
-    return np.zeros(length)
-
-
 def forget_runs(coordinator: str, run: str) -> None:
     """Free what the parts keep for a run."""
     for part in _parts.get(coordinator, {}).values():
@@ -116,8 +110,3 @@ def _forget_orphans() -> None:
     for coordinator, keys in list(_keys.items()):
         if not any(key in data for key in list(keys)):
             forget_parts(coordinator)
-
-
-def kept() -> Iterable[str]:
-    """Return the names of the coordinators that have parts here."""
-    return list(_parts)

@@ -30,7 +30,7 @@ class GpuBackend(Backend):
         return int(X.shape[1])
 
     def named(self, X):
-        return X.given if isinstance(X, ForCard) else X
+        return X.original if isinstance(X, ForCard) else X
 
     def classes_of(self, y):
         if isinstance(y, np.ndarray):

@@ -10,8 +10,6 @@ from drsvm.engines.gpu.device import GpuError, cupy, free_memory, on_device, on_
 from drsvm.engines.gpu.rows import DenseGpuRows, GpuRows, SparseGpuRows, checked_costs
 from drsvm.engines.gpu.streaming import StreamedGpuRows
 from drsvm.model.backends import ForCard
-from drsvm.model.memory_rows import check_both_classes
-from drsvm.model.validation import check_labels
 
 STATE_BYTES = 160
 """Bytes per row beyond its features: the state of a run, its corrections, and vectors of one pass."""
@@ -80,14 +78,5 @@ def _check_finite(values, first_row: int = 0) -> None:
 
 def gpu_data(X, y, sample_weight, flip_cost) -> dict[str, Any]:
     """Return the attributes of a problem whose rows are on the card; its vectors are there too."""
-    rows = gpu_rows(X)
-    n = rows.shape[0]
-    classes, signs = check_labels(on_host(y), n)
-    signs, weights, kept = on_device(signs), rows.checked_weights(sample_weight, n), None
-    if not bool((weights > 0).all()):
-        kept = cupy().flatnonzero(weights)
-        rows, signs, weights = rows.taken(kept), signs[kept], weights[kept]
-        check_both_classes(signs, classes)
-    costs = checked_costs(flip_cost, n, kept)
-    given = {"rows": rows, "signs": signs, "sample_weight": weights, "classes": classes, "kept": kept, "n_given": n}
-    return given | {"flip_cost": costs}
+    found = gpu_rows(X).data(on_host(y), sample_weight)
+    return found | {"flip_cost": checked_costs(flip_cost, found["n_given"], found["kept"])}

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.cpu import restoring_step
-from drsvm.engines.engine import Curvature, Engine, Prediction
+from drsvm.engines.engine import Curvature, Engine, Prediction, Rates
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.engines.gpu.newton import GpuFactorised, GpuMatrixFree
 from drsvm.engines.newton import Factorised, newton_matrix
-from drsvm.engines.rates import Rates
 from drsvm.kernels.passes import Step
 from drsvm.model.backends import fetched
 from drsvm.model.multipliers import DualSums
@@ -117,9 +116,7 @@ class GpuEngine(Engine):
         rates = self._rates(smallest, bins, left_behind)
         return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(
-        self, direction, level_change: float, target: float, left_behind: float = 0.0
-    ) -> tuple[float, float]:
+    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
         self._step = Step(direction, float(level_change), float(target))
         self._corrections[0][3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))

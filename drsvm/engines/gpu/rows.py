@@ -80,15 +80,14 @@ class GpuRows(ArrayRows):
 
     def some(self, size):
         step = max(1, self.shape[0] // size)
-        return self.taken(slice(0, step * size, step)).to_memory().X
-
-    def to_memory(self):
-        return MemoryRows(self.to_host())
+        some: Any = self.taken(slice(0, step * size, step))
+        return some.to_host()
 
     def fetched(self, problem):
         costs = fetched(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
         vectors = {name: fetched(getattr(problem, name)) for name in ("signs", "sample_weight")}
-        return problem._with(rows=self.to_memory(), **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
+        rows = MemoryRows(self.to_host())
+        return problem._with(rows=rows, **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
 
     def engine(self, problem, n_threads):
         from drsvm.engines.gpu.engine import GpuEngine

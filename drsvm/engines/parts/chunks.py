@@ -136,7 +136,9 @@ class Survey:
         if self.n_rows == 0 or other.n_rows == 0:
             return replace(other if self.n_rows == 0 else self, **places)
         largest = max(self.largest_weight, other.largest_weight)
-        one, two = (each._of_classes(_classes_of(self, other), largest) for each in (self, other))
+        classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
+        one, two = (each._of_classes(classes, largest) for each in (self, other))
+        costs = [each.costs for each in (self, other) if each.costs is not None]
         return Survey(
             **places,
             n_features=self.n_features,
@@ -147,7 +149,7 @@ class Survey:
             counts=one.counts + two.counts,
             masses=one.masses + two.masses,
             largest_weight=largest,
-            costs=_costs_of(self, other),
+            costs=_some(np.concatenate(costs), COSTS_OF_ALL) if len(costs) == 2 else None,
         )
 
     def _of_classes(self, classes, largest: float) -> "Survey":
@@ -178,16 +180,6 @@ def _check_agreement(one: Survey, two: Survey) -> None:
     if one.is_sparse != two.is_sparse and min(one.n_rows, two.n_rows) > 0:
         dense = min((two if one.is_sparse else one).lengths)
         raise ValueError(f"Chunk {dense} of X is dense and others are sparse: convert it, or the others.")
-
-
-def _classes_of(one: Survey, two: Survey) -> np.ndarray:
-    return distinct_labels(np.concatenate([one.classes, two.classes]))[:SHOWN_LABELS]
-
-
-def _costs_of(one: Survey, two: Survey) -> np.ndarray | None:
-    if one.costs is None or two.costs is None:
-        return None
-    return _some(np.concatenate([one.costs, two.costs]), COSTS_OF_ALL)
 
 
 def _some(costs, count: int) -> np.ndarray:

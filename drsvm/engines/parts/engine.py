@@ -36,15 +36,12 @@ class PartedEngine(Engine):
         rates, *sums = self.run.ask("prediction", direction, level_change)
         return Prediction(*rates.tolerating(left_behind), *sums)
 
-    def longest_steps(
-        self, direction, level_change: float, target: float, left_behind: float = 0.0
-    ) -> tuple[float, float]:
+    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
         [rates] = self.run.ask("rates", direction, level_change, target)
         return rates.tolerating(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
-        correction, level = self.run.ask("recorrect", primal, dual)
-        return correction, level
+        return self.run.ask("recorrect", primal, dual)
 
     def swap(self) -> None:
         self.run.tell("swap")

@@ -73,7 +73,8 @@ class Histogram:
             numbers, masses = numbers[inside], masses[inside]
         found, moments = bins.bins_of(numbers), masses * numbers
         sums = np.stack([np.bincount(found, values, minlength=N_BINS) for values in (masses, moments)])
-        return cls(before, sums, _if_few(numbers, masses))
+        few = len(numbers) <= FEW or numbers.min() == numbers.max()
+        return cls(before, sums, Distinct.of(numbers, masses) if few else None)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         numbers = None
@@ -92,12 +93,6 @@ class Histogram:
         sums = self.before[which] + np.cumsum(self.bins[which])
         last = int(np.flatnonzero(self.bins[MASS])[-1])
         return min(int(np.searchsorted(sums, goal, side="right")), last)
-
-
-def _if_few(numbers, masses) -> Distinct | None:
-    if len(numbers) > FEW and numbers.min() < numbers.max():
-        return None
-    return Distinct.of(numbers, masses)
 
 
 def crossing(

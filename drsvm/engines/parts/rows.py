@@ -232,8 +232,8 @@ class PartedMultipliers(Multipliers):
     """Clipped multipliers; factors of the two sides apply to their sums, and to the vectors when these are used."""
 
     def __init__(self, rows: PartedRows, problem, hinge_dual: Vector | None, flip_dual: Vector | None):
-        self.given, self.ball = (hinge_dual, flip_dual), rows.ball(problem)
-        *sums, rounding = rows.sums_of_multipliers(problem, *self.given)
+        self.unclipped, self.ball = (hinge_dual, flip_dual), rows.ball(problem)
+        *sums, rounding = rows.sums_of_multipliers(problem, *self.unclipped)
         self.sums, self.rounding = DualSums(*sums), rounding + ROUNDING_OF_MASSES  # also of the sums over the parts
         self.factors = np.ones(2)
 
@@ -246,10 +246,10 @@ class PartedMultipliers(Multipliers):
 
     def totals(self, careful: bool = False) -> Totals:
         one, other = self.sides()
-        pull = self.sums.rows @ (self.factors * (1.0, -1.0))
-        return Totals(one + other, float(self.factors @ self.sums.flip_cost), pull, one - other, self.rounding)
+        v = self.sums.rows @ (self.factors * (1.0, -1.0))
+        return Totals(one + other, float(self.factors @ self.sums.flip_cost), v, one - other, self.rounding)
 
     def vectors(self) -> tuple[Clipped, Clipped]:
         factors = float(self.factors[0]), float(self.factors[1])
-        one, other = (Clipped(*self.given, self.ball, factors, which) for which in (HINGE, FLIP))
+        one, other = (Clipped(*self.unclipped, self.ball, factors, which) for which in (HINGE, FLIP))
         return one, other

@@ -114,9 +114,9 @@ class _Pivoting(BallQP):
         """Return the best w for a status, and the status that each entry should have according to w."""
 
     def solve(self, r, rho, level, start, accuracy):
-        pulled = r + rho * self.tau * start
+        shifted = r + rho * self.tau * start
         try:
-            w = self._pivot(pulled, rho, level, start)
+            w = self._pivot(shifted, rho, level, start)
         except linalg.LinAlgError:
             w = None
         if w is not None:
@@ -176,8 +176,8 @@ class Box(_Pivoting):
             w[free] = self._solve_free(free, rho, right[free])
         outside = np.where(np.abs(w) > level * (1.0 + 1e-13), np.sign(w), 0.0)
         slack = 1e-12 * float(np.abs(r).max(initial=0.0))
-        pulled_inside = status * self._gradient(w, r, rho) > slack
-        return w, np.where(free, outside, np.where(pulled_inside, 0.0, status))
+        inwards = status * self._gradient(w, r, rho) > slack
+        return w, np.where(free, outside, np.where(inwards, 0.0, status))
 
 
 class CrossPolytope(_Pivoting):

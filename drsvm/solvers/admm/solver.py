@@ -22,7 +22,7 @@ from drsvm.solvers.admm.ball_qp import EXACT
 from drsvm.solvers.admm.subproblem import Subproblem, Trial
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.transforms.constant import ConstantState, answer_to_free_flips
-from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
+from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
@@ -102,8 +102,8 @@ class Admm(Solver):
             return ConstantState(answer_to_free_flips(problem))
         if problem.radius == 0:
             run = FreePrice(problem, self, limits)
-            may_hand_over = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
-            return HandOver(run, problem, limits) if may_hand_over else run
+            has_fallback = problem.l2 == 0 and limits.tol > 0.0 and can_take_over(problem)
+            return WithFallback(run, problem, limits) if has_fallback else run
         return GoldenSection(problem, self, limits)
 
 

@@ -27,7 +27,7 @@ from drsvm.extras import optional
 
 
 class Task(NamedTuple):
-    """A model (see `conic.py`), and the limits for the backend."""
+    """A model (see `solver.py`), and the limits for the backend."""
 
     P: sparse.csc_array
     cost: np.ndarray

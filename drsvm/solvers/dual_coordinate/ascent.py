@@ -9,7 +9,7 @@ and vanish in the limit:
     1/τ      q = 2: 1/τ = e/λ₀ + the curvature of the dual due to flips. Without flips, w = u λ₀/e: the classifier of an
              SVM with the ridge coefficient ρ = e/λ₀ that the optimality conditions require
     1/f      with a free intercept, the multipliers satisfy an equality constraint; b is its multiplier. With a price,
-             b = a₀ w₀ and w₀ is one more weight, but it has this factor instead of θ, because all rows pull it
+             b = a₀ w₀ and w₀ is one more weight, but it has this factor instead of θ, because all rows contribute to it
 """
 
 import math
@@ -29,9 +29,9 @@ from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
-LEAST_PROXIMITY, TYPICAL_PULL = 0.01, 3.0
-"""θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_PULL times the change due to a
-typical multiplier."""
+LEAST_PROXIMITY, TYPICAL_CHANGE = 0.01, 3.0
+"""θ is at least LEAST_PROXIMITY times the ridge, and the sum of both is at least TYPICAL_CHANGE times the change due to
+a typical multiplier."""
 
 FLIP_STIFFNESS, LEAST_STIFFNESS = 0.3, 0.5
 """Shares of the curvature estimates that enter 1/τ."""
@@ -69,7 +69,7 @@ class Ascent(ABC):
         self.count, self.estimate, self.near, self.scale = 0, math.inf, 0.0, 1.0
         self.margins = np.zeros(problem.n_rows)
         self.hinge, self.flip = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
-        self.v, self.turn = np.zeros(problem.n_features), 0.0
+        self.v, self.imbalance = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
         # w = 0 gives no information about the final length of the weights.
         self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
@@ -83,8 +83,8 @@ class Ascent(ABC):
             self.hinge = np.clip(start.hinge_dual, 0.0, problem.sample_weight)
             if problem.flips_possible:
                 self.flip = np.clip(start.flip_dual, 0.0, problem.sample_weight - self.hinge) * problem.can_flip
-            self.v, turn = problem.weighted_sum(self.hinge - self.flip)
-            self.turn = turn if problem.fit_intercept else 0.0
+            self.v, imbalance = problem.weighted_sum(self.hinge - self.flip)
+            self.imbalance = imbalance if problem.fit_intercept else 0.0
         if problem.radius == 0.0:
             return UNLIMITED
         return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
@@ -137,7 +137,7 @@ class Ascent(ABC):
         )
         return answer, gap, violation
 
-    def _pulled(self, vector, proximity: float) -> np.ndarray:
+    def _plus_centre(self, vector, proximity: float) -> np.ndarray:
         """Return u = v + θw or, with −θ, v = u − θw."""
         w = self.w
         return elementwise(len(w), lambda part: vector[part] + proximity * w[part])
@@ -153,7 +153,7 @@ class Ascent(ABC):
         return float(self.hinge.sum() + self.flip.sum())
 
     def _proximity(self, ridge: float, mass: float) -> float:
-        typical = TYPICAL_PULL * self.square * mass / self.problem.n_rows
+        typical = TYPICAL_CHANGE * self.square * mass / self.problem.n_rows
         return max(LEAST_PROXIMITY * ridge, typical - ridge, 1e-12)
 
     def _intercept(self, ridge: float) -> Intercept:
@@ -163,14 +163,14 @@ class Ascent(ABC):
         inverse = 1.0 / damping if self.unit > 0.0 else 0.0
         return Intercept(self.unit, damping, inverse, True if self.problem.prices_intercept else None)
 
-    def _pull_on_intercept(self, intercept: Intercept) -> float:
+    def _u0(self, intercept: Intercept) -> float:
         """Return u₀ of the current multipliers and centre."""
-        return self.unit * self.turn + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
+        return self.unit * self.imbalance + (intercept.damping * self.b / self.unit if self.unit > 0.0 else 0.0)
 
-    def _settle_intercept(self, intercept: Intercept, pull: float, b: float) -> None:
+    def _settle_intercept(self, intercept: Intercept, u0: float, b: float) -> None:
         """Set b, and Σ (α − β) y from u₀, after an epoch."""
         if self.unit > 0.0:
-            self.turn, self.b = (pull - intercept.damping * self.b / self.unit) / self.unit, b
+            self.imbalance, self.b = (u0 - intercept.damping * self.b / self.unit) / self.unit, b
 
     def _stiffness(self, natural: float) -> float:
         if self.level >= UNLIMITED:
@@ -216,10 +216,10 @@ class Ascent(ABC):
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
         norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * self._ridge_term
-        fixed, unbalanced = 0.0, abs(self.turn)
+        fixed, unbalanced = 0.0, abs(self.imbalance)
         if problem.prices_intercept:
-            norm_part -= self.turn * self.b
-            fixed, unbalanced = problem.intercept_cost * abs(self.turn), 0.0
+            norm_part -= self.imbalance * self.b
+            fixed, unbalanced = problem.intercept_cost * abs(self.imbalance), 0.0
         if problem.l2 > 0.0:
             outside = self.v - ball.project_ball(self.v, ball.remainder(left, min(fixed, left))[0] if fixed else left)
             norm_part += euclidean(outside) ** 2 / (2.0 * problem.l2)

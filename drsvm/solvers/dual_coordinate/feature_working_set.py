@@ -23,7 +23,7 @@ from drsvm.solvers.dual_coordinate.solver import DualCoordinateState
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.loop import run
 from drsvm.solvers.transforms.constant import constant_optimum
-from drsvm.solvers.transforms.hand_over import HandOver
+from drsvm.solvers.transforms.fallback import WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 FEW = 100
@@ -74,7 +74,7 @@ class FeatureWorkingSet(Solver):
         )
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return constant_optimum(problem) or HandOver(FeatureWorkingSetState(problem, self, limits), problem, limits)
+        return constant_optimum(problem) or WithFallback(FeatureWorkingSetState(problem, self, limits), problem, limits)
 
 
 class FeatureWorkingSetState(Relay):
@@ -108,7 +108,7 @@ class Exploration(DualCoordinateState):
         super().__init__(problem, limits)
         self.features, self.gives_up = None, False
         self.most_features = settings.most_features
-        if self.trend.can_hand_over:  # if the interior-point solver can handle all features, half of them save nothing
+        if self.trend.has_fallback:  # if the interior-point solver can handle all features, half of them save nothing
             self.most_features = min(self.most_features, max(FEW, problem.n_features // 2))
 
     def step(self) -> None:

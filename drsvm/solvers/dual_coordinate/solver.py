@@ -13,10 +13,9 @@ from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent
-from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
-from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
+from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SparseAscent
 from drsvm.solvers.transforms.constant import constant_optimum
-from drsvm.solvers.transforms.hand_over import HandOver, Trend
+from drsvm.solvers.transforms.fallback import Trend, WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
@@ -71,7 +70,7 @@ class DualCoordinate(Solver):
         if constant is not None:
             return constant
         run = DualCoordinateState(problem, limits, self.shrinking)
-        return HandOver(run, problem, limits) if self.hand_over else run
+        return WithFallback(run, problem, limits) if self.hand_over else run
 
 
 class DualCoordinateState(State):
@@ -83,7 +82,7 @@ class DualCoordinateState(State):
         self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
         self.trend = Trend(problem, limits.tol)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
-        self.gives_up = no_term_limits_the_weights and self.trend.can_hand_over
+        self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
 
     def step(self) -> None:
         """Run an epoch, and check whether further epochs will pay off."""

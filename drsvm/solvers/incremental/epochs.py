@@ -136,9 +136,9 @@ class Epochs:
         self.square = samples.mean_square if mean_square is None else mean_square
         self.free = self.square if parameters.with_intercept else 0.0
         self.ridged = samples.d - int(parameters.constant_column and parameters.l2 > 0.0)
-        # A bound on the mean square of the pulls on λ, of which the radius limits the number.
-        pulls = parameters.kappa * np.minimum(parameters.kappa, parameters.radius)
-        square_of_flips = float(pulls if np.ndim(pulls) == 0 else np.average(pulls, weights=samples.weights))
+        # A bound on the mean square of the gradients in λ, of which the radius limits the number.
+        squares = parameters.kappa * np.minimum(parameters.kappa, parameters.radius)
+        square_of_flips = float(squares if np.ndim(squares) == 0 else np.average(squares, weights=samples.weights))
         self.natural_step = 1.0 / (self.square + square_of_flips)
         self._metric: np.ndarray | None = None
 
@@ -191,11 +191,11 @@ class Epochs:
         parameters, samples = self.parameters, self.samples
         total = step * samples.n
         weights = samples.weights
-        pull, turn = problem.weighted_sum(weights * (point.hinge - point.flip))
+        v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
         flipped_cost = float(np.sum(parameters.kappa * (weights * point.flip)))
         level = point.scalars[0] - total * parameters.radius + total * flipped_cost
-        scalars = np.array([level, point.scalars[1] + total * self.free * turn, point.scalars[0]])
-        state = Iterate(point.w + total * pull, scalars, point.hinge, point.flip)
+        scalars = np.array([level, point.scalars[1] + total * self.free * v0, point.scalars[0]])
+        state = Iterate(point.w + total * v, scalars, point.hinge, point.flip)
         state.w[self.ridged :] += total * parameters.l2 * point.w[self.ridged :]
         self._visit(MEMORY[parameters.norm.q], state, step, total)
         stiffness = 1.0 + total * parameters.l2

@@ -2,7 +2,7 @@
 
     subgradient    projected subgradient steps on batches of rows
     proximal       exact proximal steps on single rows
-    memory         exact proximal steps on single rows that keep the last pulls of all other rows
+    memory         exact proximal steps on single rows that keep the last contributions of all other rows
 
 The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
 size: with a fixed centre its epochs converge to the proximal step on the whole objective with step size nη, and after
@@ -107,7 +107,7 @@ class Phase(ABC):
 
 
 class Memory(Phase):
-    """Proximal steps that keep the last pulls of all other rows, with a constant step size.
+    """Proximal steps that keep the last contributions of all other rows, with a constant step size.
 
     Multipliers are those of the last epoch or averages over the last few, which lag behind but are more consistent.
     """
@@ -148,7 +148,7 @@ def few_rows_factor(problem: Problem) -> float:
 class Averaging(Phase):
     """Epochs with decreasing step sizes. The averages of points and multipliers discount old ones."""
 
-    def __init__(self, track: Track, first: float):
+    def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
         first *= few_rows_factor(track.problem)
         self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
@@ -213,10 +213,10 @@ class Subgradient(Averaging):
 
     name = "subgradient"
 
-    def __init__(self, track: Track, batch_size: int | None, first: float = FIRST_SUBGRADIENT):
+    def __init__(self, track: Track, batch_size: int | None):
         usual = max(1, min(BATCH, track.problem.n_rows // BATCHES))
         self.batch_size = min(usual if batch_size is None else batch_size, track.problem.n_rows)
-        super().__init__(track, first * math.sqrt(self.batch_size))
+        super().__init__(track, FIRST_SUBGRADIENT * math.sqrt(self.batch_size))
 
     def move(self, step: float, share: float) -> None:
         track = self.track
@@ -227,9 +227,6 @@ class Proximal(Averaging):
     """Exact proximal steps on single rows."""
 
     name = "proximal"
-
-    def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
-        super().__init__(track, first)
 
     def move(self, step: float, share: float) -> None:
         self.track.epochs.proximal(self.track.point, step, share)

@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 
 from drsvm.model.problem import Problem
-from drsvm.solvers.base import Candidate, Limits, Solver, State
+from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
 from drsvm.solvers.incremental.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
-from drsvm.solvers.limits import check_count
 from drsvm.solvers.transforms.constant import answer_to_free_flips
-from drsvm.solvers.transforms.hand_over import HandOver, Patience, can_take_over
+from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS, PricedColumns
 
 ADVICE = "epochs hardly reduce the gap: scale the features to similar ranges, or use solver='auto'"
@@ -78,8 +77,8 @@ class Incremental(Solver):
 
     def start(self, problem: Problem, limits: Limits) -> State:
         run = IncrementalState(problem, self, limits)
-        may_hand_over = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
-        return HandOver(run, problem, limits) if may_hand_over else run
+        has_fallback = limits.tol > 0.0 and not self.is_pure and can_take_over(problem)
+        return WithFallback(run, problem, limits) if has_fallback else run
 
     @property
     def is_pure(self) -> bool:
@@ -130,9 +129,9 @@ class Ippa(Incremental):
     Attributes
     ----------
     memory : bool
-        Whether, with steps="auto", the run continues with steps that keep the last pulls of all other rows once plain
-        steps no longer pay off. The other schemes take plain steps throughout. So does memory=False, which also
-        disables the hand-over.
+        Whether, with steps="auto", the run continues with steps that keep the last contributions of all other rows once
+        plain steps no longer pay off. The other schemes take plain steps throughout. So does memory=False; the
+        interior-point solver then does not take over.
 
     Examples
     --------

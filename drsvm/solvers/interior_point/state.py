@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgError
 from drsvm.engines.cpu import engine_for
 from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.newton import Factorised
-from drsvm.model.certificate import best_scale
+from drsvm.model.dual_scale import best_multiple
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, State, share_of_way
@@ -265,8 +265,8 @@ class InteriorPointState(State):
         d = problem.n_features
         w = self.point[:d]
         v = rows[:, 0] - rows[:, 1]
-        pull = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
-        objective = self.products + float(mass.sum()) - pull + 0.5 * problem.l2 * float(w @ w)
+        margins = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
+        objective = self.products + float(mass.sum()) - margins + 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
             objective += self.level * (problem.radius - float(flip_cost.sum()))
         elif problem.l2 == 0:
@@ -274,11 +274,11 @@ class InteriorPointState(State):
         bound = -np.inf
         if not problem.fit_intercept or problem.prices_intercept:
             v0 = float(mass[0] - mass[1])
-            bound = best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w)[1]
+            bound = best_multiple(problem, float(mass.sum()), float(flip_cost.sum()), v, v0, w)[1]
         if problem.fit_intercept:
             keep = mass.min() / np.maximum(mass, 1e-300)
             v, mass, flip_cost = rows @ (keep * (1.0, -1.0)), keep * mass, keep * flip_cost
-            bound = max(bound, best_scale(problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w)[1])
+            bound = max(bound, best_multiple(problem, float(mass.sum()), float(flip_cost.sum()), v, 0.0, w)[1])
         return objective - bound
 
     def candidate(self) -> Candidate:

@@ -1,5 +1,5 @@
 """What happens to a problem and its result around a run.
 
 `centring` shifts columns far from 0, `priced_columns` turns prices into columns for methods without cones, `constant`
-recognises that a constant classifier is optimal, `tiny_weights` become 0, `hand_over` goes on with another solver.
+recognises that a constant classifier is optimal, `tiny_weights` become 0, `fallback` goes on with another solver.
 """

@@ -8,8 +8,8 @@ from instances import well_conditioned_instance
 from problems import NORMS
 
 from drsvm import certify
+from drsvm.solvers.base import check_limits
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
-from drsvm.solvers.limits import check_limits
 
 
 def ascent_of(problem, shrinking=True):
@@ -36,9 +36,9 @@ def test_sums_belong_to_the_multipliers(norm):
     ascent = ascent_of(problem)
     for _ in range(12):
         ascent.epoch()
-    v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
+    v, imbalance = problem.weighted_sum(ascent.hinge - ascent.flip)
     np.testing.assert_allclose(ascent.v, v, atol=1e-10)
-    assert ascent.turn == pytest.approx(turn, abs=1e-9)
+    assert ascent.imbalance == pytest.approx(imbalance, abs=1e-9)
     assert (ascent.hinge >= 0).all() and (ascent.flip >= 0).all()
     assert (ascent.hinge + ascent.flip <= problem.sample_weight * (1 + 1e-12)).all()
 

@@ -11,10 +11,9 @@ from thorough import unless_long
 from drsvm import Problem, Status, parallel, radius_path, solve
 from drsvm.model import memory_rows
 from drsvm.solvers import make_solver
-from drsvm.solvers.dual_coordinate.round_ascent import RoundAscent
-from drsvm.solvers.dual_coordinate.separable_ascent import BoxAscent, SparseAscent
+from drsvm.solvers.base import check_limits
+from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SparseAscent
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
-from drsvm.solvers.limits import check_limits
 
 FLIP_COSTS = (0.3, 1.0, math.inf)
 

@@ -12,8 +12,8 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, radius_max, radius_path, solve
+from drsvm.solvers.base import check_limits
 from drsvm.solvers.dual_coordinate.solver import DualCoordinate, ascent_for
-from drsvm.solvers.limits import check_limits
 from drsvm.solvers.registry import choose
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -163,9 +163,9 @@ def test_an_ascent_starts_where_it_is_told(norm):
     assert ascent.level == pytest.approx(before.radius_price)
     for _ in range(3):
         ascent.epoch()
-    v, turn = problem.weighted_sum(ascent.hinge - ascent.flip)
+    v, imbalance = problem.weighted_sum(ascent.hinge - ascent.flip)
     np.testing.assert_allclose(ascent.v, v, atol=1e-9)
-    assert ascent.turn == pytest.approx(turn, abs=1e-9)
+    assert ascent.imbalance == pytest.approx(imbalance, abs=1e-9)
 
 
 @pytest.mark.parametrize("prices", [{"intercept_cost": 1.0}, {"flip_cost": np.resize([1.0, math.inf], 20_000)}])

@@ -47,7 +47,7 @@ class Trend:
         self.gaps = [math.inf]
 
     @property
-    def can_hand_over(self) -> bool:
+    def has_fallback(self) -> bool:
         """Whether the interior-point solver is an option at all."""
         return self.budget < math.inf
 
@@ -63,7 +63,7 @@ class Trend:
         return epochs > LAST_LOOK * self.budget or missing > decades * self.budget
 
 
-class HandOver(Relay):
+class WithFallback(Relay):
     """A run of one state and, once that gives up, of the interior-point solver."""
 
     def __init__(self, first: State, problem: Problem, limits: Limits):
@@ -71,12 +71,12 @@ class HandOver(Relay):
         self.first, self.problem, self.limits = first, problem, limits
 
     @property
-    def _may_hand_over(self) -> bool:
+    def _fallback_due(self) -> bool:
         return self.current is self.first and self.first.gives_up
 
     def successor(self) -> State | None:
         """Return the interior-point state, if it can make progress in the remaining time."""
-        if not self._may_hand_over or self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
+        if not self._fallback_due or self.limits.time.left() < 0.5 * interior_point_seconds(self.problem):
             return None
         # A cold start: a point near the boundary is a poor start for an interior-point method.
         return InteriorPoint().start(self.problem, replace(self.limits, start=None))
@@ -84,7 +84,7 @@ class HandOver(Relay):
     @property
     def finished(self) -> bool:
         """Whether further steps would change nothing, and no solver is left to take over."""
-        return super().finished and not self._may_hand_over
+        return super().finished and not self._fallback_due
 
     def info(self) -> dict[str, Any]:
         """Return the statistics of the first state, and the solver that took over."""

@@ -1,10 +1,12 @@
-"""Dual coordinate ascent for q = 1 and q = ∞, where the weights are computed feature by feature."""
+"""Dual coordinate ascent for each norm, and the ascent for a problem."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
 from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
 from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
@@ -18,8 +20,32 @@ is half of its usual value."""
 MOST_NEWTON_STEPS = 50
 
 
+class RoundAscent(Ascent):
+    """q = 2: the weights are a multiple of u, and λ changes with every step."""
+
+    def _move(self) -> tuple[float, float]:
+        problem = self.problem
+        left = max(problem.radius - self.flipped_cost, 0.0)
+        natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
+        proximity = self._proximity(problem.l2 + natural, self.mass)
+        intercept = self._intercept(problem.l2 + natural + proximity)
+        scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
+        terms = RoundTerms(*scalars, intercept=intercept)
+        u = self._plus_centre(self.v, proximity)
+        sums = np.array([self.flipped_cost, self._u0(intercept)])
+        kernel = partial(round_epoch, self.samples.row_squares)
+        (scale, self.level, b), gap, violation = self._improve(kernel, u, sums, terms)
+        self.v = self._plus_centre(u, -proximity)
+        self.w = elementwise(len(u), lambda part: scale * u[part])
+        self._settle_intercept(intercept, float(sums[1]), b)
+        return gap, violation
+
+
 class SeparableAscent(Ascent):
-    """The weights are the part of u inside or outside limits ±h, over the ridge; h is fixed during an epoch."""
+    """q = 1 and q = ∞: the weights are the part of u inside or outside limits ±h, over the ridge.
+
+    They are computed feature by feature; h is fixed during an epoch.
+    """
 
     inside: ClassVar[bool]
     """Whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)."""
@@ -32,24 +58,24 @@ class SeparableAscent(Ascent):
         excess = max(self.flipped_cost - problem.radius, 0.0)
         limit = float(self._limit(ridge))
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
-        u = self._pulled(self.v, proximity)
-        sums = np.array([self.level + excess / stiffness, self._pull_on_intercept(intercept)])
+        u = self._plus_centre(self.v, proximity)
+        sums = np.array([self.level + excess / stiffness, self._u0(intercept)])
         _, gap, violation = self._improve(separable_epoch, u, sums, terms)
-        self.v = self._pulled(u, -proximity)
-        pull = float(sums[1])
-        pulls = Pulls(np.abs(u), ridge, abs(pull) if intercept.priced else 0.0, intercept.damping)
-        limit = self._new_limit(pulls, stiffness)
+        self.v = self._plus_centre(u, -proximity)
+        u0 = float(sums[1])
+        sizes = Sizes(np.abs(u), ridge, abs(u0) if intercept.priced else 0.0, intercept.damping)
+        limit = self._new_limit(sizes, stiffness)
         self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
-        weight = self._weights(pull, intercept.damping, limit) if intercept.priced else pull * intercept.inverse
-        self._settle_intercept(intercept, pull, self.unit * float(weight))
+        weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
+        self._settle_intercept(intercept, u0, self.unit * float(weight))
         self._settle_level(limit, stiffness)
         return gap, violation
 
-    def _weights(self, pulls, ridge: float, limit: float):
-        """Return the weights for given pulls; the limit is h for q = 1, and λ = h/r for q = ∞."""
+    def _weights(self, u, ridge: float, limit: float):
+        """Return the weights for given u; the limit is h for q = 1, and λ = h/r for q = ∞."""
         if self.inside:
-            return np.clip(pulls / ridge, -limit, limit)
-        return (pulls - np.clip(pulls, -limit, limit)) / ridge
+            return np.clip(u / ridge, -limit, limit)
+        return (u - np.clip(u, -limit, limit)) / ridge
 
     def _fading(self) -> float:
         """Return the factor by which θ is smaller than usual."""
@@ -60,7 +86,7 @@ class SeparableAscent(Ascent):
         """Return the limit h of an epoch."""
 
     @abstractmethod
-    def _new_limit(self, pulls: "Pulls", stiffness: float) -> float:
+    def _new_limit(self, sizes: "Sizes", stiffness: float) -> float:
         """Return the best limit of the weights after an epoch."""
 
     @abstractmethod
@@ -68,8 +94,8 @@ class SeparableAscent(Ascent):
         """Set λ after the weights."""
 
 
-class Pulls(NamedTuple):
-    """Sizes of the pulls on the weights inside the norm, and what divides them."""
+class Sizes(NamedTuple):
+    """Sizes of u inside the norm, and what divides them to give the weights."""
 
     of_features: np.ndarray  # |u_j|
     ridge: float  # r
@@ -103,16 +129,16 @@ class SparseAscent(SeparableAscent):
             own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
             self.level = max(own, self.level + (limit - left) / stiffness if self._flips_matter else 0.5 * self.level)
 
-    def _new_limit(self, pulls: Pulls, stiffness: float) -> float:
+    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
         left = self.problem.radius - self.flipped_cost
         if not self._flips_matter:
             return max(left, 0.0)
         price = 0.0
         for _ in range(MOST_NEWTON_STEPS):
-            total, number, rest, more = pulls.beyond(price, price)
-            value = total / pulls.ridge + rest / pulls.damping - self.level - (price - left) / stiffness
-            step = value / (number / pulls.ridge + more / pulls.damping + 1.0 / stiffness)
+            total, number, rest, more = sizes.beyond(price, price)
+            value = total / sizes.ridge + rest / sizes.damping - self.level - (price - left) / stiffness
+            step = value / (number / sizes.ridge + more / sizes.damping + 1.0 / stiffness)
             price = max(price + step, 0.0)
             if step <= 1e-12 * (abs(left) + price):
                 break
@@ -143,17 +169,17 @@ class BoxAscent(SeparableAscent):
     def _settle_level(self, limit: float, stiffness: float) -> None:
         self.level = limit
 
-    def _new_limit(self, pulls: Pulls, stiffness: float) -> float:
+    def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""
         if self.level >= UNLIMITED:
             return self.level
         left, centre, level = self.problem.radius - self.flipped_cost, self.level, self.level
-        _, number, _, more = pulls.beyond(pulls.ridge * centre, pulls.damping * centre)
-        k = pulls.ridge * number + pulls.damping * more + stiffness
+        _, number, _, more = sizes.beyond(sizes.ridge * centre, sizes.damping * centre)
+        k = sizes.ridge * number + sizes.damping * more + stiffness
         for _ in range(MOST_NEWTON_STEPS):
-            total, number, rest, more = pulls.beyond(pulls.ridge * level, pulls.damping * level)
+            total, number, rest, more = sizes.beyond(sizes.ridge * level, sizes.damping * level)
             value = total + rest - left - k * (level - centre)
-            step = value / (pulls.ridge * number + pulls.damping * more + k)
+            step = value / (sizes.ridge * number + sizes.damping * more + k)
             level = max(level + step, 0.0)
             if abs(step) <= 1e-12 * (1.0 + level):
                 break

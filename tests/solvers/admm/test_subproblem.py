@@ -6,8 +6,8 @@ from instances import well_conditioned_instance
 from scipy import sparse
 
 from drsvm import Problem
-from drsvm.solvers.admm import centred_rows
-from drsvm.solvers.admm.centred_rows import CentredRows
+from drsvm.solvers.admm import subproblem
+from drsvm.solvers.admm.subproblem import CentredRows
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
@@ -29,6 +29,6 @@ def test_the_gram_matrix_may_be_computed_in_parts(monkeypatch, container):
     problem = well_conditioned_instance(7, 50, 4)
     rows = CentredRows(Problem(container(problem.X), problem.signs))
     whole, _ = rows.gram()
-    monkeypatch.setattr(centred_rows, "BLOCK_SECONDS", 7.5 / 50 * rows.gram_seconds())
+    monkeypatch.setattr(subproblem, "BLOCK_SECONDS", 7.5 / 50 * rows.gram_seconds())
     assert [block.stop for block in rows._gram_blocks()][:2] == [7, 14]
     np.testing.assert_allclose(rows.gram()[0], whole, rtol=1e-12, atol=1e-14)

@@ -1,19 +1,53 @@
-"""Output files of a command: checked before any work is done, and written at the end, completely or not at all."""
+"""Files of a command: standard input and pipes as data files; outputs are checked first and written whole."""
 
 import csv
 import io
 import os
+import shutil
+import sys
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from drsvm.cli.streams import STANDARD
+from drsvm.datasets import DataFileError, Dataset
 from drsvm.extras import optional
 from drsvm.persistence.model_files import is_model_file, write_whole
 
+STANDARD = Path("-")  # stands for standard input or standard output
 PLOTS = (".png", ".svg", ".pdf")
+
+
+def name_of(file: Path) -> str:
+    """Return the name of a file for messages."""
+    return "standard input" if file == STANDARD else file.name
+
+
+def read_from(file: Path, reader: Callable[[Path], Dataset]) -> Dataset:
+    """Read a data file, or a copy of standard input (-) or of a pipe: readers pass over a file more than once."""
+    if file != STANDARD and (not file.exists() or file.is_file() or file.is_dir()):
+        return reader(file)
+    shown = Path(name_of(file)) if file == STANDARD else file
+    with TemporaryDirectory(prefix="drsvm-") as folder:
+        copy = Path(folder) / shown.name
+        with copy.open("wb") as out, nullcontext(sys.stdin.buffer) if file == STANDARD else file.open("rb") as stream:
+            shutil.copyfileobj(stream, out)
+        try:
+            return replace(reader(copy), path=shown)
+        except DataFileError as error:
+            raise DataFileError(error.what, shown, error.fixes) from None
+
+
+def check_inputs(model: Path | None, files: Iterable[Path | None]) -> None:
+    """Raise an error if standard input would be read twice, or as a model."""
+    if model == STANDARD:
+        raise ValueError("-: a model cannot be read from standard input: give a file.")
+    if sum(file == STANDARD for file in files) > 1:
+        raise ValueError("-: standard input can be read only once: save it to a file first.")
 
 
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:

@@ -5,6 +5,9 @@ Dense rows are a C-ordered array, their indices are None; sparse ones (CSR) have
 a row has few entries. The compiler cannot remove a branch for arrays, so functions are overloaded by type.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.extending import overload
@@ -14,6 +17,21 @@ from drsvm.kernels.compiling import FAST, UNCOUNTED, kernel
 
 TILE = 128
 """Number of rows that are processed together: they and everything about them stay in the fastest cache."""
+
+
+def by_storage(dense: Callable, sparse: Callable) -> Any:
+    """Return a function for compiled code: that of dense or of sparse rows, by the type of the indices."""
+
+    def chosen(data, indices, indptr, first, last, *others):
+        raise NotImplementedError("for compiled code only")
+
+    @overload(chosen, jit_options=UNCOUNTED)
+    def choose(data, indices, indptr, first, last, *others):
+        if isinstance(indices, types.NoneType):
+            return lambda data, indices, indptr, first, last, *others: dense(data[first:last], *others)
+        return lambda data, indices, indptr, first, last, *others: sparse(data, indices, indptr, first, last, *others)
+
+    return chosen
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -39,23 +57,6 @@ def _dense_products(rows, v, out):
 def _sparse_products(data, indices, indptr, first, last, v, out):
     for i in range(first, last):
         out[i - first] = entries.dot(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), v)
-
-
-def products(data, indices, indptr, first, last, v, out):
-    """Write x_i·v into out, for the rows first … last − 1."""
-    if indices is None:
-        _dense_products(data[first:last], v, out)
-    else:
-        _sparse_products(data, indices, indptr, first, last, v, out)
-
-
-@overload(products, jit_options=UNCOUNTED)
-def _products_of(data, indices, indptr, first, last, v, out):
-    if isinstance(indices, types.NoneType):
-        return lambda data, indices, indptr, first, last, v, out: _dense_products(data[first:last], v, out)
-    return lambda data, indices, indptr, first, last, v, out: _sparse_products(
-        data, indices, indptr, first, last, v, out
-    )
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -85,33 +86,14 @@ def _add_sparse_sums(data, indices, indptr, first, last, c, out):
             out[1, j] += x * c1
 
 
-def add_sums(data, indices, indptr, first, last, c, out):
-    """Add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c."""
-    if indices is None:
-        _add_dense_sums(data[first:last], c, out)
-    else:
-        _add_sparse_sums(data, indices, indptr, first, last, c, out)
-
-
-@overload(add_sums, jit_options=UNCOUNTED)
-def _add_sums_of(data, indices, indptr, first, last, c, out):
-    if isinstance(indices, types.NoneType):
-        return lambda data, indices, indptr, first, last, c, out: _add_dense_sums(data[first:last], c, out)
-    return lambda data, indices, indptr, first, last, c, out: _add_sparse_sums(
-        data, indices, indptr, first, last, c, out
-    )
+products, add_sums = by_storage(_dense_products, _sparse_products), by_storage(_add_dense_sums, _add_sparse_sums)
+"""Write x_i·v into out; add Σ_i c_i x_i to the rows of out, for the two rows of coefficients c."""
 
 
 @kernel()
 def dot(data, indices, indptr, first, last, v, out):
     """Do `products`, for callers in Python."""
     products(data, indices, indptr, first, last, v, out)
-
-
-@kernel()
-def transposed_dot(data, indices, indptr, first, last, c, out):
-    """Do `add_sums`, for callers in Python."""
-    add_sums(data, indices, indptr, first, last, c, out)
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -147,31 +129,10 @@ def add_columns(data, indices, indptr, first, last, c, low, high, out):
 # --- Gram matrices ------------------------------------------------------------------------------------------------
 
 
-def add_gram(data, indices, indptr, first, last, h, buffers, out):
-    """Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
-
-    Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers.
-    """
-    if indices is None:
-        _add_dense_gram(data[first:last], h, *buffers, out)
-    else:
-        _add_sparse_gram(data, indices, indptr, first, last, h, out)
-
-
-@overload(add_gram, jit_options=UNCOUNTED)
-def _add_gram_of(data, indices, indptr, first, last, h, buffers, out):
-    if isinstance(indices, types.NoneType):
-        return lambda data, indices, indptr, first, last, h, buffers, out: _add_dense_gram(
-            data[first:last], h, buffers[0], buffers[1], out
-        )
-    return lambda data, indices, indptr, first, last, h, buffers, out: _add_sparse_gram(
-        data, indices, indptr, first, last, h, out
-    )
-
-
 @kernel(fastmath=FAST, inner=True)
-def _add_dense_gram(rows, h, tile, scaled, out):
+def _add_dense_gram(rows, h, buffers, out):
     """The rows are transposed into a buffer, `tile`; entries are then sums over contiguous samples, eight at a time."""
+    tile, scaled = buffers
     n, d = rows.shape
     whole = n // 4 * 4
     for i in range(0, whole, 4):
@@ -252,10 +213,16 @@ def _add_sparse_row(data, indices, a, end, after, scale, flat, width):
 
 
 @kernel(inner=True)
-def _add_sparse_gram(data, indices, indptr, first, last, h, out):
+def _add_sparse_gram(data, indices, indptr, first, last, h, buffers, out):
     flat, width = out.reshape(-1), np.uint64(out.shape[1])  # C-ordered
     for i in range(first, last):
         _add_sparse_row(data, indices, np.uint64(indptr[i]), np.uint64(indptr[i + 1]), width, h[i - first], flat, width)
+
+
+add_gram = by_storage(_add_dense_gram, _add_sparse_gram)
+"""Add Σ_i h_i x_i x_iᵀ to the upper triangle of out; the rest of it is unspecified.
+
+Sparse rows have sorted indices. Dense ones have few features and are at most TILE; they use two buffers."""
 
 
 @kernel()
@@ -288,11 +255,3 @@ def scale_rows(rows, h, out):
         root = np.sqrt(h[i])
         for j in range(d):
             out[i, j] = root * rows[i, j]
-
-
-@kernel()
-def to_dense(data, indices, indptr, out):
-    """Write the entries of all rows into an array of zeros."""
-    for i in range(out.shape[0]):
-        for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            out[i, np.uint64(indices[k])] = data[k]
