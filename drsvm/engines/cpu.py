@@ -257,8 +257,8 @@ class CpuEngine(Engine):
     def _sum_of_rates(self) -> Rates:
         return sum((thread.rates for thread in self._threads), Rates())
 
-    def center(self, point, level: float, mu: float) -> None:
-        self._over_rows(passes.center, point, level, mu)
+    def center(self, point, lam: float, mu: float) -> None:
+        self._over_rows(passes.center, point, lam, mu)
 
     def curvature(self) -> Curvature:
         return self._curvature(_NO_CORRECTION, _NO_STEP)[1]
@@ -286,25 +286,25 @@ class CpuEngine(Engine):
         border = added[2] if n_sums == 3 else np.zeros(self.n_linear)
         return products, Curvature(gram, added[0], square, added[1], linear, border, of_rows)
 
-    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-        rates, sums = self.prediction(direction, level_change)
+    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
+        rates, sums = self.prediction(direction, lam_change)
         return Prediction(*rates.tolerating(left_behind), *sums)
 
-    def prediction(self, direction, level_change: float) -> tuple[Rates, tuple]:
+    def prediction(self, direction, lam_change: float) -> tuple[Rates, tuple]:
         """Do `predict`, and return what can be added to the answers of other rows: rates and sums."""
         self._keep_corrections(0)
         correction = self._of_rows(self._corrections[0])
-        found = self._over_rows(passes.predict, correction, direction, level_change, self._totals(2), *self._rates())
+        found = self._over_rows(passes.predict, correction, direction, lam_change, self._totals(2), *self._rates())
         slack, multiplier, both, corrected, targeted = _sums(found)
         correcting, target = self._sum_of_totals(2)
         return self._sum_of_rates(), (slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
-        return self.rates(direction, level_change, target).tolerating(left_behind)
+    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
+        return self.rates(direction, lam_change, target).tolerating(left_behind)
 
-    def rates(self, direction, level_change: float, target: float) -> Rates:
+    def rates(self, direction, lam_change: float, target: float) -> Rates:
         """Do `longest_steps`, and return what can be added to the answers of other rows."""
-        self._step = Step(direction, level_change, target)
+        self._step = Step(direction, lam_change, target)
         self._over_rows(passes.longest_steps, self._of_rows(self._corrections[0]), self._step, *self._rates())
         return self._sum_of_rates()
 
@@ -312,10 +312,10 @@ class CpuEngine(Engine):
         self._keep_corrections(1)
         old, new = (self._of_rows(correction) for correction in self._corrections)
         step = self._step._replace(primal=primal, dual=dual)
-        levels = self._over_rows(passes.recorrect, old, step, new, self._totals(2))
+        lams = self._over_rows(passes.recorrect, old, step, new, self._totals(2))
         self._spare_step = self._step
         self.swap()
-        return self._sum_of_totals(1)[0], float(sum(levels))
+        return self._sum_of_totals(1)[0], float(sum(lams))
 
     def swap(self) -> None:
         self._corrections.reverse()
@@ -333,18 +333,18 @@ class CpuEngine(Engine):
         rows = self._sum_of_totals(2)[:, : self.n_features].T
         return products, DualSums(rows, np.array(sums[:2]), np.array(sums[2:]))
 
-    def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
-        return self.restored(direction, level_change, restoring_step(self.restoring_rate(direction, level_change)))
+    def restored_multipliers(self, direction, lam_change: float) -> tuple[np.ndarray, np.ndarray]:
+        return self.restored(direction, lam_change, restoring_step(self.restoring_rate(direction, lam_change)))
 
-    def restoring_rate(self, direction, level_change: float) -> float:
+    def restoring_rate(self, direction, lam_change: float) -> float:
         """Return 1 / the longest step that keeps all multipliers positive and preserves all products."""
-        return max(self._over_rows(passes.restoring_rate, direction, level_change))
+        return max(self._over_rows(passes.restoring_rate, direction, lam_change))
 
-    def restored(self, direction, level_change: float, step: float) -> tuple[np.ndarray, np.ndarray]:
+    def restored(self, direction, lam_change: float, step: float) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β after a step that preserves all products."""
         alpha, beta = self._room_for_multipliers()
         out = (lambda _, rows: alpha[rows]), (lambda _, rows: beta[rows])
-        self._over_rows(passes.restored, direction, level_change, step, *out)
+        self._over_rows(passes.restored, direction, lam_change, step, *out)
         return alpha, beta
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:

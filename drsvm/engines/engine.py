@@ -20,7 +20,7 @@ class Curvature(NamedTuple):
     column: np.ndarray  # (w, b) × λ
     square: float  # λ × λ
     predictor: np.ndarray  # (w, b)
-    predictor_level: float  # λ
+    predictor_lam: float  # λ
     border: np.ndarray  # (w, b) × b
     of_rows: Any = None  # the curvature h of every row, if no matrix is formed
 
@@ -34,9 +34,9 @@ class Prediction(NamedTuple):
     multiplier_change: float  # Σ slack · dmultiplier
     both_change: float  # Σ dmultiplier · dslack
     correction: np.ndarray  # (w, b)
-    correction_level: float
+    correction_lam: float
     targeted: np.ndarray  # (w, b), to be multiplied by the target
-    targeted_level: float
+    targeted_lam: float
 
 
 TIE = 1.0 + 1e-9
@@ -113,8 +113,8 @@ class Engine(ABC):
         """Release what the engine keeps outside this process's memory."""
 
     @abstractmethod
-    def center(self, point, level: float, mu: float) -> None:
-        """Put every sample on the central path of μ at (w, b) = point and λ = level."""
+    def center(self, point, lam: float, mu: float) -> None:
+        """Put every sample on the central path of μ at (w, b) = point and λ = lam."""
 
     @abstractmethod
     def curvature(self) -> Curvature:
@@ -125,12 +125,12 @@ class Engine(ABC):
         return None
 
     @abstractmethod
-    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
         """Evaluate the predictor's direction (dw, db) and dλ; steps may leave a share of the weight behind."""
 
     @abstractmethod
     def longest_steps(
-        self, direction, level_change: float, target: float, left_behind: float = 0.0
+        self, direction, lam_change: float, target: float, left_behind: float = 0.0
     ) -> tuple[float, float]:
         """Set the corrected direction and return 1 / the longest primal and dual steps along it."""
 
@@ -157,7 +157,7 @@ class Engine(ABC):
         """Take the given steps as `advance` does; return Σ multiplier · slack and the `dual_sums` there."""
 
     @abstractmethod
-    def restored_multipliers(self, direction, level_change: float) -> tuple[np.ndarray, np.ndarray]:
+    def restored_multipliers(self, direction, lam_change: float) -> tuple[np.ndarray, np.ndarray]:
         """Return α and β after the longest safe step that preserves all products; the state does not change."""
 
     @abstractmethod

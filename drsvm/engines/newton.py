@@ -62,7 +62,7 @@ class MatrixFree(Factorised):
         self.column, self.square = np.asarray(samples.column + cone.column, like=like), samples.square + cone.square
         self.coefficient, self.rank_one = cone.coefficient, None
         if cone.vector is not None:
-            self.rank_one = np.asarray(np.append(cone.vector, cone.vector_level), like=like)
+            self.rank_one = np.asarray(np.append(cone.vector, cone.vector_lam), like=like)
 
     def _weighted_sum(self, c) -> Any:
         return self.rows.weighted_sum(c)

@@ -36,8 +36,8 @@ class WorkingSetEngine:
         return moved, self._with_fixed(samples)
 
     def _with_fixed(self, samples: Curvature) -> Curvature:
-        level = samples.predictor_level - float(self.fixed_sums.flip_cost.sum())
-        return samples._replace(predictor=samples.predictor - self.pull, predictor_level=level)
+        lam = samples.predictor_lam - float(self.fixed_sums.flip_cost.sum())
+        return samples._replace(predictor=samples.predictor - self.pull, predictor_lam=lam)
 
     def dual_sums(self) -> DualSums:
         return self._plus_fixed(self.inner.dual_sums())
@@ -52,8 +52,8 @@ class WorkingSetEngine:
     def multipliers(self):
         return self._of_all_rows(self.inner.multipliers())
 
-    def restored_multipliers(self, direction, level_change):
-        return self._of_all_rows(self.inner.restored_multipliers(direction, level_change))
+    def restored_multipliers(self, direction, lam_change):
+        return self._of_all_rows(self.inner.restored_multipliers(direction, lam_change))
 
     def _of_all_rows(self, own):
         hinge, flip = (fixed.copy() for fixed in self.fixed)

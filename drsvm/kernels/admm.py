@@ -1,6 +1,6 @@
 """The per-sample part of an ADMM iteration, in one pass without temporaries.
 
-The flip cost κ and `flip_level` = κλ (inf where a label cannot be flipped) are numbers or arrays over the rows.
+The flip cost κ and `flip_price` = κλ (inf where a label cannot be flipped) are numbers or arrays over the rows.
 """
 
 from drsvm.kernels.compiling import FAST, kernel
@@ -8,12 +8,12 @@ from drsvm.kernels.entries import at
 
 
 @kernel(fastmath=FAST)
-def nearest_split(v, reach, flip_level):
-    """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_level = κλ."""
-    if flip_level < 2.0:  # the two pieces cross above 0
-        first = last = 0.5 * flip_level
+def nearest_split(v, reach, flip_price):
+    """Return argmin over t of max(1 − t, 1 + t − κλ, 0) + (t − v)²/(2·reach), with flip_price = κλ."""
+    if flip_price < 2.0:  # the two pieces cross above 0
+        first = last = 0.5 * flip_price
     else:
-        first, last = 1.0, flip_level - 1.0
+        first, last = 1.0, flip_price - 1.0
     if v < first:
         return min(v + reach, first)
     if v > last:
@@ -22,16 +22,16 @@ def nearest_split(v, reach, flip_level):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _shares(slope, flip_level):
+def _shares(slope, flip_price):
     """Return α/π and β/π of the multipliers that correspond to a slope g of the loss."""
-    if flip_level < 2.0:
+    if flip_price < 2.0:
         return 0.5 * (1.0 - slope), 0.5 * (1.0 + slope)
     return max(-slope, 0.0), max(slope, 0.0)
 
 
 @kernel(fastmath=FAST)
 def update_samples(
-    decision, intercept, signs, weights, kappa, flip_level, rho, relaxation, split, slopes, coefficients
+    decision, intercept, signs, weights, kappa, flip_price, rho, relaxation, split, slopes, coefficients
 ):
     """Update the split margins t and the slopes g of the loss; write the coefficients of Σ π t y x and −Σ π g y x.
 
@@ -41,7 +41,7 @@ def update_samples(
     loss = mass = cost = 0.0
     apart = moved = margin_size = split_size = slope_size = 0.0
     for i in range(decision.size):
-        margin, flip = signs[i] * (decision[i] + intercept), at(flip_level, i)
+        margin, flip = signs[i] * (decision[i] + intercept), at(flip_price, i)
         old = split[i]
         v = relaxation * margin + (1.0 - relaxation) * old + slopes[i] / rho
         new = nearest_split(v, 1.0 / rho, flip)

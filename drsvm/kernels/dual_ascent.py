@@ -111,10 +111,10 @@ def ascend(place, hinge, flip, weight, flips, terms):
 
 
 @kernel(inner=True)
-def judged(margin, level, weight, hinge, flip, kappa, flips):
+def judged(margin, lam, weight, hinge, flip, kappa, flips):
     """Return the gap between a row's loss and its multipliers, how firmly it is at a corner, and whether it is NEAR."""
     loss = 1.0 - margin
-    flipped = 1.0 + margin - kappa * level if flips else -math.inf
+    flipped = 1.0 + margin - kappa * lam if flips else -math.inf
     best = max(loss, flipped, 0.0)
     missing = weight * best - hinge * loss
     if flip > 0.0:

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     """The best classifier for given sums."""
 
     scale: float  # w = scale · u
-    level: float
+    lam: float
     touching: bool  # whether the norm is λ
     bias: float  # b
     freedom: float  # derivative of b with respect to Σ (α_i − β_i) y_i, with λ fixed
@@ -72,12 +72,12 @@ def _answer_for(priced, square, cost, u0, terms, guess):
     apart = terms.centre + budget / terms.stiffness
     if length <= terms.ridge * apart:
         return Answer(1.0 / terms.ridge, apart, False, freedom * u0, freedom)
-    level = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
-    return Answer(level / length if length > 0.0 else 0.0, level, True, freedom * u0, freedom)
+    lam = max((terms.centre * terms.stiffness + length + budget) / (terms.stiffness + terms.ridge), 0.0)
+    return Answer(lam / length if length > 0.0 else 0.0, lam, True, freedom * u0, freedom)
 
 
 @kernel(inner=True, fastmath=SCALAR)
-def _answer_inside(square, cost, u0, terms, level):
+def _answer_inside(square, cost, u0, terms, lam):
     """Return the answer with the intercept inside the norm, from a guess of λ.
 
     Newton's method is applied to a concave function that is nearly linear: with a good guess one step is enough.
@@ -92,17 +92,17 @@ def _answer_inside(square, cost, u0, terms, level):
     damping += stiffness
     one = two = 0.0
     for _ in range(MOST_STEPS):
-        if not (ridge * level > total and damping * level > total and level > 0.0):
-            level = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)  # at most the root
-        one, two = 1.0 / (ridge * level - total), 1.0 / (damping * level - total)
+        if not (ridge * lam > total and damping * lam > total and lam > 0.0):
+            lam = max((total + math.sqrt(square)) / ridge, (total + abs(u0)) / damping)  # at most the root
+        one, two = 1.0 / (ridge * lam - total), 1.0 / (damping * lam - total)
         first, second = square * one * one, u0_square * two * two
         size = math.sqrt(first + second)
         step = size * size * (size - 1.0) / (first * ridge * one + second * damping * two)
-        level += step
+        lam += step
         one, two = one * (1.0 - step * ridge * one), two * (1.0 - step * damping * two)
-        if abs(step) <= ENOUGH * level:
+        if abs(step) <= ENOUGH * lam:
             break
-    return Answer(level * one, level, True, unit * level * two * u0, unit * level * two * unit)
+    return Answer(lam * one, lam, True, unit * lam * two * u0, unit * lam * two * unit)
 
 
 @kernel(inner=True, forceinline=True)
@@ -120,7 +120,7 @@ def _shifted(place, edge, t, terms):
 def _moved(start, edge, t, terms):
     place = _shifted(start, edge, t, terms)
     sign, along, row_square, square, cost, u0, kappa, before = place
-    answer = _answer(square, cost, u0, terms, before.level)
+    answer = _answer(square, cost, u0, terms, before.lam)
     return RoundPlace(sign, along, row_square, square, cost, u0, kappa, answer)
 
 
@@ -129,15 +129,15 @@ def _slope(start, edge, t, terms):
     place = _shifted(start, edge, t, terms)
     answer = start.answer
     if t != 0.0:
-        answer = _answer(place.square, place.cost, place.u0, terms, answer.level)
-    scale, level, touching, bias, freedom = answer
+        answer = _answer(place.square, place.cost, place.u0, terms, answer.lam)
+    scale, lam, touching, bias, freedom = answer
     margin = scale * place.along + place.sign * bias
-    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * level)
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * lam)
     net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
     curvature = freedom * net * net
     if not touching:
         curvature += scale * place.row_square * net * net + cost * cost / terms.stiffness
-    elif level > 0.0:
+    elif lam > 0.0:
         towards = place.along / math.sqrt(place.square) if place.square > 0.0 else 0.0
         across = max(place.row_square - towards * towards, 0.0)
         change = towards * net + cost
@@ -162,7 +162,7 @@ def _visit(i, squares, rows, firm, multipliers, flips, terms, square, cost, u0, 
     along = signs[i] * dot(data, indices, first, last, u)
     place = RoundPlace(signs[i], along, squares[i], square, cost, u0, kappa, answer)
     margins[i] = answer.scale * along + signs[i] * answer.bias
-    missing, firmness, is_near = judged(margins[i], answer.level, weight, old_hinge, old_flip, kappa, can_flip)
+    missing, firmness, is_near = judged(margins[i], answer.lam, weight, old_hinge, old_flip, kappa, can_flip)
     change = 0.0
     if firmness <= firm and missing != 0.0:
         hinge[i], flip[i], place = ascend(place, old_hinge, old_flip, weight, can_flip, terms)
@@ -203,4 +203,4 @@ def round_epoch(squares, rows, order, active, firm, multipliers, flips, terms):
             add_row(data, indices, first, last, change, u)
         position += 1
     sums[0], sums[1] = cost, u0
-    return active, gap, near, violation, (answer.scale, answer.level, answer.bias)
+    return active, gap, near, violation, (answer.scale, answer.lam, answer.bias)

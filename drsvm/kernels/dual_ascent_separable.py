@@ -39,7 +39,7 @@ class SeparablePlace(NamedTuple):
     entries: Any
     shift: float  # multiple of z that was added to u
     u0: float  # times y_i
-    level: float
+    lam: float
     kappa: float  # of the row
 
 
@@ -79,8 +79,8 @@ def _intercept_for(priced, u0, terms):
 def _moved(place, edge, t, terms):
     net = edge.hinge - edge.flip
     u0 = place.u0 + terms.intercept.unit * net * t
-    level = place.level + place.kappa * edge.flip * t / terms.stiffness
-    return SeparablePlace(place.row, place.entries, place.shift + net * t, u0, level, place.kappa)
+    lam = place.lam + place.kappa * edge.flip * t / terms.stiffness
+    return SeparablePlace(place.row, place.entries, place.shift + net * t, u0, lam, place.kappa)
 
 
 @kernel(inner=True)
@@ -89,7 +89,7 @@ def _slope(start, edge, t, terms):
     product, square = _line(place.row, place.entries, place.shift, terms.limit, terms.inside)
     b, freedom = _intercept(place.u0, terms)
     margin = product / terms.ridge + b
-    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.level)
+    slope = edge.hinge * (1.0 - margin) + edge.flip * (1.0 + margin - place.kappa * place.lam)
     net, cost = edge.hinge - edge.flip, place.kappa * edge.flip
     return slope, (square / terms.ridge + freedom) * net * net + cost * cost / terms.stiffness
 
@@ -98,7 +98,7 @@ SLOPES[SeparablePlace], MOVES[SeparablePlace] = _slope, _moved
 
 
 @kernel(inner=True, forceinline=True)
-def _visit(i, rows, firm, multipliers, flips, terms, level, u0, b, row):
+def _visit(i, rows, firm, multipliers, flips, terms, lam, u0, b, row):
     """Do the same as in `dual_ascent_round.py`; `row` is filled with u and z of the row if it may move."""
     data, indices, indptr, width, signs, weights = rows
     u, _, hinge, flip, margins = multipliers
@@ -107,8 +107,8 @@ def _visit(i, rows, firm, multipliers, flips, terms, level, u0, b, row):
     kappa, can_flip = at(flips.kappa, i), at(flips.possible, i)
     clipped, outside, _ = clipped_dots(data, indices, first, last, u, NO_OFFSET, terms.limit)
     margins[i] = sign * ((clipped if terms.inside else outside) / terms.ridge + b)
-    missing, firmness, is_near = judged(margins[i], level, weight, old_hinge, old_flip, kappa, can_flip)
-    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, level, kappa)
+    missing, firmness, is_near = judged(margins[i], lam, weight, old_hinge, old_flip, kappa, can_flip)
+    place = SeparablePlace(row, np.int64(last - first), 0.0, sign * u0, lam, kappa)
     change = 0.0
     if firmness <= firm and missing != 0.0:
         for k in range(first, last):
@@ -122,14 +122,14 @@ def _visit(i, rows, firm, multipliers, flips, terms, level, u0, b, row):
 def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
     _, indices, indptr, width, signs, weights = rows
     u, sums = multipliers.u, multipliers.sums
-    level, u0 = sums[0], sums[1]
+    lam, u0 = sums[0], sums[1]
     b, _ = _intercept(u0, terms)
     gap = near = violation = 0.0
     position = 0
     for _ in range(active):  # every iteration passes or deactivates one row
         i = order[position]
         change, kappa, cost, missing, firmness, is_near = _visit(
-            i, rows, firm, multipliers, flips, terms, level, u0, b, row
+            i, rows, firm, multipliers, flips, terms, lam, u0, b, row
         )
         gap += missing
         near += weights[i] * kappa * kappa if is_near else 0.0
@@ -143,10 +143,10 @@ def _epoch(rows, order, active, firm, multipliers, flips, terms, row):
             for k in range(first, last):
                 u[column(indices, k, first)] = row[0, k - first] + change * row[1, k - first]
             u0 += terms.intercept.unit * signs[i] * change
-        level += cost / terms.stiffness
+        lam += cost / terms.stiffness
         b, _ = _intercept(u0, terms)
         position += 1
-    sums[0], sums[1] = level, u0
+    sums[0], sums[1] = lam, u0
     return active, gap, near, violation, None
 
 

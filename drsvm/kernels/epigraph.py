@@ -122,11 +122,11 @@ def euclidean(a):
 
 
 @kernel(inner=True)
-def shrink(q, a, theta, level, out):
+def shrink(q, a, theta, lam, out):
     """Write the vector part w of the solution for given θ and λ into `out`."""
     if q == TWO:
         length = euclidean(a)
-        factor = level / length if length > level else 1.0
+        factor = lam / length if length > lam else 1.0
         for k in range(a.size):
             out[k] = factor * a[k]
     elif q == ONE:
@@ -134,12 +134,12 @@ def shrink(q, a, theta, level, out):
             out[k] = math.copysign(max(abs(a[k]) - theta, 0.0), a[k])
     else:
         for k in range(a.size):
-            out[k] = min(max(a[k], -level), level)
+            out[k] = min(max(a[k], -lam), lam)
 
 
 @kernel()
 def project(q, x, s, rho, out):
     """Write the vector part of the nearest point of the epigraph into `out` and return λ."""
-    theta, level = nearest(q, x, s, rho)
-    shrink(q, x, theta, level, out)
-    return level
+    theta, lam = nearest(q, x, s, rho)
+    shrink(q, x, theta, lam, out)
+    return lam

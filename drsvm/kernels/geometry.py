@@ -58,9 +58,9 @@ class Point(NamedTuple):
     """The margin and λ for given multipliers, and their derivatives along a line."""
 
     margin: float
-    level: float
+    lam: float
     margin_slope: float
-    level_slope: float
+    lam_slope: float
     tau: float  # q = 1: the threshold
     rest: float  # q = 1: Σ |w_j| outside the row
 
@@ -142,62 +142,62 @@ def _row_sums(row, entries, shift, limit):
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _euclidean_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     inner = geometry.along + shift * step.square
     along_square = inner / step.square * inner if step.square > 0.0 else 0.0
     norm = math.sqrt(geometry.across_square + along_square) / step.rho
     inner /= step.rho
     inner_slope = rate * step.square / step.rho
     margin, margin_slope = step.bias + step.free * shift, step.free * rate
-    level, level_slope = s, s_slope
+    lam, lam_slope = s, s_slope
     factor, factor_slope = 1.0, 0.0
     if ball >= 0.0:
-        level, level_slope = ball, 0.0
-    if norm > level:
+        lam, lam_slope = ball, 0.0
+    if norm > lam:
         norm_slope = rate * (inner / norm) / step.rho if norm > 0.0 else 0.0
         if ball < 0.0:
             touching = step.rho * norm > -s
-            level = (step.rho * norm + s) / (1.0 + step.rho) if touching else 0.0
-            level_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho) if touching else 0.0
-        factor = level / norm if level > 0.0 else 0.0
-        factor_slope = (level_slope - factor * norm_slope) / norm if level > 0.0 else 0.0
+            lam = (step.rho * norm + s) / (1.0 + step.rho) if touching else 0.0
+            lam_slope = (step.rho * norm_slope + s_slope) / (1.0 + step.rho) if touching else 0.0
+        factor = lam / norm if lam > 0.0 else 0.0
+        factor_slope = (lam_slope - factor * norm_slope) / norm if lam > 0.0 else 0.0
     slope = margin_slope + factor * inner_slope + factor_slope * inner
-    return Point(margin + factor * inner, level, slope, level_slope, 0.0, 0.0)
+    return Point(margin + factor * inner, lam, slope, lam_slope, 0.0, 0.0)
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _box_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
-    level, clipped = ball, 0.0
+    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    lam, clipped = ball, 0.0
     if ball < 0.0:
         guess = max(step.guess, s)
-        level, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess, math.inf)
-    inner, _, signed, square = _row_sums(geometry.row, geometry.entries, shift, step.rho * level)
-    level_slope = 0.0
-    if ball < 0.0 and level > 0.0:
-        level_slope = (s_slope + rate * signed) / (1.0 + step.rho * clipped)
+        lam, _, _, clipped = threshold(geometry, shift, step.rho, -s, 1.0, guess, math.inf)
+    inner, _, signed, square = _row_sums(geometry.row, geometry.entries, shift, step.rho * lam)
+    lam_slope = 0.0
+    if ball < 0.0 and lam > 0.0:
+        lam_slope = (s_slope + rate * signed) / (1.0 + step.rho * clipped)
     margin = step.bias + step.free * shift + inner / step.rho
-    margin_slope = (step.free + (step.square - square) / step.rho) * rate + signed * level_slope
-    return Point(margin, level, margin_slope, level_slope, 0.0, 0.0)
+    margin_slope = (step.free + (step.square - square) / step.rho) * rate + signed * lam_slope
+    return Point(margin, lam, margin_slope, lam_slope, 0.0, 0.0)
 
 
 @kernel(inner=True, forceinline=True, fastmath=SCALAR)
 def _diamond_point(geometry, step, delta, sigma2, towards, ball):
     shift, rate = step.length * delta, step.length * towards[0]
-    s, s_slope = step.level + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
+    s, s_slope = step.lam + step.length * step.kappa * sigma2, step.length * step.kappa * towards[1]
     slack, target = (step.rho, step.rho * s) if ball < 0.0 else (0.0, step.rho * ball)
     tau, total, rest, above = threshold(geometry, shift, 1.0, target, slack, step.guess - s, step.limit)
     _, inner, signed, square = _row_sums(geometry.row, geometry.entries, shift, tau)
-    level, level_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
+    lam, lam_slope = (s, s_slope) if ball < 0.0 else (ball, 0.0)
     tau_slope = 0.0
     if tau > 0.0:
         tau_slope = (rate * signed - slack * s_slope) / max(above + slack, 1.0)
         if ball < 0.0:
-            level, level_slope = total / step.rho, s_slope + tau_slope
+            lam, lam_slope = total / step.rho, s_slope + tau_slope
     margin = step.bias + step.free * shift + inner / step.rho
     margin_slope = step.free * rate + (rate * square - signed * tau_slope) / step.rho
-    return Point(margin, level, margin_slope, level_slope, tau, rest / step.rho)
+    return Point(margin, lam, margin_slope, lam_slope, tau, rest / step.rho)
 
 
 point_at = by_type({Euclidean: _euclidean_point, Box: _box_point, Diamond: _diamond_point})

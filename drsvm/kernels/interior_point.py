@@ -82,7 +82,7 @@ def _direction(state, i, flip, d1, d2, d3, inverse, p1, p2, p3, pi, dm, kdl):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def center(tile, margins, level, mu):
+def center(tile, margins, lam, mu):
     """Put every sample on the central path of μ for its margin and λ: Σ_k μ/g_k = 1, multipliers μπ/g_k.
 
     The sum decreases in s and is convex: Newton's method from the left needs no safeguard, and since s lies
@@ -91,7 +91,7 @@ def center(tile, margins, level, mu):
     state, weights, _, flips, kappa = tile
     for i in range(weights.size):
         flip = at(flips, i)
-        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * level
+        hinge, flipped = 1.0 - margins[i], 1.0 + margins[i] - at(kappa, i) * lam
         top = max(hinge, 0.0)
         flipped = flip * flipped + (1.0 - flip) * top
         top = max(top, flipped)
@@ -139,7 +139,7 @@ def _right_hand_side(p1, p2, p3, d1, d2, inverse):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def predict(tile, dm, dlevel, correction, coefficients, rates):
+def predict(tile, dm, dlam, correction, coefficients, rates):
     """Evaluate the predictor's direction; write the correction and the coefficients of the corrector's right-hand side.
 
     Row 0 of the coefficients belongs to the correction, row 1 to the target (to be multiplied by it). `rates` receives
@@ -152,7 +152,7 @@ def predict(tile, dm, dlevel, correction, coefficients, rates):
         pi, flip, cost = weights[i], at(flips, i), at(kappa, i)
         i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
         da, db, dc, e1, e2, e3 = _direction(
-            state, i, flip, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], cost * dlevel
+            state, i, flip, d1, d2, d3, inverse, 0.0, 0.0, 0.0, pi, signs[i] * dm[i], cost * dlam
         )
         # Without target and correction dα/α = −1 − dg₁/g₁.
         r1, r2, r3 = e1 * i1, e2 * i2, e3 * i3
@@ -165,12 +165,12 @@ def predict(tile, dm, dlevel, correction, coefficients, rates):
         c2 = _moderate(db * e2, state[1, i] * state[4, i])
         c3 = _moderate(dc * e3, state[2, i] * state[5, i])
         correction[0, i], correction[1, i], correction[2, i] = c1, c2, c3
-        row, level = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
+        row, lam = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, inverse)
         coefficients[0, i] = signs[i] * row
-        corrected -= cost * level
-        row, level = _right_hand_side(pi * i1, flip * pi * i2, pi * i3, d1, d2, inverse)
+        corrected -= cost * lam
+        row, lam = _right_hand_side(pi * i1, flip * pi * i2, pi * i3, d1, d2, inverse)
         coefficients[1, i] = signs[i] * row
-        targeted -= cost * level
+        targeted -= cost * lam
     return slack, multiplier, both, corrected, targeted
 
 
@@ -178,7 +178,7 @@ def predict(tile, dm, dlevel, correction, coefficients, rates):
 def _corrected(tile, step, correction, i):
     """Return 1/g and the changes of the state in the corrected direction."""
     state, weights, signs, flips, kappa = tile
-    pi, flip, kdl = weights[i], at(flips, i), at(kappa, i) * step.level_change
+    pi, flip, kdl = weights[i], at(flips, i), at(kappa, i) * step.lam_change
     dm = signs[i] * correction[3, i]
     i1, i2, i3, d1, d2, d3, inverse = _ratios(state, i)
     goal = step.target * pi
@@ -214,7 +214,7 @@ def recorrect(tile, step, correction, new_correction, coefficients):
     """
     state, weights, signs, flips, kappa = tile
     primal, dual = step.primal, step.dual
-    level = 0.0
+    lam = 0.0
     for i in range(weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         goal = step.target * weights[i]
@@ -225,8 +225,8 @@ def recorrect(tile, step, correction, new_correction, coefficients):
         d1, d2, d3 = state[0, i] * i1, state[1, i] * i2, state[2, i] * i3
         row, change = _right_hand_side(-c1 * i1, -c2 * i2, -c3 * i3, d1, d2, 1.0 / (d1 + d2 + d3))
         coefficients[0, i], coefficients[1, i] = signs[i] * row, 0.0
-        level -= at(kappa, i) * change
-    return level
+        lam -= at(kappa, i) * change
+    return lam
 
 
 @kernel(inner=True)
@@ -303,11 +303,11 @@ def _restoring(state, i, flip, dm, kdl):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def restoring_rates(tile, dm, dlevel, rates):
+def restoring_rates(tile, dm, dlam, rates):
     """Write the largest relative change of each sample into `rates`."""
     state, _, signs, flips, kappa = tile
     for i in range(signs.size):
-        r1, r2, r3 = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
+        r1, r2, r3 = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlam)
         rates[i] = max(abs(r1), max(abs(r2), abs(r3)))
 
 
@@ -330,10 +330,10 @@ def sides(tile, coefficients):
 
 
 @kernel(fastmath=FASTEST, inner=True)
-def restored(tile, dm, dlevel, step, alpha, beta):
+def restored(tile, dm, dlam, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
     state, _, signs, flips, kappa = tile
     for i in range(signs.size):
-        r1, r2, _ = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlevel)
+        r1, r2, _ = _restoring(state, i, at(flips, i), signs[i] * dm[i], at(kappa, i) * dlam)
         alpha[i] = state[0, i] - step * (state[0, i] * r1)
         beta[i] = state[1, i] - step * (state[1, i] * r2)

@@ -58,19 +58,19 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
     free, rho = terms.free, stiffness(total_step, terms.l2)
     s, b = scalars[0], scalars[1]
     still = make_step(0.0, rho, 0.0, False, s, scalars[2], 0.0, 0.0, 0.0, 0.0, TOLERANCE)
-    level = point_at(make_geometry(None, 0, band), still, 0.0, 0.0, (0.0, 0.0), -1.0).level
+    lam = point_at(make_geometry(None, 0, band), still, 0.0, 0.0, (0.0, 0.0), -1.0).lam
     for position in range(order.size):
         i = order[position]
         sign, length = signs[i], step_size * importance[i]
         kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         old_delta, old_sigma2 = hinge[i] - flip[i], flip[i]
         first, last = bounds(indptr, width, i)
-        limit = rho * level if boxed else max(level - s, 0.0)
+        limit = rho * lam if boxed else max(lam - s, 0.0)
         clipped, outside, size = clipped_dots(data, indices, first, last, band.weights, BASE, limit)
         margin = sign * ((clipped if boxed else outside) / rho + b)
-        now = make_step(length, rho, kappa, flips, s, level, sign * b, free, 0.0, size, TOLERANCE)
+        now = make_step(length, rho, kappa, flips, s, lam, sign * b, free, 0.0, size, TOLERANCE)
         close = 4.0 * TOLERANCE * noise(now, 0.0, 0.0)
-        if duality_gap(now, margin, level, old_delta, old_sigma2) > close:  # otherwise the last one is still valid
+        if duality_gap(now, margin, lam, old_delta, old_sigma2) > close:  # otherwise the last one is still valid
             old, square = length * old_delta, 0.0
             for k in range(first, last):
                 z = sign * data[k]
@@ -78,10 +78,10 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
                 row[0, k - first], row[1, k - first] = value - old * z, z
                 square += z * z
             base, bias = s - length * kappa * old_sigma2, sign * b - free * old
-            step = make_step(length, rho, kappa, flips, base, level, bias, free, square, size, TOLERANCE)
+            step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, size, TOLERANCE)
             geometry = make_geometry(row, np.int64(last - first), band)
             delta, sigma2, point, _ = multipliers(step, geometry, old_delta, old_sigma2)
-            level, shift = point.level, length * delta
+            lam, shift = point.lam, length * delta
             for k in range(first, last):
                 value = row[0, k - first] + shift * row[1, k - first]
                 put_in(band, BASE + column(indices, k, first), value)
@@ -89,7 +89,7 @@ def _banded_epoch(make_geometry, boxed, rows, order, iterate, terms, step_size, 
             b += (shift - old) * sign * free
             s += length * kappa * (sigma2 - old_sigma2)
             hinge[i], flip[i] = max(delta + sigma2, 0.0), sigma2
-    scalars[0], scalars[1], scalars[2] = s, b, level
+    scalars[0], scalars[1], scalars[2] = s, b, lam
 
 
 @kernel()

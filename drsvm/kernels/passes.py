@@ -45,7 +45,7 @@ class Step(NamedTuple):
     """A corrected direction (dw, db), dλ with its target, and how far to go along it."""
 
     direction: np.ndarray
-    level_change: float
+    lam_change: float
     target: float
     primal: float = 0.0
     dual: float = 0.0
@@ -92,7 +92,7 @@ def _close_block(block, last, n, totals):
 
 
 @kernel(**UNCOUNTED)
-def center(share, buffers, point, level, mu):
+def center(share, buffers, point, lam, mu):
     """Put every sample on the central path of μ."""
     n = share.weights.size
     for first in range(0, n, TILE):
@@ -101,7 +101,7 @@ def center(share, buffers, point, level, mu):
         _changes(share, point, first, last, buffers.changes)
         for i in range(last - first):
             buffers.changes[i] *= tile.signs[i]
-        samples.center(tile, buffers.changes, level, mu)
+        samples.center(tile, buffers.changes, lam, mu)
 
 
 # --- curvature ----------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _move_tile(tile, correction, step, first):
 
 
 @kernel(**UNCOUNTED)
-def predict(share, buffers, correction, direction, level_change, totals, smallest, bins):
+def predict(share, buffers, correction, direction, lam_change, totals, smallest, bins):
     """Evaluate the predictor's direction and write the correction of every sample.
 
     Adds the sums for the corrector's right-hand side to the rows of `totals`, and updates the rates of change. Returns
@@ -172,7 +172,7 @@ def predict(share, buffers, correction, direction, level_change, totals, smalles
         tile = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
         t0, t1, t2, t3, t4 = samples.predict(
-            tile, buffers.changes, level_change, correction[first // TILE], buffers.coefficients, buffers.rates
+            tile, buffers.changes, lam_change, correction[first // TILE], buffers.coefficients, buffers.rates
         )
         s0, s1, s2, s3, s4 = s0 + t0, s1 + t1, s2 + t2, s3 + t3, s4 + t4
         samples.record_rates(buffers.rates, tile.weights, smallest, bins)
@@ -197,14 +197,14 @@ def longest_steps(share, buffers, correction, step, smallest, bins):
 def recorrect(share, buffers, correction, step, new_correction, totals):
     """Write a new correction; add its sums to row 0 of `totals` and return its λ entry."""
     n = share.weights.size
-    level = 0.0
+    lam = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         tile, number = _of_tile(share, first, last), first // TILE
-        level += samples.recorrect(tile, step, correction[number], new_correction[number], buffers.coefficients)
+        lam += samples.recorrect(tile, step, correction[number], new_correction[number], buffers.coefficients)
         _collect(share, buffers.coefficients, first, last, buffers.block)
         _close_block(buffers.block, last, n, totals)
-    return level
+    return lam
 
 
 # --- steps and multipliers ----------------------------------------------------------------------------------------
@@ -230,28 +230,28 @@ def dual_sums(share, buffers, correction, step, totals):
 
 
 @kernel(**UNCOUNTED)
-def restoring_rate(share, buffers, direction, level_change):
+def restoring_rate(share, buffers, direction, lam_change):
     """Return the largest relative change of a slack or multiplier in the restoring direction."""
     n = share.weights.size
     largest = 0.0
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         _changes(share, direction, first, last, buffers.changes)
-        samples.restoring_rates(_of_tile(share, first, last), buffers.changes, level_change, buffers.rates[0])
+        samples.restoring_rates(_of_tile(share, first, last), buffers.changes, lam_change, buffers.rates[0])
         for i in range(last - first):
             largest = max(largest, buffers.rates[0, i])
     return largest
 
 
 @kernel(**UNCOUNTED)
-def restored(share, buffers, direction, level_change, step, alpha, beta):
+def restored(share, buffers, direction, lam_change, step, alpha, beta):
     """Write α and β after a step along the restoring direction; the state does not change."""
     n = share.weights.size
     for first in range(0, n, TILE):
         last = min(first + TILE, n)
         tile = _of_tile(share, first, last)
         _changes(share, direction, first, last, buffers.changes)
-        samples.restored(tile, buffers.changes, level_change, step, alpha[first:last], beta[first:last])
+        samples.restored(tile, buffers.changes, lam_change, step, alpha[first:last], beta[first:last])
 
 
 @kernel(**UNCOUNTED)

@@ -27,11 +27,11 @@ MOST_OPENINGS = 64
 
 
 @kernel(inner=True, fastmath=FAST)
-def _likely(margin, level, kappa, flips):
+def _likely(margin, lam, kappa, flips):
     """Return δ and σ₂ of the largest piece of the loss before the step."""
     if margin < 1.0:
         return 1.0, 0.0
-    return (-1.0, 1.0) if flips and 1.0 + margin > kappa * level else (0.0, 0.0)
+    return (-1.0, 1.0) if flips and 1.0 + margin > kappa * lam else (0.0, 0.0)
 
 
 @kernel(fastmath=FAST)
@@ -40,7 +40,7 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
     radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     scale, norm_square, cleared = 1.0, square_of(w), -1
     for position in range(order.size):
         i = order[position]
@@ -49,24 +49,24 @@ def proximal_epoch_l2(rows, order, iterate, terms, eta, share):
         first, last = bounds(indptr, width, i)
         norm_square = stretched(w, scale, norm_square, terms.ridged, rho)
         inner, square = dot_and_square(data, indices, first, last, w)
-        along, bias, base = sign * scale * inner, sign * b, level - eta * radius
+        along, bias, base = sign * scale * inner, sign * b, lam - eta * radius
         across = max(norm_square - along / square * along, 0.0) if square > 0.0 else norm_square
-        step = make_step(length, rho, kappa, flips, base, level, bias, free, square, abs(along), ROUGH)
-        delta, sigma2 = _likely(along + bias, level, kappa, flips)
+        step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
+        delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, _, _ = multipliers(step, Euclidean(along, across), delta, sigma2)
         shift = length * delta
         if shift != 0.0:
             add_row(data, indices, first, last, shift * sign / scale, w)
         new_square = norm_square + shift * (2.0 * along + shift * square)
         norm = norm_of(w, scale, new_square, norm_square + shift * shift * square) / rho
-        level, factor = onto_cone(norm, base + length * kappa * sigma2, rho)
+        lam, factor = onto_cone(norm, base + length * kappa * sigma2, rho)
         scale, norm_square, cleared = settled(
             w, scale * factor / rho, (factor * norm) ** 2, indices, indptr, order, cleared, position + 1
         )
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)
     w *= scale
-    scalars[0], scalars[1] = level, b
+    scalars[0], scalars[1] = lam, b
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -84,10 +84,10 @@ def draw_from(data, indices, first, last, sign, w, row):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _clip_all(w, rho, level):
+def _clip_all(w, rho, lam):
     inverse = 1.0 / rho
     for j in range(w.size):
-        w[j] = min(max(w[j] * inverse, -level), level)
+        w[j] = min(max(w[j] * inverse, -lam), lam)
 
 
 @kernel(inner=True, fastmath=FAST)
@@ -95,7 +95,7 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
     radius, free, rho = terms.radius, terms.free, stiffness(eta, terms.l2)
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
@@ -104,21 +104,21 @@ def _box_epoch(rows, order, iterate, terms, eta, share, row):
         for j in range(terms.ridged, w.size):
             w[j] *= rho
         along, square = draw_from(data, indices, first, last, sign, w, row)
-        bias, base = sign * b, level - eta * radius
-        step = make_step(length, rho, kappa, flips, base, level, bias, free, square, abs(along), ROUGH)
+        bias, base = sign * b, lam - eta * radius
+        step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, abs(along), ROUGH)
         box = Box(row, np.int64(last - first), AllWeights(w))
-        delta, sigma2 = _likely(along + bias, level, kappa, flips)
+        delta, sigma2 = _likely(along + bias, lam, kappa, flips)
         delta, sigma2, point, _ = multipliers(step, box, delta, sigma2)
-        shift, limit = length * delta, rho * point.level
+        shift, limit = length * delta, rho * point.lam
         for k in range(first, last):
             value = row[0, k - first] + shift * row[1, k - first]
             w[column(indices, k, first)] = min(max(value, -limit), limit)
-        if rho != 1.0 or point.level < level:
-            _clip_all(w, rho, point.level)
-        level = point.level
+        if rho != 1.0 or point.lam < lam:
+            _clip_all(w, rho, point.lam)
+        lam = point.lam
         b += shift * sign * free
         note(hinge, flip, i, before, delta, sigma2, share)
-    scalars[0], scalars[1] = level, b
+    scalars[0], scalars[1] = lam, b
 
 
 @kernel()
@@ -129,13 +129,13 @@ def proximal_epoch_linf(rows, order, iterate, terms, eta, share):
 
 
 @kernel(inner=True)
-def common_threshold(queue, level, rho, more):
+def common_threshold(queue, lam, rho, more):
     """Return the threshold τ for weights that no sample moves, and Σ |w_j| after it; open buckets up to `more` · τ."""
     total, active = max(queue.numbers[TOTAL], 0.0), float(queue.counts[ACTIVE])
     tau, limit, left = 0.0, -1.0, 0.0
     for opening in range(MOST_OPENINGS + 2):
         geometry = Diamond(None, 0, Pending(queue.sizes, queue.counts[WAITING], total, active))
-        tau, left, _, _ = threshold(geometry, 0.0, 1.0, rho * level, rho, 0.0, math.inf)
+        tau, left, _, _ = threshold(geometry, 0.0, 1.0, rho * lam, rho, 0.0, math.inf)
         if tau <= limit:  # all weights up to τ are pending
             break
         asked = more * tau if opening < MOST_OPENINGS else math.inf
@@ -161,7 +161,7 @@ def _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue):
     for opening in range(MOST_OPENINGS + 2):
         limit = queues.open_buckets(queue, asked)
         geometry = Diamond(row, entries, Pending(queue.sizes, queue.counts[WAITING], others, left))
-        now = limited(step, step.level + guess, total, largest, limit)
+        now = limited(step, step.lam + guess, total, largest, limit)
         delta, sigma2, point, _ = multipliers(now, geometry, start[0], start[1])
         if not point.tau > limit:
             break
@@ -174,29 +174,29 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
     data, indices, indptr, width, signs, importance = rows
     w, scalars, hinge, flip = iterate
     radius, free, rho, numbers = terms.radius, terms.free, stiffness(eta, terms.l2), queue.numbers
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     usual = 0.0  # average threshold of steps with a loss
     for position in range(order.size):
         i = order[position]
         sign, length, before = signs[i], eta * importance[i], (hinge[i], flip[i])
         kappa, flips = at(terms.kappa, i), at(terms.flips, i)
         first, last = bounds(indptr, width, i)
-        base, bias = level - eta * radius, sign * b
+        base, bias = lam - eta * radius, sign * b
         queues.stretch(queue, terms.ridged, rho)
         tau, left = common_threshold(queue, base, rho, 1.0)
         inner = outer_dot(data, indices, first, last, w, numbers[OFFSET] + tau / numbers[SCALE])
         margin = sign * numbers[SCALE] / rho * inner + bias
-        level = left if tau > 0.0 else base
-        loss = 1.0 - margin, 1.0 + margin - kappa * level if flips else 0.0
+        lam = left if tau > 0.0 else base
+        loss = 1.0 - margin, 1.0 + margin - kappa * lam if flips else 0.0
         delta = sigma2 = own = 0.0
         moves = length > 0.0 and (loss[0] > 0.0 or loss[1] > 0.0)
         if moves:
             square, size, largest, drawn = queues.draw_row(data, indices, first, last, sign, row, queue)
-            step = make_step(length, rho, kappa, flips, base, level, bias, free, square, size, EXACT)
+            step = make_step(length, rho, kappa, flips, base, lam, bias, free, square, size, EXACT)
             entries = np.int64(last - first)
             delta, sigma2, point = _queued_step(step, loss, usual, tau, row, entries, drawn, largest, queue)
             usual += 0.1 * (point.tau - usual)
-            level, tau, left = point.level, point.tau, point.rest
+            lam, tau, left = point.lam, point.tau, point.rest
         queues.shrink_all(queue, tau, rho)
         if moves:
             own = queues.put_row_back(indices, first, last, length * delta, tau, rho, row, queue)
@@ -204,7 +204,7 @@ def _queued_epoch(rows, order, iterate, terms, eta, share, queue, row):
         numbers[TOTAL] = left + own
         queues.fold_if_due(queue)
         note(hinge, flip, i, before, delta, sigma2, share)
-    scalars[0], scalars[1] = level, b
+    scalars[0], scalars[1] = lam, b
 
 
 @kernel()

@@ -33,8 +33,8 @@ def onto_cone(norm, s, rho):
         return s, 1.0
     if rho * norm <= -s:
         return 0.0, 0.0
-    level = (rho * norm + s) / (1.0 + rho)
-    return level, level / norm
+    lam = (rho * norm + s) / (1.0 + rho)
+    return lam, lam / norm
 
 
 @kernel(inner=True, fastmath=FAST)

@@ -19,10 +19,10 @@ from drsvm.kernels.scaled_vector import norm_of, onto_cone, settled, stretched
 
 
 @kernel(inner=True, fastmath=FAST)
-def _active_piece(margin, level, kappa, flips):
+def _active_piece(margin, lam, kappa, flips):
     """Return σ₁ and σ₂ of the largest piece of the loss; of the mean, if two or three are equally large."""
     hinge = 1.0 - margin
-    flipped = 1.0 + margin - kappa * level if flips else -1.0
+    flipped = 1.0 + margin - kappa * lam if flips else -1.0
     largest = max(hinge, flipped, 0.0)
     one = 1.0 if hinge == largest else 0.0
     two = 1.0 if flipped == largest else 0.0
@@ -40,22 +40,22 @@ def _product(data, indices, first, last, w, offset):
 
 
 @kernel(inner=True, fastmath=FAST)
-def _gradient_of_batch(rows, batch, w, offset, scale, b, level, hinge, flip, terms, share, factors):
+def _gradient_of_batch(rows, batch, w, offset, scale, b, lam, hinge, flip, terms, share, factors):
     """Write the factor of each row in the negative gradient of a batch; return its entries for b and λ."""
     data, indices, indptr, width, signs, importance = rows
-    on_intercept = on_level = 0.0
+    on_intercept = on_lam = 0.0
     for k in range(batch.size):
         i = batch[k]
         before = hinge[i], flip[i]
         first, last = bounds(indptr, width, i)
         margin = signs[i] * (scale * _product(data, indices, first, last, w, offset) + b)
         kappa = at(terms.kappa, i)
-        sigma1, sigma2 = _active_piece(margin, level, kappa, at(terms.flips, i))
+        sigma1, sigma2 = _active_piece(margin, lam, kappa, at(terms.flips, i))
         factors[k] = importance[i] * (sigma1 - sigma2) * signs[i] / batch.size
         on_intercept += factors[k]
-        on_level += kappa * importance[i] * sigma2 / batch.size
+        on_lam += kappa * importance[i] * sigma2 / batch.size
         note(hinge, flip, i, before, sigma1 - sigma2, sigma2, share)
-    return on_intercept, on_level
+    return on_intercept, on_lam
 
 
 @kernel(fastmath=FAST)
@@ -63,14 +63,14 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
     """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`)."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     kept = 1.0 / stiffness(eta, terms.l2)
     scale, norm_square, cleared = 1.0, square_of(w), -1
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _gradient_of_batch(
-            rows, order[start:end], w, None, scale, b, level, hinge, flip, terms, share, factors
+        on_intercept, on_lam = _gradient_of_batch(
+            rows, order[start:end], w, None, scale, b, lam, hinge, flip, terms, share, factors
         )
         # ‖kept·w + ηg‖² = kept²‖w‖² + 2 kept η w·g + η² g·g; g·g is computed while g is added to w.
         square = 0.0
@@ -87,31 +87,31 @@ def subgradient_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, me
                     w[j] += change
         norm = norm_of(w, scale, kept * kept * norm_square + scale * scale * square, norm_square)
         b += eta * on_intercept * terms.free
-        level, factor = onto_cone(norm, level - eta * (terms.radius - on_level), 1.0)
+        lam, factor = onto_cone(norm, lam - eta * (terms.radius - on_lam), 1.0)
         scale, norm_square, cleared = settled(
             w, scale * factor, (factor * norm) ** 2, indices, indptr, order, cleared, end
         )
     w *= scale
-    scalars[0], scalars[1] = level, b
+    scalars[0], scalars[1] = lam, b
 
 
 @kernel(inner=True, fastmath=FAST)
 def _onto_box(w, metric, s, guess):
     """Project (w, s) onto the cone in the inverse metric; return λ, by Newton's method as in `geometry.threshold`."""
-    level, before = max(guess, s, 0.0), -1.0
+    lam, before = max(guess, s, 0.0), -1.0
     for _ in range(MOST_STEPS):
         total = clipped = 0.0
         for j in range(w.size):
-            over = abs(w[j]) - level
+            over = abs(w[j]) - lam
             total += max(over, 0.0) * metric[1, j]
             clipped += metric[1, j] if over > 0.0 else 0.0
-        new = max(level + (s + total - level) / (1.0 + clipped), 0.0)
-        if new in (level, before) or (before >= 0.0 and new <= level):
+        new = max(lam + (s + total - lam) / (1.0 + clipped), 0.0)
+        if new in (lam, before) or (before >= 0.0 and new <= lam):
             break
-        before, level = level, new
+        before, lam = lam, new
     for j in range(w.size):
-        w[j] = min(max(w[j], -level), level)
-    return level
+        w[j] = min(max(w[j], -lam), lam)
+    return lam
 
 
 @kernel(fastmath=FAST)
@@ -119,12 +119,12 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
     """Do the same for q = ∞; row 0 of the metric scales the steps, and row 1, its inverse, weights the projection."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _gradient_of_batch(
-            rows, order[start:end], w, None, 1.0, b, level, hinge, flip, terms, share, factors
+        on_intercept, on_lam = _gradient_of_batch(
+            rows, order[start:end], w, None, 1.0, b, lam, hinge, flip, terms, share, factors
         )
         if terms.l2 > 0.0:
             for j in range(terms.ridged):
@@ -137,8 +137,8 @@ def subgradient_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, 
                     j = column(indices, k, first)
                     w[j] += factor * metric[0, j] * data[k]
         b += eta * on_intercept * terms.free
-        level = _onto_box(w, metric, level - eta * (terms.radius - on_level), level)
-    scalars[0], scalars[1] = level, b
+        lam = _onto_box(w, metric, lam - eta * (terms.radius - on_lam), lam)
+    scalars[0], scalars[1] = lam, b
 
 
 @kernel()
@@ -146,15 +146,15 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
     """Do the same for q = 1."""
     data, indices, indptr, width, _, _ = rows
     w, scalars, hinge, flip = iterate
-    level, b = scalars[0], scalars[1]
+    lam, b = scalars[0], scalars[1]
     rho = stiffness(eta, terms.l2)
     queue = queues.make_queue(data, indptr, width, w, eta, terms.radius)
     numbers = queue.numbers
     factors = np.empty(min(batch_size, order.size))
     for start in range(0, order.size, batch_size):
         end = min(start + batch_size, order.size)
-        on_intercept, on_level = _gradient_of_batch(
-            rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, level, hinge, flip, terms, share, factors
+        on_intercept, on_lam = _gradient_of_batch(
+            rows, order[start:end], w, numbers[OFFSET], numbers[SCALE], b, lam, hinge, flip, terms, share, factors
         )
         for position in range(start, end):
             factor = eta * factors[position - start]
@@ -165,11 +165,11 @@ def subgradient_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, me
         numbers[SCALE] /= rho
         numbers[TOTAL] /= rho
         b += eta * on_intercept * terms.free
-        base = level - eta * (terms.radius - on_level)
+        base = lam - eta * (terms.radius - on_lam)
         queues.measure_pending(queue)
         tau, left = common_threshold(queue, base, 1.0, 1.1)
         queues.shrink_all(queue, tau, 1.0)
-        level, numbers[TOTAL] = left if tau > 0.0 else base, left
+        lam, numbers[TOTAL] = left if tau > 0.0 else base, left
         queues.fold_if_due(queue)
     queues.flush(queue)
-    scalars[0], scalars[1] = level, b
+    scalars[0], scalars[1] = lam, b

@@ -40,7 +40,7 @@ class ProximalStep(NamedTuple):
     rho: float
     kappa: float  # 0 if labels are trusted
     flips: bool
-    level: float  # λ̄ − ηε
+    lam: float  # λ̄ − ηε
     guess: float  # an estimate of the new λ
     bias: float  # y b̄
     free: float  # 0 without an intercept, otherwise the square of its unit
@@ -52,11 +52,9 @@ class ProximalStep(NamedTuple):
 
 
 @kernel(inner=True, forceinline=True)
-def make_step(length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance):
+def make_step(length, rho, kappa, flips, lam, guess, bias, free, square, size, tolerance):
     """Return a step without limits."""
-    return ProximalStep(
-        length, rho, kappa, flips, level, guess, bias, free, square, size, tolerance, math.inf, math.inf
-    )
+    return ProximalStep(length, rho, kappa, flips, lam, guess, bias, free, square, size, tolerance, math.inf, math.inf)
 
 
 @kernel(inner=True, forceinline=True)
@@ -67,10 +65,10 @@ def limited(step, guess, extent, largest, limit):
     """
     reach = math.inf
     if step.kappa > 0.0 and largest > 0.0:
-        level = 2.0 / step.kappa
-        reach = 2.0 * (extent + step.rho * level + max(level - step.level, 0.0)) / (step.length * largest)
+        lam = 2.0 / step.kappa
+        reach = 2.0 * (extent + step.rho * lam + max(lam - step.lam, 0.0)) / (step.length * largest)
     return ProximalStep(
-        step.length, step.rho, step.kappa, step.flips, step.level, guess, step.bias, step.free, step.square, step.size,
+        step.length, step.rho, step.kappa, step.flips, step.lam, guess, step.bias, step.free, step.square, step.size,
         step.tolerance, reach, limit,
     )  # fmt: skip
 
@@ -105,16 +103,16 @@ def noise(step, delta, sigma2):
     """Return the scale of rounding errors in the pieces of the loss."""
     own = 1.0 + step.size / step.rho + abs(step.bias)
     moved = step.length * abs(delta) * (step.square / step.rho + step.free)
-    return own + moved + step.kappa * (abs(step.level) + step.length * step.kappa * sigma2)
+    return own + moved + step.kappa * (abs(step.lam) + step.length * step.kappa * sigma2)
 
 
 @kernel(inner=True, fastmath=SCALAR)
-def duality_gap(step, margin, level, delta, sigma2):
+def duality_gap(step, margin, lam, delta, sigma2):
     """Return the duality gap of the multipliers at their point."""
     hinge = 1.0 - margin
     gap = max(hinge, 0.0) - delta * hinge
     if step.flips:
-        flipped = 1.0 + margin - step.kappa * level
+        flipped = 1.0 + margin - step.kappa * lam
         gap = max(hinge, flipped, 0.0) - (delta + sigma2) * hinge - sigma2 * flipped
     return gap
 
@@ -139,8 +137,8 @@ def _maximise(step, geometry, line, t, ball):
         slope = line.delta_slope * (1.0 - point.margin)
         curvature = -line.delta_slope * point.margin_slope
         if line.sigma2_slope != 0.0:
-            slope += line.sigma2_slope * (2.0 - step.kappa * point.level)
-            curvature -= line.sigma2_slope * step.kappa * point.level_slope
+            slope += line.sigma2_slope * (2.0 - step.kappa * point.lam)
+            curvature -= line.sigma2_slope * step.kappa * point.lam_slope
         close = step.tolerance * noise(step, delta, sigma2)
         if abs(slope) <= close or (t <= line.low and slope < 0.0) or (t >= line.high and slope > 0.0):
             break
@@ -169,12 +167,12 @@ def _triple_kink(step, geometry, delta):
         if point.tau > step.limit:
             break
         point = point_at(geometry, step, delta, sigma2, (0.0, 1.0), -1.0)
-        lacking = wanted - point.level
+        lacking = wanted - point.lam
         if step.kappa * abs(lacking) <= step.tolerance * noise(step, delta, sigma2):
             break
         if (sigma2 <= low and lacking < 0.0) or (sigma2 >= high and lacking > 0.0):
             break
-        new, bracket = next_trial(bracket, sigma2, lacking, -point.level_slope)
+        new, bracket = next_trial(bracket, sigma2, lacking, -point.lam_slope)
         if new == sigma2:
             break
         sigma2 = new
@@ -227,7 +225,7 @@ def multipliers(step, geometry, delta, sigma2):
             delta, sigma2, point = _triple_kink(step, geometry, t)
         else:
             delta, sigma2, point = _maximise(step, geometry, LINES[line], t, -1.0)
-        gap = duality_gap(step, point.margin, point.level, delta, sigma2)
+        gap = duality_gap(step, point.margin, point.lam, delta, sigma2)
         void = point.tau > step.limit
         if gap < best[3] or void:
             best = delta, sigma2, point, gap
@@ -244,10 +242,10 @@ def multipliers(step, geometry, delta, sigma2):
 
 
 @kernel()
-def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
+def proximal(q, w_bar, z, lam, bias, free, eta, rho, kappa, out):
     """Write w of a proximal step into `out`; return λ, δ = σ₁ − σ₂ (b changes by ηyδ), σ₂ and the relative gap.
 
-    The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, level, bias).
+    The row is z = y·x, and (w̄, λ̄ − ηε, y·b̄) = (w_bar, lam, bias).
     """
     along = square = size = 0.0
     for k in range(z.size):
@@ -255,8 +253,8 @@ def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
         size += abs(w_bar[k] * z[k])
         square += z[k] * z[k]
     flips = not math.isinf(kappa)
-    step = make_step(eta, rho, kappa if flips else 0.0, flips, level, level, bias, free, square, size, 2.0 * EPS)
-    step = limited(step, level, np.abs(w_bar).max(), np.abs(z).max(), math.inf)
+    step = make_step(eta, rho, kappa if flips else 0.0, flips, lam, lam, bias, free, square, size, 2.0 * EPS)
+    step = limited(step, lam, np.abs(w_bar).max(), np.abs(z).max(), math.inf)
     row = np.stack((w_bar, z))
     if q == TWO:
         share = along / square if square > 0.0 else 0.0
@@ -266,5 +264,5 @@ def proximal(q, w_bar, z, level, bias, free, eta, rho, kappa, out):
         delta, sigma2, point, gap = multipliers(step, Diamond(row, z.size, None), 1.0, 0.0)
     else:
         delta, sigma2, point, gap = multipliers(step, Box(row, z.size, None), 1.0, 0.0)
-    shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.level, out)
-    return point.level, delta, sigma2, gap / noise(step, delta, sigma2)
+    shrink(q, (w_bar + (eta * delta) * z) / rho, point.tau / rho, point.lam, out)
+    return point.lam, delta, sigma2, gap / noise(step, delta, sigma2)

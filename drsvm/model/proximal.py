@@ -120,13 +120,13 @@ def proximal_step(
         raise ValueError("step must be positive, got step=0.")
     radius, l2 = check_number(radius, "radius"), check_number(l2, "l2")
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
-    level = _finite(radius_price, "radius_price") - eta * radius
+    lam = _finite(radius_price, "radius_price") - eta * radius
     bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
     new = np.empty_like(center)
-    rest = level, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
-    new_level, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
+    rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
+    new_lam, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
     moved = 0.0 if intercept is None else float(intercept) + eta * pull * sign
-    return ProximalStep(new, moved, new_level, max(sigma2 + pull, 0.0), sigma2, pull, gap)
+    return ProximalStep(new, moved, new_lam, max(sigma2 + pull, 0.0), sigma2, pull, gap)
 
 
 def _finite(value, name: str) -> float:

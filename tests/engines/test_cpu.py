@@ -83,11 +83,11 @@ class Samples:
         self.kappa = np.where(self.can_flip, problem.flip_costs, 0.0)
         self.used = np.stack([np.ones_like(self.can_flip), self.can_flip, np.ones_like(self.can_flip)])
 
-    def direction(self, direction, level, target=0.0, correction=None):
+    def direction(self, direction, lam, target=0.0, correction=None):
         """Return the changes of multipliers and slacks, sample by sample."""
         correction = np.zeros_like(self.slacks) if correction is None else correction
         margins = self.signs * (self.rows @ direction)
-        slopes = np.array([margins, self.kappa * level - margins, np.zeros_like(margins)])
+        slopes = np.array([margins, self.kappa * lam - margins, np.zeros_like(margins)])
         d_multipliers, d_slacks = np.zeros_like(self.slacks), np.zeros_like(self.slacks)
         for i in range(len(margins)):
             used = np.flatnonzero(self.used[:, i])
@@ -141,12 +141,12 @@ def assert_close(actual, expected, relative=1e-9):
 # The central path
 
 
-@pytest.mark.parametrize("level", [0.5, 2.0, 1e3])
+@pytest.mark.parametrize("lam", [0.5, 2.0, 1e3])
 @pytest.mark.parametrize("mu", [1.0, 1e-3, 1e-9])
-def test_samples_are_put_on_the_central_path(problem, mu, level):
+def test_samples_are_put_on_the_central_path(problem, mu, lam):
     engine = CpuEngine(problem)
     point = np.random.default_rng(5).normal(size=engine.n_linear)
-    engine.center(point, level, mu)
+    engine.center(point, lam, mu)
     samples = Samples(engine, problem)
     margins = samples.signs * (samples.rows @ point)
     s = samples.slacks[2]
@@ -156,7 +156,7 @@ def test_samples_are_put_on_the_central_path(problem, mu, level):
     np.testing.assert_allclose((samples.multipliers * samples.slacks / samples.weights)[used], mu, rtol=1e-6)
     np.testing.assert_allclose(samples.multipliers.sum(axis=0), samples.weights, rtol=1e-14)
     flips = problem.can_flip
-    assert_close(samples.slacks[1, flips], (s - (1 + margins - samples.kappa * level))[flips])
+    assert_close(samples.slacks[1, flips], (s - (1 + margins - samples.kappa * lam))[flips])
     assert_no_flips_where_impossible(samples)
 
 
@@ -167,12 +167,12 @@ def test_curvature_is_the_derivative_of_the_dual_sums(engine, problem):
     """Predictor: the sums after a full step are the matrix times the direction, plus a constant."""
     samples = Samples(engine, problem)
     curvature = engine.curvature()
-    direction, level = random_direction(engine)
-    d_multipliers, _ = samples.direction(direction, level)
-    sums, sums_level = samples.dual_sum(samples.multipliers + d_multipliers)
-    assert_close(full_matrix(curvature) @ direction + curvature.column * level + curvature.predictor, sums)
-    level_sum = curvature.column @ direction + curvature.square * level + curvature.predictor_level
-    assert level_sum == pytest.approx(sums_level, rel=1e-9, abs=1e-12)
+    direction, lam = random_direction(engine)
+    d_multipliers, _ = samples.direction(direction, lam)
+    sums, sums_lam = samples.dual_sum(samples.multipliers + d_multipliers)
+    assert_close(full_matrix(curvature) @ direction + curvature.column * lam + curvature.predictor, sums)
+    lam_sum = curvature.column @ direction + curvature.square * lam + curvature.predictor_lam
+    assert lam_sum == pytest.approx(sums_lam, rel=1e-9, abs=1e-12)
 
 
 def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
@@ -189,15 +189,15 @@ def test_the_wide_form_has_the_same_curvature(problem, monkeypatch):
     X, h = wide.rows.X, curvature.of_rows
     assert curvature.gram is None and expected.of_rows is None
     assert_close(np.triu(X.T @ (h[:, None] * X)), np.triu(expected.gram))
-    for name in ("column", "square", "predictor", "predictor_level", "border"):
+    for name in ("column", "square", "predictor", "predictor_lam", "border"):
         assert_close(getattr(curvature, name), getattr(expected, name), 1e-14)
 
 
 def test_a_prediction_describes_the_predictor_step(engine, problem):
     samples = Samples(engine, problem)
-    direction, level = random_direction(engine)
-    ahead = engine.predict(direction, level)
-    d_multipliers, d_slacks = samples.direction(direction, level)
+    direction, lam = random_direction(engine)
+    ahead = engine.predict(direction, lam)
+    d_multipliers, d_slacks = samples.direction(direction, lam)
     primal, dual = samples.rates(d_multipliers, d_slacks)
     assert (ahead.primal_rate, ahead.dual_rate) == pytest.approx((primal, dual), rel=1e-8)
     used = samples.used
@@ -221,13 +221,13 @@ def corrected_direction(engine, problem, target=TARGET):
 def test_correction_and_target_change_the_dual_sums_as_predicted(engine, problem):
     curvature = engine.curvature()
     ahead = engine.predict(*random_direction(engine, 5))
-    samples, (direction, level), _, (d_multipliers, _) = corrected_direction(engine, problem)
-    sums, sums_level = samples.dual_sum(samples.multipliers + d_multipliers)
+    samples, (direction, lam), _, (d_multipliers, _) = corrected_direction(engine, problem)
+    sums, sums_lam = samples.dual_sum(samples.multipliers + d_multipliers)
     constant = curvature.predictor + ahead.correction + TARGET * ahead.targeted
-    constant_level = curvature.predictor_level + ahead.correction_level + TARGET * ahead.targeted_level
-    assert_close(full_matrix(curvature) @ direction + curvature.column * level + constant, sums)
-    level_sum = curvature.column @ direction + curvature.square * level + constant_level
-    assert level_sum == pytest.approx(sums_level, rel=1e-8, abs=1e-11)
+    constant_lam = curvature.predictor_lam + ahead.correction_lam + TARGET * ahead.targeted_lam
+    assert_close(full_matrix(curvature) @ direction + curvature.column * lam + constant, sums)
+    lam_sum = curvature.column @ direction + curvature.square * lam + constant_lam
+    assert lam_sum == pytest.approx(sums_lam, rel=1e-8, abs=1e-11)
 
 
 def test_steps_are_the_longest_that_stay_inside(engine, problem):
@@ -312,7 +312,7 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     curvature = engine.curvature()
     samples, direction, correction, (d_multipliers, d_slacks) = corrected_direction(engine, problem)
     engine.longest_steps(*direction, TARGET)
-    right, right_level = engine.recorrect(0.4, 0.3)
+    right, right_lam = engine.recorrect(0.4, 0.3)
 
     trial = (samples.multipliers + 0.3 * d_multipliers) * (samples.slacks + 0.4 * d_slacks)
     goal = TARGET * samples.weights
@@ -320,12 +320,12 @@ def test_recorrecting_aims_at_outliers(engine, problem):
     assert (outside != 0).any() and (outside == 0).any()
     outside[~samples.used] = 0.0
     changes = samples.direction(*direction, 0.0, correction + outside)
-    sums, sums_level = samples.dual_sum(samples.multipliers + changes[0])
+    sums, sums_lam = samples.dual_sum(samples.multipliers + changes[0])
     assert_close(
         right, sums - full_matrix(curvature) @ direction[0] - curvature.column * direction[1] - curvature.predictor
     )
-    expected_level = sums_level - curvature.column @ direction[0] - curvature.square * direction[1]
-    assert right_level == pytest.approx(expected_level - curvature.predictor_level, rel=1e-7, abs=1e-9)
+    expected_lam = sums_lam - curvature.column @ direction[0] - curvature.square * direction[1]
+    assert right_lam == pytest.approx(expected_lam - curvature.predictor_lam, rel=1e-7, abs=1e-9)
 
     # From now on the new correction is used; a swap restores the old one.
     expected = samples.rates(*samples.direction(*direction, TARGET, correction + outside))
@@ -340,21 +340,21 @@ def test_recorrecting_aims_at_outliers(engine, problem):
 
 def test_restoring_removes_a_dual_residual_and_keeps_the_state(engine, problem):
     samples, curvature = Samples(engine, problem), engine.curvature()
-    direction, level = random_direction(engine)
-    direction, level = 1e-7 * direction, 1e-7 * level
+    direction, lam = random_direction(engine)
+    direction, lam = 1e-7 * direction, 1e-7 * lam
     before = samples.dual_sum(samples.multipliers)
-    alpha, beta = engine.restored_multipliers(direction, level)
+    alpha, beta = engine.restored_multipliers(direction, lam)
     np.testing.assert_array_equal(Samples(engine, problem).multipliers, samples.multipliers)
     sums = samples.dual_sum(np.array([alpha, beta, samples.weights - alpha - beta]))
-    assert_close(sums[0] - before[0], full_matrix(curvature) @ direction + curvature.column * level, 1e-6)
-    change = curvature.column @ direction + curvature.square * level
+    assert_close(sums[0] - before[0], full_matrix(curvature) @ direction + curvature.column * lam, 1e-6)
+    change = curvature.column @ direction + curvature.square * lam
     assert sums[1] - before[1] == pytest.approx(change, rel=1e-5, abs=1e-13)
 
 
 def test_restoring_changes_no_multiplier_by_more_than_half(engine, problem):
     before = Samples(engine, problem).multipliers[:2]
-    direction, level = random_direction(engine)
-    after = np.array(engine.restored_multipliers(1e6 * direction, 1e6 * level))
+    direction, lam = random_direction(engine)
+    after = np.array(engine.restored_multipliers(1e6 * direction, 1e6 * lam))
     assert (np.abs(after - before) <= 0.501 * before).all()
 
 

@@ -142,10 +142,10 @@ def looks(numbers, masses, cuts=(10, 50)):
     """Return a function for histograms of numbers in parts, and the list of all queries."""
     asked = []
 
-    def look(path, level):
-        asked.append((path, level))
+    def look(path, lam):
+        asked.append((path, lam))
         pieces = zip(np.split(numbers, cuts), np.split(masses, cuts), strict=True)
-        first, *others = (Histogram.of(*piece, path, level) for piece in pieces)
+        first, *others = (Histogram.of(*piece, path, lam) for piece in pieces)
         return sum(others, first), None
 
     return look, asked

@@ -131,7 +131,7 @@ def test_the_same_numbers_as_in_python(compiled, plain, flips, extreme):
 
 def run_in_cpp(library):
     def run(name, tile, step, arrays, numbers, n_sums):
-        steps = step.target, step.level_change, step.primal, step.dual, step.left
+        steps = step.target, step.lam_change, step.primal, step.dual, step.left
         call = Call(*map(pointer, tile), len(tile.weights), int(len(tile.flips) > 1), (ctypes.c_double * 5)(*steps))
         out, numbers = np.zeros(5), np.array([*numbers, 0.0])
         pointers = (POINTER * len(arrays))(*map(pointer, arrays))

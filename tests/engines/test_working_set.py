@@ -61,7 +61,7 @@ def test_the_working_rows_are_those_of_an_engine_of_all_rows(problem, multiplier
     v, balance = problem.weighted_sum(alpha - beta)
     predictor = parts[0].predictor + parts[1].predictor + np.append(v, balance)
     np.testing.assert_allclose(predictor, total.predictor, atol=1e-14)
-    level = parts[0].predictor_level + parts[1].predictor_level + problem.cost_of_flips(beta)
-    assert level == pytest.approx(total.predictor_level)
+    lam = parts[0].predictor_lam + parts[1].predictor_lam + problem.cost_of_flips(beta)
+    assert lam == pytest.approx(total.predictor_lam)
     for engine in (reduced, rest, whole):
         engine.close()

@@ -102,14 +102,14 @@ def run(kernel, epoch, *batch_size, share=1.0, means=None):
 
 def steps_one_by_one(epoch):
     """Return w, λ, b and the list of (sample, σ₁, σ₂) of exact proximal steps."""
-    w, (level, b), multipliers = epoch["w"], epoch["scalars"], []
+    w, (lam, b), multipliers = epoch["w"], epoch["scalars"], []
     dense = epoch["rows"].toarray()
     for i in epoch["order"]:
         importance, eta, l2 = epoch["importance"][i], epoch["eta"], epoch["l2"]
         if importance == 0.0:
             w, rho = w / (1.0 + eta * l2), 1.0 + eta * l2
             new = np.empty_like(w)
-            level = epigraph.project(epigraph.ONE, w, level - eta * epoch["radius"], rho, new)
+            lam = epigraph.project(epigraph.ONE, w, lam - eta * epoch["radius"], rho, new)
             w = new
             multipliers.append((i, 0.0, 0.0))
             continue
@@ -117,7 +117,7 @@ def steps_one_by_one(epoch):
             dense[i],
             int(epoch["signs"][i]),
             w,
-            level,
+            lam,
             step=eta * importance,
             radius=epoch["radius"] / importance,
             flip_cost=epoch["kappa"],
@@ -125,22 +125,22 @@ def steps_one_by_one(epoch):
             l2=l2 / importance,
             intercept=b if epoch["with_intercept"] else None,
         )
-        w, level = step.weights, step.radius_price
+        w, lam = step.weights, step.radius_price
         b = step.intercept if epoch["with_intercept"] else b
         multipliers.append((i, step.hinge_dual, step.flip_dual))
-    return w, level, b, multipliers
+    return w, lam, b, multipliers
 
 
 def subgradient_steps(epoch, batch_size):
     """Return w, λ and b of projected subgradient steps, and the smallest distance of a sample to a kink of its loss."""
-    w, (level, b), distance = epoch["w"], epoch["scalars"], math.inf
+    w, (lam, b), distance = epoch["w"], epoch["scalars"], math.inf
     dense = epoch["rows"].toarray()
     eta, kappa = epoch["eta"], epoch["kappa"]
     for first in range(0, epoch["order"].size, batch_size):
         batch = epoch["order"][first : first + batch_size]
         margins = epoch["signs"][batch] * (dense[batch] @ w + b)
         pieces = np.stack(
-            [1.0 - margins, 1.0 + margins - kappa * level if kappa < math.inf else np.full(batch.size, -1e9)]
+            [1.0 - margins, 1.0 + margins - kappa * lam if kappa < math.inf else np.full(batch.size, -1e9)]
         )
         ordered = np.sort(np.vstack([pieces, np.zeros(batch.size)]), axis=0)
         distance = min(distance, (ordered[2] - ordered[1]).min())
@@ -149,11 +149,11 @@ def subgradient_steps(epoch, batch_size):
         shares = epoch["importance"][batch] / batch.size
         pull = shares * (hinge.astype(float) - flip) * epoch["signs"][batch]
         moved = (w + eta * pull @ dense[batch]) / (1.0 + eta * epoch["l2"])
-        s = level - eta * epoch["radius"] + (eta * kappa * (shares * flip).sum() if flip.any() else 0.0)
+        s = lam - eta * epoch["radius"] + (eta * kappa * (shares * flip).sum() if flip.any() else 0.0)
         b = b + epoch["with_intercept"] * eta * pull.sum()
         w = np.empty_like(moved)
-        level = epigraph.project(epigraph.ONE, moved, s, 1.0, w)
-    return w, level, b, distance
+        lam = epigraph.project(epigraph.ONE, moved, s, 1.0, w)
+    return w, lam, b, distance
 
 
 def assert_same_point(epoch, found, expected, tolerance):
@@ -228,9 +228,9 @@ def test_extreme_numbers_give_finite_points(kernel):
     for seed in range(300):
         batch_size = ((1, 3, 50)[seed % 3],) if kernel is subgradient_epoch_l1 else ()
         epoch = random_epoch(seed, extreme=True)
-        w, level, b, hinge_mean, flip_mean = run(kernel, epoch, *batch_size)
+        w, lam, b, hinge_mean, flip_mean = run(kernel, epoch, *batch_size)
         assert np.isfinite(w).all()
-        assert math.isfinite(level + b)
+        assert math.isfinite(lam + b)
         assert min(hinge_mean.min(), flip_mean.min()) >= 0.0
         assert (hinge_mean + flip_mean).max() <= 1.0 + 1e-12
 
@@ -255,6 +255,6 @@ def test_epochs_approach_the_optimum(l2):
         rng = np.random.default_rng(0)
         for _ in range(80):
             state["order"] = rng.permutation(1000)
-            w, level, b, *_ = run(kernel, state, *batch_size)
-            state.update(w=w, scalars=np.array([level, b]), eta=0.9 * state["eta"])
+            w, lam, b, *_ = run(kernel, state, *batch_size)
+            state.update(w=w, scalars=np.array([lam, b]), eta=0.9 * state["eta"])
         assert -1e-7 <= problem.objective(state["w"], state["scalars"][1]) - optimum <= 5e-3

@@ -43,9 +43,9 @@ def test_steps_are_exact_proximal_steps(norm):
     for _ in range(400):
         x, w, slack, eta, parameters = random_case(rng)
         fit_intercept = bool(rng.random() < 0.5)
-        level = slack * norm_for(norm).value(w)
-        if rng.random() < 0.3 and math.isfinite(parameters["flip_cost"]) and level > 0:
-            parameters["flip_cost"] = 2.0 / level  # at the triple kink
+        lam = slack * norm_for(norm).value(w)
+        if rng.random() < 0.3 and math.isfinite(parameters["flip_cost"]) and lam > 0:
+            parameters["flip_cost"] = 2.0 / lam  # at the triple kink
         b = float(rng.normal()) if fit_intercept else 0.0
         rows = sparse.csr_array(np.vstack([x, np.zeros_like(x)]))
         problem = Problem(rows, [1, -1], norm=norm, fit_intercept=fit_intercept, **parameters)
@@ -53,12 +53,12 @@ def test_steps_are_exact_proximal_steps(norm):
         epochs._next_order = lambda: np.array([0])
         epochs.free = 1.0 if fit_intercept else 0.0
         point = epochs.origin()
-        point.w[:], point.scalars[:2] = w, (level, b)
+        point.w[:], point.scalars[:2] = w, (lam, b)
         epochs.proximal(point, eta, 1.0)
         expected = proximal_step(
-            x, 1, w, level, step=eta, norm=norm, intercept=b if fit_intercept else None, **parameters
+            x, 1, w, lam, step=eta, norm=norm, intercept=b if fit_intercept else None, **parameters
         )
-        size = 1 + np.abs(w).max() + level + eta * (parameters["radius"] + np.abs(x).max() + 3)
+        size = 1 + np.abs(w).max() + lam + eta * (parameters["radius"] + np.abs(x).max() + 3)
         np.testing.assert_allclose(point.w, expected.weights, rtol=0, atol=1e-8 * size)
         assert point.scalars[0] == pytest.approx(expected.radius_price, abs=1e-8 * size)
         assert point.scalars[1] == pytest.approx(expected.intercept, abs=1e-8 * size)
@@ -75,23 +75,23 @@ def test_subgradient_steps_are_projected_ones(norm, batch_size, l2):
     point = epochs.origin()
     eta = 0.3 * epochs.natural_step
     w, b = 0.1 * np.random.default_rng(2).normal(size=5), 0.01  # no two pieces of a loss are equally large
-    level = 1.1 * problem.norm.value(w)
-    point.w[:], point.scalars[:2] = w, (level, b)
+    lam = 1.1 * problem.norm.value(w)
+    point.w[:], point.scalars[:2] = w, (lam, b)
     for _ in range(3):
         epochs.subgradient(problem, point, eta, 1.0, batch_size)
         for first in range(0, 30, batch_size):
             X, y = problem.X[first : first + batch_size], problem.signs[first : first + batch_size]
             m = y * (X @ w + b)
-            hinge, flipped = 1 - m, 1 + m - problem.flip_cost * level
+            hinge, flipped = 1 - m, 1 + m - problem.flip_cost * lam
             active = np.maximum(np.maximum(hinge, flipped), 0)
             one, two, none = (pieces.astype(float) for pieces in (hinge == active, flipped == active, active == 0))
             sigma1, sigma2 = one / (one + two + none), two / (one + two + none)
             pull = (sigma1 - sigma2) * y / len(y)
             w, b = w / (1 + eta * l2) + eta * (pull @ X), b + eta * epochs.free * pull.sum()
-            level -= eta * (problem.radius - problem.flip_cost * sigma2.mean())
-            w, level = problem.norm.project_epigraph(w, level)
+            lam -= eta * (problem.radius - problem.flip_cost * sigma2.mean())
+            w, lam = problem.norm.project_epigraph(w, lam)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(point.scalars[:2], [level, b], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(point.scalars[:2], [lam, b], rtol=1e-9, atol=1e-12)
 
 
 @for_each_norm
@@ -109,13 +109,13 @@ def test_memory_with_a_fixed_centre_is_a_proximal_step_on_the_whole(norm, kind, 
         point.w[:], point.scalars[:] = 0.0, 0.0  # back to the centre
         epochs.memory(problem, point, step)
     pull, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
-    level = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
+    lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
     stiffness = 1 + total * l2
-    w, level = problem.norm.project_epigraph(total * pull / stiffness, level, stiffness)
+    w, lam = problem.norm.project_epigraph(total * pull / stiffness, lam, stiffness)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    assert point.scalars[:2] == pytest.approx([level, total * epochs.free * turn], rel=1e-9, abs=1e-12)
+    assert point.scalars[:2] == pytest.approx([lam, total * epochs.free * turn], rel=1e-9, abs=1e-12)
     m = problem.margins(w, point.scalars[1])
-    hinge, flipped = 1 - m, 1 + m - problem.flip_cost * level
+    hinge, flipped = 1 - m, 1 + m - problem.flip_cost * lam
     loss = np.maximum(np.maximum(hinge, flipped), 0)
     assert 0 <= float(pi @ (loss - point.hinge * hinge - point.flip * flipped)) <= 1e-3
 

@@ -9,7 +9,7 @@ from drsvm.kernels.compiling import kernel
 from drsvm.kernels.geometry import Box, Diamond, Euclidean, point_at
 from drsvm.kernels.triangle import LINES, make_step
 
-Numbers = namedtuple("Numbers", ["margin", "level", "margin_slope", "level_slope"])
+Numbers = namedtuple("Numbers", ["margin", "lam", "margin_slope", "lam_slope"])
 
 SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
 
@@ -17,7 +17,7 @@ SAMPLES = np.random.default_rng(0).standard_normal((20, 2, 5))
 @kernel()
 def evaluate(step, geometry, delta, sigma2, towards, ball):
     point = point_at(geometry, step, delta, sigma2, towards, ball)
-    return point.margin, point.level, point.margin_slope, point.level_slope
+    return point.margin, point.lam, point.margin_slope, point.lam_slope
 
 
 def euclidean(w, z):
@@ -32,7 +32,7 @@ def box(w, z):
     return Box(np.stack([w, z]), len(z), None)
 
 
-@pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free level", "held level"])
+@pytest.mark.parametrize("ball", [-1.0, 0.7], ids=["free lam", "held lam"])
 @pytest.mark.parametrize("line", LINES, ids=["hinge", "mostly hinge", "both", "flipped", "inside"])
 @pytest.mark.parametrize("geometry", [diamond, euclidean, box])
 def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
@@ -48,4 +48,4 @@ def test_slopes_of_the_proximal_step_are_derivatives(geometry, line, ball):
         before, point, after = (point_on(step, w, z, place) for place in (t - h, t, t + h))
         assert (after.margin - before.margin) / (2 * h) == pytest.approx(point.margin_slope, rel=1e-6, abs=1e-8)
         if ball < 0:
-            assert (after.level - before.level) / (2 * h) == pytest.approx(point.level_slope, rel=1e-6, abs=1e-8)
+            assert (after.lam - before.lam) / (2 * h) == pytest.approx(point.lam_slope, rel=1e-6, abs=1e-8)

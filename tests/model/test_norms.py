@@ -184,7 +184,7 @@ def epigraph_size(x, s):
     return norm_of(x, 1) + abs(s)
 
 
-def assert_nearest_point_of_epigraph(norm: Norm, x, s, stiffness, w, level, tolerance=1e-10):
+def assert_nearest_point_of_epigraph(norm: Norm, x, s, stiffness, w, lam, tolerance=1e-10):
     """Check that (w, λ) is in the cone, (x, s) − (w, λ) in its normal cone, and that both are orthogonal.
 
     The normal cone at (w, λ) is the part of {(u, τ): ‖u‖_p ≤ −τ} orthogonal to it; u is measured with the stiffness.
@@ -192,9 +192,9 @@ def assert_nearest_point_of_epigraph(norm: Norm, x, s, stiffness, w, level, tole
     size = epigraph_size(x, s)
     pull = stiffness * (x - w)
     scale = max(1.0, stiffness)
-    assert norm_of(w, norm.q) <= level + tolerance * size
-    assert norm_of(pull, norm.p) <= level - s + tolerance * scale * size
-    assert abs(pull @ w + (s - level) * level) <= tolerance * scale * size**2
+    assert norm_of(w, norm.q) <= lam + tolerance * size
+    assert norm_of(pull, norm.p) <= lam - s + tolerance * scale * size
+    assert abs(pull @ w + (s - lam) * lam) <= tolerance * scale * size**2
 
 
 stiffnesses = st.just(1.0) | powers_of_ten(-3, 6)
@@ -220,8 +220,8 @@ def epigraph_points(draw, norm):
 @given(data=st.data())
 def test_epigraph_projection_is_optimal(norm, data):
     x, s, stiffness = data.draw(epigraph_points(norm))
-    w, level = norm.project_epigraph(x, s, stiffness)
-    assert_nearest_point_of_epigraph(norm, x, s, stiffness, w, level, tolerance=1e-12)
+    w, lam = norm.project_epigraph(x, s, stiffness)
+    assert_nearest_point_of_epigraph(norm, x, s, stiffness, w, lam, tolerance=1e-12)
 
 
 @for_each_norm
@@ -231,8 +231,8 @@ def test_no_other_point_of_the_epigraph_is_in_front_of_the_projection(norm, data
     x, s, stiffness = data.draw(epigraph_points(norm))
     other = data.draw(vectors_of_size(x.size))
     height = norm_of(other, norm.q) + data.draw(radii)
-    w, level = norm.project_epigraph(x, s, stiffness)
-    ahead = stiffness * (x - w) @ (other - w) + (s - level) * (height - level)
+    w, lam = norm.project_epigraph(x, s, stiffness)
+    ahead = stiffness * (x - w) @ (other - w) + (s - lam) * (height - lam)
     size = epigraph_size(x, s)
     assert ahead <= 1e-12 * max(1.0, stiffness) * size * (size + epigraph_size(other, height))
 
@@ -241,39 +241,39 @@ def test_no_other_point_of_the_epigraph_is_in_front_of_the_projection(norm, data
 @given(data=st.data())
 def test_epigraph_projection_is_idempotent(norm, data):
     x, s, stiffness = data.draw(epigraph_points(norm))
-    w, level = norm.project_epigraph(x, s, stiffness)
-    again, level_again = norm.project_epigraph(w, level, stiffness)
+    w, lam = norm.project_epigraph(x, s, stiffness)
+    again, lam_again = norm.project_epigraph(w, lam, stiffness)
     tolerance = 1e-13 * epigraph_size(x, s)
     np.testing.assert_allclose(again, w, rtol=0, atol=tolerance)
-    assert level_again == pytest.approx(level, rel=0, abs=tolerance)
+    assert lam_again == pytest.approx(lam, rel=0, abs=tolerance)
 
 
 @for_each_norm
 def test_epigraph_projection_meets_each_case(norm):
     x = np.array([2.0, -1.0, 0.0, 2.0])
-    inside, level = norm.project_epigraph(x, 6.0)
+    inside, lam = norm.project_epigraph(x, 6.0)
     np.testing.assert_array_equal(inside, x)
-    assert level == 6.0
-    origin, level = norm.project_epigraph(x, -6.0)
+    assert lam == 6.0
+    origin, lam = norm.project_epigraph(x, -6.0)
     np.testing.assert_array_equal(origin, np.zeros(4))
-    assert level == 0.0
-    boundary, level = norm.project_epigraph(x, 0.5)
-    assert norm_of(boundary, norm.q) == pytest.approx(level, rel=1e-15)
-    assert level > 0.5
+    assert lam == 0.0
+    boundary, lam = norm.project_epigraph(x, 0.5)
+    assert norm_of(boundary, norm.q) == pytest.approx(lam, rel=1e-15)
+    assert lam > 0.5
 
 
 @for_each_norm
 @pytest.mark.parametrize("s", [-1.0, 0.0, 1.0])
 def test_epigraph_projection_of_the_axis(norm, s):
-    w, level = norm.project_epigraph(np.zeros(3), s)
+    w, lam = norm.project_epigraph(np.zeros(3), s)
     np.testing.assert_array_equal(w, np.zeros(3))
-    assert level == max(s, 0.0)
+    assert lam == max(s, 0.0)
 
 
 def test_epigraph_projection_of_the_textbook_example():
-    w, level = norm_for(math.inf).project_epigraph(np.array([1.0, 1.0]), 0.0)
+    w, lam = norm_for(math.inf).project_epigraph(np.array([1.0, 1.0]), 0.0)
     np.testing.assert_allclose(w, [1 / 3, 1 / 3], rtol=1e-15)
-    assert level == pytest.approx(2 / 3, rel=1e-15)
+    assert lam == pytest.approx(2 / 3, rel=1e-15)
 
 
 @for_each_norm
@@ -292,8 +292,8 @@ def exact_projection(q, x, s, stiffness):
     """Return (w, λ) from sorted breakpoints in rational arithmetic (q = 2: with a root of 50 digits)."""
     sizes = [Fraction(abs(entry)) for entry in x.tolist()]
     s, rho = Fraction(s), Fraction(stiffness)
-    new_sizes, level = {1: exact_l1, 2: exact_l2, math.inf: exact_linf}[q](sizes, s, rho)
-    return np.copysign(np.array([float(size) for size in new_sizes]), x), float(level)
+    new_sizes, lam = {1: exact_l1, 2: exact_l2, math.inf: exact_linf}[q](sizes, s, rho)
+    return np.copysign(np.array([float(size) for size in new_sizes]), x), float(lam)
 
 
 def exact_l1(sizes, s, rho):
@@ -311,14 +311,14 @@ def exact_l1(sizes, s, rho):
 def exact_linf(sizes, s, rho):
     if max(sizes) <= s:
         return sizes, s
-    level, total = s, Fraction(0)
+    lam, total = s, Fraction(0)
     for count, size in enumerate(sorted(sizes, reverse=True), start=1):
-        if size <= level:
+        if size <= lam:
             break
         total += size
-        level = (s + rho * total) / (1 + rho * count)
-    level = max(level, Fraction(0))
-    return [min(size, level) for size in sizes], level
+        lam = (s + rho * total) / (1 + rho * count)
+    lam = max(lam, Fraction(0))
+    return [min(size, lam) for size in sizes], lam
 
 
 def exact_l2(sizes, s, rho):
@@ -330,16 +330,16 @@ def exact_l2(sizes, s, rho):
             return sizes, s
         if rho * length <= -s:
             return [mpmath.mpf(0)] * len(sizes), mpmath.mpf(0)
-        level = (s + rho * length) / (1 + rho)
-        return [size * level / length for size in sizes], level
+        lam = (s + rho * length) / (1 + rho)
+        return [size * lam / length for size in sizes], lam
 
 
 def assert_agrees_with_exact_projection(norm, x, s, stiffness, tolerance):
-    w, level = norm.project_epigraph(x, s, stiffness)
-    exact_w, exact_level = exact_projection(norm.q, x, s, stiffness)
+    w, lam = norm.project_epigraph(x, s, stiffness)
+    exact_w, exact_lam = exact_projection(norm.q, x, s, stiffness)
     size = max(norm_of(x, math.inf), abs(s))
     np.testing.assert_allclose(w, exact_w, rtol=0, atol=tolerance * size)
-    assert level == pytest.approx(exact_level, rel=0, abs=tolerance * size)
+    assert lam == pytest.approx(exact_lam, rel=0, abs=tolerance * size)
 
 
 @for_each_norm
@@ -353,10 +353,10 @@ def test_epigraph_projection_agrees_with_exact_arithmetic(norm, data):
 @given(x=numbers(), s=numbers(), stiffness=stiffnesses)
 def test_epigraph_projection_in_one_dimension(norm, x, s, stiffness):
     """With one feature the norms agree, and the cone is a wedge of two rays."""
-    w, level = norm.project_epigraph(np.array([x]), s, stiffness)
+    w, lam = norm.project_epigraph(np.array([x]), s, stiffness)
     on_ray = max(0.0, (stiffness * abs(x) + s) / (1 + stiffness))
     expected = (abs(x), s) if abs(x) <= s else (on_ray, on_ray)
-    assert (abs(w[0]), level) == pytest.approx(expected, rel=0, abs=4e-15 * (abs(x) + abs(s)))
+    assert (abs(w[0]), lam) == pytest.approx(expected, rel=0, abs=4e-15 * (abs(x) + abs(s)))
 
 
 def long_vector(kind, d, rng):
@@ -380,17 +380,17 @@ def test_epigraph_projection_of_long_vectors(norm, kind, share):
     x = long_vector(kind, 5000, np.random.default_rng(0))
     s = share * norm_of(x, norm.q if share > 0 else norm.p)
     assert_agrees_with_exact_projection(norm, x, s, 1.0, tolerance=1e-12)
-    w, level = norm.project_epigraph(x, s)
-    assert_nearest_point_of_epigraph(norm, x, s, 1.0, w, level, tolerance=1e-14)
+    w, lam = norm.project_epigraph(x, s)
+    assert_nearest_point_of_epigraph(norm, x, s, 1.0, w, lam, tolerance=1e-14)
 
 
 @for_each_norm
 def test_equal_entries_stay_equal(norm):
-    w, level = norm.project_epigraph(np.full(5000, 0.1), 0.0)
+    w, lam = norm.project_epigraph(np.full(5000, 0.1), 0.0)
     assert np.ptp(w) == 0.0
     exact = {1.0: 0.1 / 5001, 2.0: 0.05, math.inf: 500 / 5001}[norm.q]
     assert w[0] == pytest.approx(exact, rel=1e-12)
-    assert level == pytest.approx(norm_of(w, norm.q), rel=1e-12)
+    assert lam == pytest.approx(norm_of(w, norm.q), rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", LONG_VECTORS)

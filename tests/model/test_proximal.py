@@ -28,7 +28,7 @@ class Case:
     z: np.ndarray
     w: np.ndarray
     b: float | None
-    level: float
+    lam: float
     eta: float
     epsilon: float
     kappa: float
@@ -40,7 +40,7 @@ class Case:
             self.sign * self.z,
             self.sign,
             self.w,
-            self.level,
+            self.lam,
             step=self.eta,
             radius=self.epsilon,
             flip_cost=self.kappa,
@@ -56,15 +56,15 @@ class Case:
     def margin(self, w, b):
         return w @ self.z + self.sign * b
 
-    def pieces(self, w, b, level):
+    def pieces(self, w, b, lam):
         """Return 1 − m, 1 + m − κλ and 0."""
         margin = self.margin(w, b)
-        flipped = -math.inf if math.isinf(self.kappa) else 1.0 + margin - self.kappa * level
+        flipped = -math.inf if math.isinf(self.kappa) else 1.0 + margin - self.kappa * lam
         return 1.0 - margin, flipped, 0.0
 
-    def objective(self, w, b, level):
-        moved = (w - self.w) @ (w - self.w) + (b - (self.b or 0.0)) ** 2 + (level - self.level) ** 2
-        return max(self.pieces(w, b, level)) + self.epsilon * level + self.c / 2 * w @ w + moved / (2 * self.eta)
+    def objective(self, w, b, lam):
+        moved = (w - self.w) @ (w - self.w) + (b - (self.b or 0.0)) ** 2 + (lam - self.lam) ** 2
+        return max(self.pieces(w, b, lam)) + self.epsilon * lam + self.c / 2 * w @ w + moved / (2 * self.eta)
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Sizes:
 
     weights: np.ndarray  # of ρw, entry by entry
     bias: float
-    level: float
+    lam: float
 
     @classmethod
     def of(cls, case, step):
@@ -81,17 +81,17 @@ class Sizes:
         return cls(
             np.abs(case.w) + case.eta * abs(step.pull) * np.abs(case.z),
             0.0 if case.b is None else abs(case.b) + case.eta * abs(step.pull),
-            abs(case.level) + case.eta * case.epsilon + flips,
+            abs(case.lam) + case.eta * case.epsilon + flips,
         )
 
     def loss(self, case):
-        prices = 0.0 if math.isinf(case.kappa) else case.kappa * self.level
+        prices = 0.0 if math.isinf(case.kappa) else case.kappa * self.lam
         return 1.0 + self.weights @ np.abs(case.z) / case.rho + self.bias + prices
 
     def objective(self, case, step):
         """Of the terms of the objective and of their first-order change when its arguments are rounded."""
         moves = np.abs(step.weights - case.w) @ (np.abs(step.weights) + np.abs(case.w))
-        moves += abs(step.radius_price - case.level) * (step.radius_price + abs(case.level))
+        moves += abs(step.radius_price - case.lam) * (step.radius_price + abs(case.lam))
         moves += 0.0 if case.b is None else abs(step.intercept - case.b) * (abs(step.intercept) + abs(case.b))
         ridge = case.c * step.weights @ step.weights
         return self.loss(case) + case.epsilon * step.radius_price + ridge + moves / case.eta
@@ -113,19 +113,19 @@ def cases(draw, norm):
     """Steps of all kinds: features, centres and step sizes from 1e-6 to 1e6, in the limits of all parameters."""
     d = draw(DIMENSIONS)
     z, w = draw(vectors_of_size(d)), draw(vectors_of_size(d))
-    eta, epsilon, kappa, level = draw(powers_of_ten()), draw(AMOUNTS), draw(FLIP_COSTS), draw(numbers())
+    eta, epsilon, kappa, lam = draw(powers_of_ten()), draw(AMOUNTS), draw(FLIP_COSTS), draw(numbers())
     centre = draw(CENTRES)
     if centre == "zero":
         w = np.zeros(d)
     elif centre == "parallel":
         w = z * draw(numbers(-3, 3))
     elif centre == "on the cone":
-        level = norm_of(w, norm.q)
+        lam = norm_of(w, norm.q)
     elif centre == "at the triple kink" and 0 < kappa < math.inf:
-        level = 2.0 / kappa + eta * epsilon
+        lam = 2.0 / kappa + eta * epsilon
         length = z @ z
         w = w + z * ((1.0 - w @ z) / length) if length > 0 else w
-    return Case(norm, z, w, draw(INTERCEPTS), level, eta, epsilon, kappa, draw(AMOUNTS), draw(SIGNS))
+    return Case(norm, z, w, draw(INTERCEPTS), lam, eta, epsilon, kappa, draw(AMOUNTS), draw(SIGNS))
 
 
 # --- optimality conditions --------------------------------------------------------------------------------------------
@@ -149,16 +149,16 @@ def assert_multipliers_in_triangle(step):
 
 def assert_stationary(case, step, sizes, tolerance):
     """Check that the pull on (w, λ) is in the normal cone of the epigraph there, and that b is free of pull."""
-    w, level, q, p = step.weights, step.radius_price, case.norm.q, case.norm.p
+    w, lam, q, p = step.weights, step.radius_price, case.norm.q, case.norm.p
     flips = case.eta * case.kappa * step.flip_dual if step.flip_dual else 0.0
     pull_w = case.w + case.eta * step.pull * case.z - case.rho * w
-    pull_level = case.level - case.eta * case.epsilon + flips - level
-    noise_w, noise_level = tolerance * sizes.weights, tolerance * sizes.level
-    assert level >= 0
-    assert norm_of(w, q) <= level + norm_of(noise_w, q) / case.rho + noise_level
-    assert norm_of(pull_w, p) <= -pull_level + norm_of(noise_w, p) + noise_level
-    orthogonal = pull_w @ w + pull_level * level
-    assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_level * (level + sizes.level)
+    pull_lam = case.lam - case.eta * case.epsilon + flips - lam
+    noise_w, noise_lam = tolerance * sizes.weights, tolerance * sizes.lam
+    assert lam >= 0
+    assert norm_of(w, q) <= lam + norm_of(noise_w, q) / case.rho + noise_lam
+    assert norm_of(pull_w, p) <= -pull_lam + norm_of(noise_w, p) + noise_lam
+    orthogonal = pull_w @ w + pull_lam * lam
+    assert abs(orthogonal) <= noise_w @ sizes.weights / case.rho + noise_lam * (lam + sizes.lam)
     moved = 0.0 if case.b is None else case.b + case.sign * case.eta * step.pull
     assert step.intercept == pytest.approx(moved, rel=0, abs=tolerance * sizes.bias)
 
@@ -190,8 +190,8 @@ def test_step_beats_random_feasible_points(norm, data, seed):
     for reach in 10.0 ** rng.uniform(-9, 7, size=100):
         w = step.weights + reach * rng.standard_normal(case.z.size)
         b = 0.0 if case.b is None else step.intercept + reach * rng.standard_normal()
-        level = max(step.radius_price + reach * rng.standard_normal(), norm_of(w, norm.q))
-        assert ours <= case.objective(w, b, level) + slack
+        lam = max(step.radius_price + reach * rng.standard_normal(), norm_of(w, norm.q))
+        assert ours <= case.objective(w, b, lam) + slack
 
 
 # --- a conic solver ---------------------------------------------------------------------------------------------------
@@ -233,31 +233,31 @@ def conic_solution(case, unit):
     """
     d, reach = case.z.size, math.sqrt(case.eta * unit)
     reach_w, reach_b = reach / math.sqrt(case.rho), 0.0 if case.b is None else reach
-    pulled_w, pulled_level, start_b = case.w / case.rho, case.level - case.eta * case.epsilon, case.b or 0.0
-    start_w, start_level = case.norm.project_epigraph(pulled_w, pulled_level, case.rho)
+    pulled_w, pulled_lam, start_b = case.w / case.rho, case.lam - case.eta * case.epsilon, case.b or 0.0
+    start_w, start_lam = case.norm.project_epigraph(pulled_w, pulled_lam, case.rho)
     cone, cone_type = cone_rows(case.norm.q, d)
     extras = np.zeros(cone.shape[1] - d - 1)
 
     margin = np.r_[reach_w * case.z, 0.0, extras, case.sign * reach_b, 0.0]
     price = np.r_[np.zeros(d), reach, extras, 0.0, 0.0]
     loss = np.r_[np.zeros(d), 0.0, extras, 0.0, unit]
-    hinge, flipped, _ = case.pieces(start_w, start_b, start_level)
+    hinge, flipped, _ = case.pieces(start_w, start_b, start_lam)
     above, below = [loss, loss + margin], [0.0, hinge]
     if not math.isinf(case.kappa):
         above.append(loss - margin + case.kappa * price)
         below.append(flipped)
     lengths = np.r_[np.full(d, reach_w), reach, extras + reach_w]
     A = np.vstack([above, np.hstack([cone * lengths, np.zeros((len(cone), 2))])])
-    constants = np.r_[-np.array(below), cone[:, : d + 1] @ np.r_[start_w, start_level]]
+    constants = np.r_[-np.array(below), cone[:, : d + 1] @ np.r_[start_w, start_lam]]
 
     quadratic = np.diag(np.r_[np.ones(d + 1), extras, 1.0, 0.0])
-    linear = np.r_[(start_w - pulled_w) / reach_w, (start_level - pulled_level) / reach, extras, 0.0, 1.0]
+    linear = np.r_[(start_w - pulled_w) / reach_w, (start_lam - pulled_lam) / reach, extras, 0.0, 1.0]
     cones = [clarabel.NonnegativeConeT(len(above)), cone_type]
     moves, value = call_clarabel(quadratic, linear, A, constants, cones)
     w = start_w + reach_w * moves[:d]
-    level = max(start_level + reach * moves[d], norm_of(w, case.norm.q))
-    without_loss = case.objective(start_w, start_b, start_level) - max(0.0, hinge, flipped)
-    return (w, start_b + reach_b * moves[-2], level), without_loss + unit * value
+    lam = max(start_lam + reach * moves[d], norm_of(w, case.norm.q))
+    without_loss = case.objective(start_w, start_b, start_lam) - max(0.0, hinge, flipped)
+    return (w, start_b + reach_b * moves[-2], lam), without_loss + unit * value
 
 
 def assert_agrees_with_conic_solver(case):
@@ -325,11 +325,11 @@ class Solution:
 
     weights: np.ndarray
     intercept: float
-    level: float
+    lam: float
     shares: tuple
 
 
-def plant(case, solution, pull_w, pull_level):
+def plant(case, solution, pull_w, pull_lam):
     """Return the case with the centre from which the step leads to the solution."""
     hinge, flipped = solution.shares[:2]
     shift = case.eta * (hinge - flipped)
@@ -338,7 +338,7 @@ def plant(case, solution, pull_w, pull_level):
         case,
         w=case.rho * solution.weights - shift * case.z + pull_w,
         b=None if case.b is None else solution.intercept - case.sign * shift,
-        level=solution.level + case.eta * case.epsilon - flips + pull_level,
+        lam=solution.lam + case.eta * case.epsilon - flips + pull_lam,
     )
 
 
@@ -356,15 +356,15 @@ def random_parameters(norm, kappa, intercept, rng):
 
 
 def planted_off_origin(norm, pieces, boundary, intercept, rng):
-    kappa_level, margin = KAPPA_LEVEL_AND_MARGIN[pieces]
-    case, level = random_parameters(norm, KAPPA, intercept, rng), kappa_level / KAPPA
+    kappa_lam, margin = KAPPA_LEVEL_AND_MARGIN[pieces]
+    case, lam = random_parameters(norm, KAPPA, intercept, rng), kappa_lam / KAPPA
     w = rng.permutation([1.0, -1.0, 0.5, 0.0])  # a tie and a zero
-    w *= level / norm_of(w, norm.q) * (1.0 if boundary else 0.6)
+    w *= lam / norm_of(w, norm.q) * (1.0 if boundary else 0.6)
     if not intercept:
         case = replace(case, z=case.z + w * ((margin - w @ case.z) / (w @ w)))
     b = case.sign * (margin - w @ case.z) if intercept else 0.0
     force = rng.uniform(0.5, 2.0) if boundary else 0.0
-    solution = Solution(w, b, level, random_shares(pieces, rng))
+    solution = Solution(w, b, lam, random_shares(pieces, rng))
     return plant(case, solution, force * worst_direction(norm.q, w, rng), -force), solution
 
 
@@ -377,12 +377,12 @@ def planted_at_origin(norm, pieces, kappa, rng):
 
 def assert_finds(case, solution, pieces):
     step = case.solve()
-    size = 1 + norm_of(case.w, 2) + abs(case.level) + abs(case.b or 0.0) + case.eta * (1 + norm_of(case.z, 2))
+    size = 1 + norm_of(case.w, 2) + abs(case.lam) + abs(case.b or 0.0) + case.eta * (1 + norm_of(case.z, 2))
     near = functools.partial(pytest.approx, rel=0, abs=1e-13 * size)
     assert step.pieces == pieces
     assert step.weights == near(solution.weights)
     assert step.intercept == near(solution.intercept)
-    assert step.radius_price == near(solution.level)
+    assert step.radius_price == near(solution.lam)
     assert (step.hinge_dual, step.flip_dual) == pytest.approx(solution.shares[:2], abs=1e-10)
     assert_optimal(case, step)
 
@@ -446,7 +446,7 @@ def test_units_of_the_features_do_not_matter(norm, data, exponent):
         case,
         z=case.z * unit,
         w=case.w / unit,
-        level=case.level / unit,
+        lam=case.lam / unit,
         eta=case.eta / unit**2,
         epsilon=case.epsilon * unit,
         kappa=case.kappa * unit,
@@ -523,12 +523,12 @@ def test_extreme_steps_end():
 @for_each_norm
 def test_a_pass_over_real_rows_is_optimal_in_every_step(norm, load_dataset):
     X, y = load_dataset("a1a")
-    w, b, level = np.zeros(X.shape[1]), 0.0, 0.0
+    w, b, lam = np.zeros(X.shape[1]), 0.0, 0.0
     for i in range(300):
-        case = Case(norm, y[i] * X[i].toarray().ravel(), w, b, level, 0.1, 0.1, 1.0, 1e-3, y[i])
+        case = Case(norm, y[i] * X[i].toarray().ravel(), w, b, lam, 0.1, 0.1, 1.0, 1e-3, y[i])
         step = case.solve()
         assert_optimal(case, step)
-        w, b, level = step.weights, step.intercept, step.radius_price
+        w, b, lam = step.weights, step.intercept, step.radius_price
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

@@ -72,10 +72,10 @@ class GpuEngine(Engine):
         rates.smallest_change, rates.bins = np.minimum(fetched(smallest.min(axis=0)), 0.0), fetched(bins)
         return rates.tolerating(left_behind)
 
-    def center(self, point, level: float, mu: float) -> None:
+    def center(self, point, lam: float, mu: float) -> None:
         self._mu = mu
         margins = self._products(point) * self.signs
-        self._call("center", margins, float(level), float(mu))
+        self._call("center", margins, float(lam), float(mu))
 
     def curvature(self) -> Curvature:
         n = self.n
@@ -104,20 +104,20 @@ class GpuEngine(Engine):
         """Whether the optimum is so far away that a few digits of the Gram matrix are enough for a good direction."""
         return self._step is not None and self._step.target > ROUGH
 
-    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
+    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
         xp = cupy()
         self._keep_corrections(0)
         coefficients, partial, smallest = xp.empty((2, self.n)), self._partial(5), self._partial(2)
         bins = xp.zeros_like(xp.asarray(Rates().bins))
         written = self._corrections[0], coefficients, partial, smallest, bins
-        self._call("predict", self._products(direction), float(level_change), *written)
+        self._call("predict", self._products(direction), float(lam_change), *written)
         slack, multiplier, both, corrected, targeted = fetched(partial.sum(axis=0)).tolist()
         correcting, target = self._collect(coefficients)
         rates = self._rates(smallest, bins, left_behind)
         return Prediction(*rates, slack, multiplier, both, correcting, corrected, target, targeted)
 
-    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
-        self._step = Step(direction, float(level_change), float(target))
+    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
+        self._step = Step(direction, float(lam_change), float(target))
         self._corrections[0][3] = self._products(direction)
         smallest, bins = self._partial(2), cupy().zeros_like(cupy().asarray(Rates().bins))
         self._call("longest_steps", *self._along(), self._corrections[0], smallest, bins)
@@ -125,7 +125,7 @@ class GpuEngine(Engine):
 
     def _along(self, primal: float = 0.0, dual: float = 0.0, left: float = 0.0) -> tuple[float, ...]:
         """Return the arguments of kernels that follow the corrected direction."""
-        return self._step.target, self._step.level_change, float(primal), float(dual), float(left)
+        return self._step.target, self._step.lam_change, float(primal), float(dual), float(left)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
         self._keep_corrections(1)
@@ -162,9 +162,9 @@ class GpuEngine(Engine):
         one, other, *costs = fetched(partial.sum(axis=0)).tolist()
         return DualSums(self.rows.weighted_sums(coefficients).T, np.array([one, other]), np.array(costs))
 
-    def restored_multipliers(self, direction, level_change: float) -> tuple[Any, Any]:
+    def restored_multipliers(self, direction, lam_change: float) -> tuple[Any, Any]:
         changes, smallest = self._products(direction), self._partial(1)
-        known = changes, float(level_change)
+        known = changes, float(lam_change)
         self._call("restoring_rate", *known, smallest)
         length = restoring_step(-float(smallest.min()))
         alpha, beta = cupy().empty((2, self.n))

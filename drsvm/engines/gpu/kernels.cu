@@ -81,23 +81,23 @@ struct Largest {
 
 #define SAMPLES double *state, long long n, double *weights, double *signs, double *flips, double *kappa, int step
 #define TILE samples::Tile{{state, n}, {weights}, {signs}, {flips, step}, {kappa, step}, n}
-#define STEP double target, double level_change, double primal, double dual, double left
-#define ALONG samples::Step{target, level_change, primal, dual, left}
+#define STEP double target, double lam_change, double primal, double dual, double left
+#define ALONG samples::Step{target, lam_change, primal, dual, left}
 
-extern "C" __global__ void center(SAMPLES, double* margins, double level, double mu) {
-    samples::center(TILE, samples::Entries{margins}, level, mu);
+extern "C" __global__ void center(SAMPLES, double* margins, double lam, double mu) {
+    samples::center(TILE, samples::Entries{margins}, lam, mu);
 }
 
 extern "C" __global__ void curvature(SAMPLES, double* h, double* coefficients, double* partial) {
     write_sums(samples::curvature(TILE, samples::Entries{h}, samples::Rows{coefficients, n}), partial);
 }
 
-extern "C" __global__ void predict(SAMPLES, double* dm, double dlevel, double* correction, double* coefficients,
+extern "C" __global__ void predict(SAMPLES, double* dm, double dlam, double* correction, double* coefficients,
                                    double* partial, double* smallest, double* bins) {
     double least[2] = {0.0, 0.0};
     __shared__ double mine[2 * (BINS + 1)];
     clear_bins(mine);
-    write_sums(samples::predict(TILE, samples::Entries{dm}, dlevel, samples::Rows{correction, n},
+    write_sums(samples::predict(TILE, samples::Entries{dm}, dlam, samples::Rows{correction, n},
                                 samples::Rows{coefficients, n}, Rates{TILE, least, mine}), partial);
     write_smallest<2>(least, smallest);
     add_bins(mine, bins);
@@ -127,14 +127,14 @@ extern "C" __global__ void sides(SAMPLES, double* coefficients, double* partial)
     write_sums(samples::sides(TILE, samples::Rows{coefficients, n}), partial);
 }
 
-extern "C" __global__ void restoring_rate(SAMPLES, double* dm, double dlevel, double* smallest) {
+extern "C" __global__ void restoring_rate(SAMPLES, double* dm, double dlam, double* smallest) {
     double least[1] = {0.0};
-    samples::restoring_rates(TILE, samples::Entries{dm}, dlevel, Largest{least});
+    samples::restoring_rates(TILE, samples::Entries{dm}, dlam, Largest{least});
     write_smallest<1>(least, smallest);
 }
 
-extern "C" __global__ void restored(SAMPLES, double* dm, double dlevel, double length, double* alpha, double* beta) {
-    samples::restored(TILE, samples::Entries{dm}, dlevel, length, samples::Entries{alpha}, samples::Entries{beta});
+extern "C" __global__ void restored(SAMPLES, double* dm, double dlam, double length, double* alpha, double* beta) {
+    samples::restored(TILE, samples::Entries{dm}, dlam, length, samples::Entries{alpha}, samples::Entries{beta});
 }
 
 // --- products with the rows ---------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ struct Tile {
 };
 
 struct Step {
-    double target, level_change, primal, dual, left;
+    double target, lam_change, primal, dual, left;
 };
 
 __device__ double at(Shared values, long long i) { return values.first[i * values.step]; }

@@ -26,18 +26,18 @@ class PartedEngine(Engine):
     def close(self) -> None:
         self.run.end()
 
-    def center(self, point, level: float, mu: float) -> None:
-        self.run.tell("center", point, level, mu)
+    def center(self, point, lam: float, mu: float) -> None:
+        self.run.tell("center", point, lam, mu)
 
     def curvature(self) -> Curvature:
         return Curvature(*self._query("curvature"))
 
-    def predict(self, direction, level_change: float, left_behind: float = 0.0) -> Prediction:
-        rates, *sums = self.run.ask("prediction", direction, level_change)
+    def predict(self, direction, lam_change: float, left_behind: float = 0.0) -> Prediction:
+        rates, *sums = self.run.ask("prediction", direction, lam_change)
         return Prediction(*rates.tolerating(left_behind), *sums)
 
-    def longest_steps(self, direction, level_change, target, left_behind=0.0) -> tuple[float, float]:
-        [rates] = self.run.ask("rates", direction, level_change, target)
+    def longest_steps(self, direction, lam_change, target, left_behind=0.0) -> tuple[float, float]:
+        [rates] = self.run.ask("rates", direction, lam_change, target)
         return rates.tolerating(left_behind)
 
     def recorrect(self, primal: float, dual: float) -> tuple[np.ndarray, float]:
@@ -57,9 +57,9 @@ class PartedEngine(Engine):
     def dual_sums(self) -> DualSums:
         return DualSums(*self._query("dual_sums"))
 
-    def restored_multipliers(self, direction, level_change: float) -> tuple[Kept, Kept]:  # pyright: ignore
-        step = restoring_step(self._query("restoring_rate", direction, level_change))
-        return self.run.keep("keep_restored_multipliers", direction, level_change, step)
+    def restored_multipliers(self, direction, lam_change: float) -> tuple[Kept, Kept]:  # pyright: ignore
+        step = restoring_step(self._query("restoring_rate", direction, lam_change))
+        return self.run.keep("keep_restored_multipliers", direction, lam_change, step)
 
     def multipliers(self) -> tuple[Kept, Kept]:  # pyright: ignore
         return self.run.keep("keep_multipliers")

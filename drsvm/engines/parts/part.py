@@ -151,15 +151,15 @@ class PartRun:
                 self.reply = error
             self.done += 1
 
-    def center(self, point, level: float, mu: float) -> None:
+    def center(self, point, lam: float, mu: float) -> None:
         self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
-        self.engine.center(point, level, mu)
+        self.engine.center(point, lam, mu)
 
     def keep_multipliers(self, slot: int) -> None:
         self.slots[slot] = self.engine.multipliers()
 
-    def keep_restored_multipliers(self, slot: int, direction, level_change: float, step: float) -> None:
-        self.slots[slot] = self.engine.restored(direction, level_change, step)
+    def keep_restored_multipliers(self, slot: int, direction, lam_change: float, step: float) -> None:
+        self.slots[slot] = self.engine.restored(direction, lam_change, step)
 
     def drop(self, slot: int) -> None:
         del self.slots[slot]
@@ -167,8 +167,8 @@ class PartRun:
     def end(self) -> None:
         self.engine = None
 
-    def restoring_rate(self, direction, level_change: float) -> Largest:
-        return Largest(self.engine.restoring_rate(direction, level_change))
+    def restoring_rate(self, direction, lam_change: float) -> Largest:
+        return Largest(self.engine.restoring_rate(direction, lam_change))
 
     def __getattr__(self, name: str) -> Any:
         """Return a method of the engine, whose values can be added."""

@@ -29,7 +29,7 @@ class BallQP(ABC):
     """The quadratic problem for fixed C, c (`ridge`) and norm; `noise` is the size of the rounding errors in C."""
 
     @abstractmethod
-    def solve(self, r, rho: float, level: float, start, accuracy: float) -> np.ndarray:
+    def solve(self, r, rho: float, lam: float, start, accuracy: float) -> np.ndarray:
         """Return the minimiser.
 
         Iterative methods start at `start` and stop when √(wᵀCw) is accurate to a small share of `accuracy`.
@@ -45,13 +45,13 @@ class Accelerated(BallQP):
     def __init__(self, product: Callable, largest: float, ridge: float, norm: Norm, max_steps: int = 100):
         self.product, self.largest, self.ridge, self.norm, self.max_steps = product, largest, ridge, norm, max_steps
 
-    def solve(self, r, rho, level, start, accuracy):
+    def solve(self, r, rho, lam, start, accuracy):
         step = 1.0 / max(rho * self.largest + self.ridge, 1e-300)
-        w = ahead = self.norm.project_ball(start, level)
+        w = ahead = self.norm.project_ball(start, lam)
         momentum = 1.0
         for _ in range(self.max_steps):
             gradient = rho * self.product(ahead) + self.ridge * ahead - r
-            new = self.norm.project_ball(ahead - step * gradient, level)
+            new = self.norm.project_ball(ahead - step * gradient, lam)
             change = euclidean(new - ahead)
             if (ahead - new) @ (new - w) > 0.0:  # uphill: reset the momentum
                 momentum = 1.0
@@ -71,20 +71,20 @@ class EuclideanBall(BallQP):
         self.tau = max(PROXIMAL * values[-1], noise, 1e-280)
         self.values, self.ridge = np.maximum(values, 0.0) + self.tau, ridge
 
-    def solve(self, r, rho, level, start, accuracy):
+    def solve(self, r, rho, lam, start, accuracy):
         rotated = (r + rho * self.tau * start) @ self.vectors
         curvature = rho * self.values + self.ridge
         w, mu = rotated / curvature, 0.0
         length = euclidean(w)
         for _ in range(50):  # more than are ever needed, except for rounding errors
-            if not length > level * (1.0 + 1e-12):
+            if not length > lam * (1.0 + 1e-12):
                 break
             # ‖(H + μ)⁻¹ r‖ = λ, solved for the inverse of the norm, which is concave in μ: Newton converges from below
             unit = w / length
-            mu += (length / level - 1.0) / float(unit @ (unit / (curvature + mu)))
+            mu += (length / lam - 1.0) / float(unit @ (unit / (curvature + mu)))
             w = rotated / (curvature + mu)
             length = euclidean(w)
-        return L2().project_ball(self.vectors @ w, level)
+        return L2().project_ball(self.vectors @ w, lam)
 
 
 class _Pivoting(BallQP):
@@ -106,29 +106,29 @@ class _Pivoting(BallQP):
         self._factors: dict = {}
 
     @abstractmethod
-    def _first_status(self, r, start, level) -> np.ndarray:
+    def _first_status(self, r, start, lam) -> np.ndarray:
         """Return the initial status of all entries."""
 
     @abstractmethod
-    def _at_status(self, status, r, rho, level) -> tuple[np.ndarray, np.ndarray]:
+    def _at_status(self, status, r, rho, lam) -> tuple[np.ndarray, np.ndarray]:
         """Return the best w for a status, and the status that each entry should have according to w."""
 
-    def solve(self, r, rho, level, start, accuracy):
+    def solve(self, r, rho, lam, start, accuracy):
         shifted = r + rho * self.tau * start
         try:
-            w = self._pivot(shifted, rho, level, start)
+            w = self._pivot(shifted, rho, lam, start)
         except linalg.LinAlgError:
             w = None
         if w is not None:
-            return self.norm.project_ball(w, level)
+            return self.norm.project_ball(w, lam)
         slow = Accelerated(lambda w: self.matrix @ w, self.largest, self.ridge, self.norm, self.fall_back_steps)
-        return slow.solve(r, rho, level, start, accuracy)
+        return slow.solve(r, rho, lam, start, accuracy)
 
-    def _pivot(self, r, rho, level, start) -> np.ndarray | None:
-        status = self._first_status(r, start, level)
+    def _pivot(self, r, rho, lam, start) -> np.ndarray | None:
+        status = self._first_status(r, start, lam)
         fewest, patience = len(r) + 1, self.patience
         for _ in range(self.max_pivots):
-            w, better = self._at_status(status, r, rho, level)
+            w, better = self._at_status(status, r, rho, lam)
             wrong = np.flatnonzero(better != status)
             if len(wrong) == 0:
                 return w
@@ -162,19 +162,19 @@ class Box(_Pivoting):
 
     norm = LInf()
 
-    def _first_status(self, r, start, level):
-        return np.where(np.abs(start) >= level, np.sign(start), 0.0)
+    def _first_status(self, r, start, lam):
+        return np.where(np.abs(start) >= lam, np.sign(start), 0.0)
 
-    def _at_status(self, status, r, rho, level):
+    def _at_status(self, status, r, rho, lam):
         free = status == 0.0
         w = np.zeros_like(r)
         right = r
         if not free.all():
-            w[~free] = status[~free] * level
+            w[~free] = status[~free] * lam
             right = r - rho * (self.matrix @ w)
         if free.any():
             w[free] = self._solve_free(free, rho, right[free])
-        outside = np.where(np.abs(w) > level * (1.0 + 1e-13), np.sign(w), 0.0)
+        outside = np.where(np.abs(w) > lam * (1.0 + 1e-13), np.sign(w), 0.0)
         slack = 1e-12 * float(np.abs(r).max(initial=0.0))
         inwards = status * self._gradient(w, r, rho) > slack
         return w, np.where(free, outside, np.where(inwards, 0.0, status))
@@ -185,21 +185,21 @@ class CrossPolytope(_Pivoting):
 
     norm = L1()
 
-    def _pivot(self, r, rho, level, start):
-        if self.norm.value(start) < level * (1.0 - 1e-12):
-            w = self._without_ball(r, rho, level)
+    def _pivot(self, r, rho, lam, start):
+        if self.norm.value(start) < lam * (1.0 - 1e-12):
+            w = self._without_ball(r, rho, lam)
             if w is not None:
                 return w
-        w = super()._pivot(r, rho, level, start)
+        w = super()._pivot(r, rho, lam, start)
         if w is None or self._pressure >= 0.0:
             return w
-        return self._without_ball(r, rho, level)
+        return self._without_ball(r, rho, lam)
 
-    def _without_ball(self, r, rho, level):
+    def _without_ball(self, r, rho, lam):
         w = self._solve_free(np.ones(len(r), dtype=bool), rho, r)
-        return w if self.norm.value(w) <= level else None
+        return w if self.norm.value(w) <= lam else None
 
-    def _first_status(self, r, start, level):
+    def _first_status(self, r, start, lam):
         return np.sign(start) if start.any() else self._steepest(r)
 
     def _steepest(self, r):
@@ -208,7 +208,7 @@ class CrossPolytope(_Pivoting):
         status[first] = np.sign(r[first])
         return status
 
-    def _at_status(self, status, r, rho, level):
+    def _at_status(self, status, r, rho, lam):
         used = status != 0.0
         if not used.any():  # r = 0
             self._pressure = 0.0
@@ -217,7 +217,7 @@ class CrossPolytope(_Pivoting):
         w = np.zeros_like(r)
         along = self._solve_free(used, rho, signs)
         w[used] = self._solve_free(used, rho, r[used])
-        self._pressure = float(signs @ w[used] - level) / float(signs @ along)
+        self._pressure = float(signs @ w[used] - lam) / float(signs @ along)
         w[used] -= self._pressure * along
         gradient = self._gradient(w, r, rho)
         slack = 1e-12 * float(np.abs(r).max())

@@ -115,15 +115,15 @@ class _AdmmState(State):
         self.problem = self.columns.problem
         self.subproblem = Subproblem(self.problem, settings.relaxation, settings.update, limits.time.left())
 
-    def first_trial(self, level: float) -> Trial:
+    def first_trial(self, lam: float) -> Trial:
         start = None if self.limits.start is None else self.columns.to_columns(self.limits.start)
-        return self.subproblem.first_trial(level, self.settings.rho, start)
+        return self.subproblem.first_trial(lam, self.settings.rho, start)
 
     def offer(self, weights, intercept: float, proof: list[tuple[Trial, float]]) -> Candidate:
         """Return a classifier with the combined multipliers of the given trials."""
         alpha, beta = np.zeros((2, self.problem.n_rows))
         for trial, share in proof:
-            hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.level)
+            hinge, flip = self.subproblem.multipliers(trial.line.slopes, trial.line.lam)
             alpha, beta = alpha + share * hinge, beta + share * flip
         return self.columns.from_columns(Candidate(weights, intercept, alpha, beta))
 
@@ -205,11 +205,11 @@ class GoldenSection(_AdmmState):
             return max(self.inside, key=lambda trial: trial.gap)
         width = self.high - self.low
         sections = self.low + GOLDEN * width, self.high - GOLDEN * width
-        taken = self.inside[0].level if self.inside else self.high
-        level = max(sections, key=lambda section: abs(section - taken))
-        nearest = min(self._trials(), key=lambda trial: abs(trial.level - level))
-        new = self.subproblem.moved(nearest, level)
-        self.inside = sorted([*self.inside, new], key=lambda trial: trial.level)
+        taken = self.inside[0].lam if self.inside else self.high
+        lam = max(sections, key=lambda section: abs(section - taken))
+        nearest = min(self._trials(), key=lambda trial: abs(trial.lam - lam))
+        new = self.subproblem.moved(nearest, lam)
+        self.inside = sorted([*self.inside, new], key=lambda trial: trial.lam)
         self.evaluations += 1
         self.due = True
         return new
@@ -221,27 +221,27 @@ class GoldenSection(_AdmmState):
         first, second = self.inside
         known = max(first.gap, second.gap) <= max(ENOUGH * self.limits.tol, FINEST)
         if second.line.height >= first.upper or (known and first.upper <= second.upper):
-            self.high, self.right, self.inside = second.level, second, [first]
+            self.high, self.right, self.inside = second.lam, second, [first]
         elif first.line.height >= second.upper or known:
-            self.low, self.left, self.inside = first.level, first, [second]
+            self.low, self.left, self.inside = first.lam, first, [second]
 
     def _trim(self) -> None:
         """Cut off the parts where a line proves that f is above the best objective; f(λ) ≥ ελ is also such a line."""
         low, high = self.low, min(self.high, self.objective / self.problem.radius)
         for line in (trial.line for trial in self._trials()):
             if line.tilt != 0.0:
-                crossing = line.level + (self.objective - line.height) / line.tilt
+                crossing = line.lam + (self.objective - line.height) / line.tilt
                 low, high = (low, min(high, crossing)) if line.tilt > 0.0 else (max(low, crossing), high)
         if high - low > FINEST / self.problem.radius:  # otherwise the optimum is known to rounding
             self.low, self.high = low, high
-            self.left = self._highest(low, self.left, *(p for p in self.inside if p.level <= low))
-            self.right = self._highest(high, self.right, *(p for p in self.inside if p.level >= high))
-            self.inside = [trial for trial in self.inside if low < trial.level < high]
+            self.left = self._highest(low, self.left, *(p for p in self.inside if p.lam <= low))
+            self.right = self._highest(high, self.right, *(p for p in self.inside if p.lam >= high))
+            self.inside = [trial for trial in self.inside if low < trial.lam < high]
 
-    def _highest(self, level: float, *trials: Trial | None) -> Trial | None:
+    def _highest(self, lam: float, *trials: Trial | None) -> Trial | None:
         """Return the trial whose line is highest at the given λ."""
         present = [trial for trial in trials if trial is not None]
-        return max(present, key=lambda trial: trial.line.at(level), default=None)
+        return max(present, key=lambda trial: trial.line.at(lam), default=None)
 
     # --- bounds and certificates ------------------------------------------------------------------------------------
 

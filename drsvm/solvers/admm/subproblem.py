@@ -48,14 +48,14 @@ FIRST_AVERAGE = 10
 class Line:
     """A line below f, proven by slopes g found at one λ."""
 
-    level: float
+    lam: float
     height: float  # at that λ
     tilt: float
     slopes: np.ndarray | None  # None: the line ελ, which needs no proof
 
-    def at(self, level: float) -> float:
+    def at(self, lam: float) -> float:
         """Return the height at another λ."""
-        return self.height + self.tilt * (level - self.level)
+        return self.height + self.tilt * (lam - self.lam)
 
 
 class Average:
@@ -80,7 +80,7 @@ class Average:
 class Trial:
     """The state of ADMM at one λ: the iterates, and the interval that contains f(λ)."""
 
-    level: float
+    lam: float
     rho: float
     weights: np.ndarray
     intercept: float
@@ -181,7 +181,7 @@ class Subproblem:
             product = matrix.__matmul__
         return Accelerated(product, self.rows.largest_eigenvalue(product), l2, norm)
 
-    def first_trial(self, level: float, rho: float, start: Candidate | None) -> Trial:
+    def first_trial(self, lam: float, rho: float, start: Candidate | None) -> Trial:
         """Return ADMM's starting trial at λ: the origin, or a given classifier with its multipliers."""
         n, d = self.problem.X.shape
         weights, intercept, split, slopes = np.zeros(d), 0.0, np.zeros(n), np.zeros(n)
@@ -190,20 +190,20 @@ class Subproblem:
             split = self.problem.margins(weights, intercept)
             if start.hinge_dual is not None and start.flip_dual is not None:
                 slopes = np.clip((start.flip_dual - start.hinge_dual) / self.sample_weights, -1.0, 1.0)
-        return self._new_trial(level, rho, weights, intercept, split, slopes)
+        return self._new_trial(lam, rho, weights, intercept, split, slopes)
 
-    def moved(self, trial: Trial, level: float) -> Trial:
+    def moved(self, trial: Trial, lam: float) -> Trial:
         """Return a starting trial at another λ from a given trial; ρ grows for smaller λ, where margins are smaller."""
-        rho = trial.rho * max(trial.level / (3.0 * level), 1.0)
-        return self._new_trial(level, rho, trial.weights, trial.intercept, trial.split.copy(), trial.slopes.copy())
+        rho = trial.rho * max(trial.lam / (3.0 * lam), 1.0)
+        return self._new_trial(lam, rho, trial.weights, trial.intercept, trial.split.copy(), trial.slopes.copy())
 
-    def _new_trial(self, level, rho, weights, intercept, split, slopes) -> Trial:
+    def _new_trial(self, lam, rho, weights, intercept, split, slopes) -> Trial:
         signed = self.sample_weights * self.signs
         self.coefficients[:] = signed * split, -signed * slopes
         split_sum, slope_sum = self._sums()
         average = Average(len(split), len(split_sum))
-        line = Line(level, self._priced(level), self.problem.radius, None)
-        return Trial(level, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
+        line = Line(lam, self._priced(lam), self.problem.radius, None)
+        return Trial(lam, rho, weights, intercept, split, slopes, split_sum, slope_sum, line, average)
 
     def _sums(self) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ c_i (x_i, 1) for both rows of coefficients."""
@@ -215,24 +215,24 @@ class Subproblem:
         right = trial.rho * trial.split_sum + trial.slope_sum
         balance = right[-1] if self.problem.fit_intercept else 0.0
         trial.weights = self.quadratic.solve(
-            right[:-1] - balance * self.rows.mean, trial.rho, trial.level, trial.weights, trial.accuracy
+            right[:-1] - balance * self.rows.mean, trial.rho, trial.lam, trial.weights, trial.accuracy
         )
         if self.problem.fit_intercept:
             trial.intercept = float(balance / trial.rho - self.rows.mean @ trial.weights)
         self.decision = self.problem.decision_values(trial.weights)
         samples = self.decision, trial.intercept, self.signs, self.sample_weights
-        terms = self.kappa, self._flip_level(trial.level), trial.rho, self.relaxation
+        terms = self.kappa, self._flip_price(trial.lam), trial.rho, self.relaxation
         sums = kernel.update_samples(*samples, *terms, trial.split, trial.slopes, self.coefficients)
         trial.split_sum, trial.slope_sum = self._sums()
         trial.iteration += 1
         loss, mass, cost = sums[:3]
         ridge = 0.5 * self.problem.l2 * float(trial.weights @ trial.weights)
-        trial.upper = min(trial.upper, self._priced(trial.level) + loss + ridge)
+        trial.upper = min(trial.upper, self._priced(trial.lam) + loss + ridge)
         self._raise_line(trial, trial.slopes, trial.slope_sum, mass, cost)
         average = trial.average
         if average.add(trial.slopes, trial.slope_sum):
             mean = average.slopes / average.count
-            alpha, beta = self.multipliers(mean, trial.level)
+            alpha, beta = self.multipliers(mean, trial.lam)
             mass, cost = float(alpha.sum() + beta.sum()), float(np.sum(self.kappa * beta))
             self._raise_line(trial, mean, average.slope_sum / average.count, mass, cost)
         self._balance(trial, *np.sqrt(sums[3:]))
@@ -243,34 +243,34 @@ class Subproblem:
         price = self.problem.radius_price(trial.weights, margins)
         return self.problem.objective_at(trial.weights, margins, price)
 
-    def _priced(self, level: float) -> float:
-        return self.problem.radius * level if self.problem.radius > 0 else 0.0  # λ may be infinite
+    def _priced(self, lam: float) -> float:
+        return self.problem.radius * lam if self.problem.radius > 0 else 0.0  # λ may be infinite
 
-    def _flip_level(self, level: float) -> Any:
+    def _flip_price(self, lam: float) -> Any:
         """Return κλ, inf where no flip is possible: a number, or one per row."""
         with np.errstate(over="ignore"):
-            levels = np.where(self.flips, np.multiply(self.kappa, min(level, UNLIMITED)), math.inf)
-        return float(levels) if levels.ndim == 0 else levels
+            lams = np.where(self.flips, np.multiply(self.kappa, min(lam, UNLIMITED)), math.inf)
+        return float(lams) if lams.ndim == 0 else lams
 
     def _raise_line(self, trial: Trial, slopes, slope_sum, mass: float, cost: float) -> None:
         """Replace the line of a trial with the one that the given slopes prove, if that is higher at λ."""
-        problem, level = self.problem, trial.level
-        if not (math.isfinite(level) or problem.l2 > 0.0):  # a bound is sought for weights up to this norm
-            level = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
+        problem, lam = self.problem, trial.lam
+        if not (math.isfinite(lam) or problem.l2 > 0.0):  # a bound is sought for weights up to this norm
+            lam = max(2.0 * problem.norm.value(trial.weights), self.large_weights)
         v, imbalance = slope_sum[:-1], slope_sum[-1] * problem.fit_intercept
         rate = problem.radius - cost
         if problem.l2 > 0.0:
-            best = problem.norm.project_ball(v / problem.l2, level)
+            best = problem.norm.project_ball(v / problem.l2, lam)
             gained = float(v @ best) - 0.5 * problem.l2 * float(best @ best)
             pressure = problem.norm.dual.value(v - problem.l2 * best)
         else:
             pressure = problem.norm.dual.value(v)
-            gained = level * pressure if pressure > 0.0 else 0.0
+            gained = lam * pressure if pressure > 0.0 else 0.0
         # Without balance no bound holds for all b: assume intercepts of the current size.
         gained += abs(imbalance) * (1.0 + abs(trial.intercept) + abs(self.rows.mean @ trial.weights))
-        height = mass + (level * rate if rate != 0.0 else 0.0) - gained
+        height = mass + (lam * rate if rate != 0.0 else 0.0) - gained
         if height > trial.line.height:
-            trial.line = Line(trial.level, height, rate - pressure, slopes.copy())
+            trial.line = Line(trial.lam, height, rate - pressure, slopes.copy())
 
     def _balance(self, trial: Trial, apart, moved, margin_size, split_size, slope_size) -> None:
         """Change ρ, at some iterations, if the primal and dual residuals differ too much."""
@@ -285,11 +285,11 @@ class Subproblem:
             change = min(max(math.sqrt(ratio), 1.0 / LARGEST_CHANGE), LARGEST_CHANGE)
             trial.rho = min(max(trial.rho * change, 1e-9), 1e9)
 
-    def multipliers(self, slopes, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def multipliers(self, slopes, lam: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers α and β for slopes g at the given λ; without slopes, they are 0."""
         if slopes is None:
             return np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
-        between = self._flip_level(level) < 2.0  # the two pieces cross above 0
+        between = self._flip_price(lam) < 2.0  # the two pieces cross above 0
         alpha = np.where(between, 0.5 * (1.0 - slopes), np.maximum(-slopes, 0.0))
         beta = np.where(between, 0.5 * (1.0 + slopes), np.maximum(slopes, 0.0))
         return self.sample_weights * alpha, self.sample_weights * beta

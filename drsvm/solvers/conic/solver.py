@@ -150,14 +150,14 @@ def build_model(problem: Problem) -> Model:
     norm_rows, n_cone = _norm_rows(problem, unit) if _with_norm(problem) else NormRows([])
     others = [None] * (max(map(len, norm_rows), default=0) - (3 + len(b)))  # additional variables of the norm
 
-    def row(w, b, level, t=None):
-        return [w, *b, level, t, *others]
+    def row(w, b, lam, t=None):
+        return [w, *b, lam, t, *others]
 
     flips, no_b = np.flatnonzero(problem.can_flip), [None] * len(b)
     blocks = [row(-signed, [-column for column in b], sparse.csr_array((n, 1)), losses)]
     if len(flips):
-        levels = -problem.flip_costs[flips, None] / unit
-        blocks.append(row(signed[flips], [column[flips] for column in b], levels, losses[flips]))
+        lams = -problem.flip_costs[flips, None] / unit
+        blocks.append(row(signed[flips], [column[flips] for column in b], lams, losses[flips]))
     blocks.append(row(None, no_b, None, losses))
     blocks += [row(rows, no_b, None) for rows in _sign_rows(problem)]
     A = sparse.block_array([*blocks, *norm_rows], format="csc")

@@ -72,7 +72,7 @@ class Ascent(ABC):
         self.v, self.imbalance = np.zeros(problem.n_features), 0.0
         self.w, self.b = np.zeros(problem.n_features), 0.0
         # w = 0 gives no information about the final length of the weights.
-        self.level = self._first_level() if start is None or not start.weights.any() else self._start_at(start)
+        self.lam = self._first_lam() if start is None or not start.weights.any() else self._start_at(start)
 
     # --- start ------------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Ascent(ABC):
             return UNLIMITED
         return problem.radius_price(self.w, problem.margins(self.w, self.b), self.b)
 
-    def _first_level(self) -> float:
+    def _first_lam(self) -> float:
         """Return the best λ for weights in the direction of a first proximal step, estimated from some of the rows."""
         problem = self.problem
         if problem.radius == 0.0:
@@ -104,9 +104,9 @@ class Ascent(ABC):
         weights, costs = problem.sample_weight[rows] / problem.sample_weight[rows].sum(), problem.flip_costs[rows]
         ridge = 0.5 * problem.l2 * (euclidean(direction) / size) ** 2
 
-        def value(level):
-            losses = np.maximum(np.maximum(1.0 - level * margins, 1.0 + level * (margins - costs)), 0.0)
-            return problem.radius * level + float(weights @ losses) + ridge * level**2
+        def value(lam):
+            losses = np.maximum(np.maximum(1.0 - lam * margins, 1.0 + lam * (margins - costs)), 0.0)
+            return problem.radius * lam + float(weights @ losses) + ridge * lam**2
 
         return min(np.geomspace(1e-3, 1e6, 40) / math.sqrt(self.square), key=value)
 
@@ -173,11 +173,11 @@ class Ascent(ABC):
             self.imbalance, self.b = (u0 - intercept.damping * self.b / self.unit) / self.unit, b
 
     def _stiffness(self, natural: float) -> float:
-        if self.level >= UNLIMITED:
+        if self.lam >= UNLIMITED:
             return 1.0
         # The density of rows along the axis on which κλ moves the kink.
         stiffness = natural + FLIP_STIFFNESS * self.near / (2.0 * NEAR)
-        return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.level, 1e-6), 1e-12)
+        return max(stiffness, LEAST_STIFFNESS * self.problem.radius / max(self.lam, 1e-6), 1e-12)
 
     def _best_scale(self) -> tuple[float, float]:
         """Return the multiple of (w, b) with the smallest objective and its gain, based on the margins of this epoch.
@@ -185,9 +185,9 @@ class Ascent(ABC):
         Early in a run all margins may be slightly too small at once, which costs a lot and is free to correct.
         """
         problem, margins, weights = self.problem, self.margins, self.problem.sample_weight
-        level, ridge, n = self._own_level, self._ridge_term, self.problem.n_rows
+        lam, ridge, n = self._own_lam, self._ridge_term, self.problem.n_rows
         kappa, possible = self.flips
-        costs = np.where(possible, kappa * level, np.abs(margins) + 10.0)  # so that no scale makes the others pay
+        costs = np.where(possible, kappa * lam, np.abs(margins) + 10.0)  # so that no scale makes the others pay
 
         def losses(scale, part):
             hinge = np.maximum(1.0 - scale * margins[part], 0.0)
@@ -199,13 +199,13 @@ class Ascent(ABC):
             return weights[part] @ np.where(flipped > hinge, margins[part] - costs[part], slopes)
 
         def value(scale):
-            price = problem.radius * level * scale + 0.5 * ridge * scale**2
+            price = problem.radius * lam * scale + 0.5 * ridge * scale**2
             return price + total(n, lambda part: weights[part] @ np.maximum(*losses(scale, part)))
 
         low, high = SCALES
         while high - low > SCALE_ACCURACY:
             middle = 0.5 * (low + high)
-            rising = problem.radius * level + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
+            rising = problem.radius * lam + ridge * middle + total(n, partial(slope_of, middle)) > 0.0
             low, high = (low, middle) if rising else (middle, high)
         best = 0.5 * (low + high)
         gain = value(1.0) - value(best)
@@ -215,7 +215,7 @@ class Ascent(ABC):
         """Return the gap as if no row had changed since it was visited."""
         problem, flipped_cost, ball = self.problem, self.flipped_cost, self.problem.norm.dual
         left = max(problem.radius - flipped_cost, 0.0)
-        norm_part = self._own_level * left - float(self.v @ self.w) + 0.5 * self._ridge_term
+        norm_part = self._own_lam * left - float(self.v @ self.w) + 0.5 * self._ridge_term
         fixed, unbalanced = 0.0, abs(self.imbalance)
         if problem.prices_intercept:
             norm_part -= self.imbalance * self.b
@@ -235,9 +235,9 @@ class Ascent(ABC):
         return self.problem.l2 * euclidean(self.w) ** 2 if self.problem.l2 > 0.0 else 0.0
 
     @property
-    def _own_level(self) -> float:
+    def _own_lam(self) -> float:
         """λ or, if nothing limits it, the norm of the classifier."""
-        return self.problem.norm_of(self.w, self.b) if self.level >= UNLIMITED else self.level
+        return self.problem.norm_of(self.w, self.b) if self.lam >= UNLIMITED else self.lam
 
     def candidate(self) -> Candidate:
         candidate = Candidate(self.scale * self.w, self.scale * self.b, self.hinge, self.flip)

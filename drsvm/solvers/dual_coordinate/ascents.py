@@ -26,15 +26,15 @@ class RoundAscent(Ascent):
     def _move(self) -> tuple[float, float]:
         problem = self.problem
         left = max(problem.radius - self.flipped_cost, 0.0)
-        natural = 0.0 if self.level >= UNLIMITED else left / max(self.level, 1e-6)
+        natural = 0.0 if self.lam >= UNLIMITED else left / max(self.lam, 1e-6)
         proximity = self._proximity(problem.l2 + natural, self.mass)
         intercept = self._intercept(problem.l2 + natural + proximity)
-        scalars = map(float, (problem.radius, self.level, self._stiffness(natural), problem.l2 + proximity))
+        scalars = map(float, (problem.radius, self.lam, self._stiffness(natural), problem.l2 + proximity))
         terms = RoundTerms(*scalars, intercept=intercept)
         u = self._plus_centre(self.v, proximity)
         sums = np.array([self.flipped_cost, self._u0(intercept)])
         kernel = partial(round_epoch, self.samples.row_squares)
-        (scale, self.level, b), gap, violation = self._improve(kernel, u, sums, terms)
+        (scale, self.lam, b), gap, violation = self._improve(kernel, u, sums, terms)
         self.v = self._plus_centre(u, -proximity)
         self.w = elementwise(len(u), lambda part: scale * u[part])
         self._settle_intercept(intercept, float(sums[1]), b)
@@ -59,7 +59,7 @@ class SeparableAscent(Ascent):
         limit = float(self._limit(ridge))
         terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
         u = self._plus_centre(self.v, proximity)
-        sums = np.array([self.level + excess / stiffness, self._u0(intercept)])
+        sums = np.array([self.lam + excess / stiffness, self._u0(intercept)])
         _, gap, violation = self._improve(separable_epoch, u, sums, terms)
         self.v = self._plus_centre(u, -proximity)
         u0 = float(sums[1])
@@ -68,7 +68,7 @@ class SeparableAscent(Ascent):
         self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
         weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
         self._settle_intercept(intercept, u0, self.unit * float(weight))
-        self._settle_level(limit, stiffness)
+        self._settle_lam(limit, stiffness)
         return gap, violation
 
     def _weights(self, u, ridge: float, limit: float):
@@ -90,7 +90,7 @@ class SeparableAscent(Ascent):
         """Return the best limit of the weights after an epoch."""
 
     @abstractmethod
-    def _settle_level(self, limit: float, stiffness: float) -> None:
+    def _settle_lam(self, limit: float, stiffness: float) -> None:
         """Set λ after the weights."""
 
 
@@ -124,10 +124,10 @@ class SparseAscent(SeparableAscent):
     def _flips_matter(self) -> bool:
         return self.near > 0.0 or bool(self.flip.any())
 
-    def _settle_level(self, limit: float, stiffness: float) -> None:
-        if self.level < UNLIMITED:
+    def _settle_lam(self, limit: float, stiffness: float) -> None:
+        if self.lam < UNLIMITED:
             own, left = self.problem.norm_of(self.w, self.b), self.problem.radius - self.flipped_cost
-            self.level = max(own, self.level + (limit - left) / stiffness if self._flips_matter else 0.5 * self.level)
+            self.lam = max(own, self.lam + (limit - left) / stiffness if self._flips_matter else 0.5 * self.lam)
 
     def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − h)₊ / r + (|u₀| − h)₊ / θ₀ = λ₀ + (h − (ε − Σκβ)) / stiffness for h ≥ 0, from the left."""
@@ -137,7 +137,7 @@ class SparseAscent(SeparableAscent):
         price = 0.0
         for _ in range(MOST_NEWTON_STEPS):
             total, number, rest, more = sizes.beyond(price, price)
-            value = total / sizes.ridge + rest / sizes.damping - self.level - (price - left) / stiffness
+            value = total / sizes.ridge + rest / sizes.damping - self.lam - (price - left) / stiffness
             step = value / (number / sizes.ridge + more / sizes.damping + 1.0 / stiffness)
             price = max(price + step, 0.0)
             if step <= 1e-12 * (abs(left) + price):
@@ -164,26 +164,26 @@ class BoxAscent(SeparableAscent):
         return gap_and_violation
 
     def _limit(self, ridge: float) -> float:
-        return ridge * self.level
+        return ridge * self.lam
 
-    def _settle_level(self, limit: float, stiffness: float) -> None:
-        self.level = limit
+    def _settle_lam(self, limit: float, stiffness: float) -> None:
+        self.lam = limit
 
     def _new_limit(self, sizes: Sizes, stiffness: float) -> float:
         """Solve Σ (|u_j| − rλ)₊ + (|u₀| − θ₀λ)₊ − (ε − Σκβ) = k (λ − λ₀) for λ ≥ 0; k is the slope of both at λ₀."""
-        if self.level >= UNLIMITED:
-            return self.level
-        left, centre, level = self.problem.radius - self.flipped_cost, self.level, self.level
+        if self.lam >= UNLIMITED:
+            return self.lam
+        left, centre, lam = self.problem.radius - self.flipped_cost, self.lam, self.lam
         _, number, _, more = sizes.beyond(sizes.ridge * centre, sizes.damping * centre)
         k = sizes.ridge * number + sizes.damping * more + stiffness
         for _ in range(MOST_NEWTON_STEPS):
-            total, number, rest, more = sizes.beyond(sizes.ridge * level, sizes.damping * level)
-            value = total + rest - left - k * (level - centre)
+            total, number, rest, more = sizes.beyond(sizes.ridge * lam, sizes.damping * lam)
+            value = total + rest - left - k * (lam - centre)
             step = value / (sizes.ridge * number + sizes.damping * more + k)
-            level = max(level + step, 0.0)
-            if abs(step) <= 1e-12 * (1.0 + level):
+            lam = max(lam + step, 0.0)
+            if abs(step) <= 1e-12 * (1.0 + lam):
                 break
-        return level
+        return lam
 
     def candidate(self) -> Candidate:
         """Return classifier and multipliers: the current ones and the averages in turn."""

@@ -138,8 +138,8 @@ class BlockFit:
         if self._point is not None:
             point = Iterate(self._point.w, self._point.scalars, point.hinge, point.flip)
         elif self.weights.any():
-            level = self.radius_price if parameters.limits_weights else point.scalars[0]
-            point.w[: len(self.weights)], point.scalars[:] = self.weights, (level, self.value_at_centre, level)
+            lam = self.radius_price if parameters.limits_weights else point.scalars[0]
+            point.w[: len(self.weights)], point.scalars[:] = self.weights, (lam, self.value_at_centre, lam)
             if parameters.constant_column:
                 point.w[-1], point.scalars[1] = self.value_at_centre / self.intercept_cost, 0.0
         step = FIRST_STEP * epochs.natural_step / self.n_blocks**EXPONENT

@@ -145,8 +145,8 @@ class Epochs:
     def origin(self) -> Iterate:
         """Return the point 0, with all hinges active."""
         n, d = self.samples.n, self.samples.d
-        level = 0.0 if self.parameters.limits_weights else UNLIMITED
-        return Iterate(np.zeros(d), np.array([level, 0.0, level]), np.ones(n), np.zeros(n))
+        lam = 0.0 if self.parameters.limits_weights else UNLIMITED
+        return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
     def _next_order(self) -> np.ndarray:
         n = self.samples.n
@@ -193,12 +193,12 @@ class Epochs:
         weights = samples.weights
         v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
         flipped_cost = float(np.sum(parameters.kappa * (weights * point.flip)))
-        level = point.scalars[0] - total * parameters.radius + total * flipped_cost
-        scalars = np.array([level, point.scalars[1] + total * self.free * v0, point.scalars[0]])
+        lam = point.scalars[0] - total * parameters.radius + total * flipped_cost
+        scalars = np.array([lam, point.scalars[1] + total * self.free * v0, point.scalars[0]])
         state = Iterate(point.w + total * v, scalars, point.hinge, point.flip)
         state.w[self.ridged :] += total * parameters.l2 * point.w[self.ridged :]
         self._visit(MEMORY[parameters.norm.q], state, step, total)
         stiffness = 1.0 + total * parameters.l2
-        w, level = parameters.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
+        w, lam = parameters.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
         point.w[:] = w
-        point.scalars[:] = level, scalars[1] if parameters.with_intercept else 0.0, level
+        point.scalars[:] = lam, scalars[1] if parameters.with_intercept else 0.0, lam

@@ -61,9 +61,9 @@ class Track:
         point, problem, inner = self.point, self.problem, self.columns.to_columns(start)
         margins = problem.margins(start.weights, start.intercept)
         price = problem.radius_price(start.weights, margins, start.intercept)
-        level = price if self.epochs.parameters.limits_weights else UNLIMITED
+        lam = price if self.epochs.parameters.limits_weights else UNLIMITED
         point.w[:] = inner.weights
-        point.scalars[:] = level, inner.intercept, level
+        point.scalars[:] = lam, inner.intercept, lam
         if start.hinge_dual is not None and start.flip_dual is not None:
             point.hinge[:] = np.clip(start.hinge_dual / problem.sample_weight, 0.0, 1.0)
             point.flip[:] = np.clip(start.flip_dual / problem.sample_weight, 0.0, 1.0 - point.hinge) * problem.can_flip
@@ -78,10 +78,10 @@ class Track:
         w, b = self.classifier(point)
         with np.errstate(over="ignore", invalid="ignore"):
             margins = self.problem.margins(w, b)
-            level = self.problem.norm_of(w, b)
+            lam = self.problem.norm_of(w, b)
             if self.problem.flips_possible and self.epochs.parameters.limits_weights:
-                level = max(point.scalars[0], level)
-            value = self.problem.objective_at(w, margins, level)
+                lam = max(point.scalars[0], lam)
+            value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
 
 

@@ -30,7 +30,7 @@ class Scaling:
     column: np.ndarray
     square: float
     vector: np.ndarray | None = None
-    vector_level: float = 0.0
+    vector_lam: float = 0.0
     coefficient: float = 0.0
     outside: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     """Features without norm and ridge, where others have them."""
@@ -43,8 +43,8 @@ class Scaling:
         if self.vector is not None:
             vector = np.asarray(self.vector, like=matrix)
             matrix[:d, :d] += np.outer(self.coefficient * vector, vector)
-            column = column + self.coefficient * self.vector_level * vector
-            square = square + self.coefficient * self.vector_level**2
+            column = column + self.coefficient * self.vector_lam * vector
+            square = square + self.coefficient * self.vector_lam**2
         matrix[:d, -1] += column
         matrix[-1, -1] += square
 
@@ -65,7 +65,7 @@ class Cone(ABC):
     d_slacks: np.ndarray
     d_duals: np.ndarray
 
-    bounds_level: bool = True
+    bounds_lam: bool = True
     """Whether the constraints contain λ."""
 
     weight: float = 1.0
@@ -95,7 +95,7 @@ class Cone(ABC):
         """Return the constant part of z + dz for a target and the current correction."""
 
     @abstractmethod
-    def set_direction(self, dw, dlevel: float) -> None:
+    def set_direction(self, dw, dlam: float) -> None:
         """Set dw (with db, for a cone of the whole point) and dλ, and compute all other changes."""
 
     @abstractmethod
@@ -150,8 +150,8 @@ class PolyhedralCone(Cone):
 class BoxCone(PolyhedralCone):
     """q = ∞: λ − w_j ≥ 0 and λ + w_j ≥ 0."""
 
-    def __init__(self, w, level: float, mu: float):
-        super().__init__(np.concatenate([level - w, level + w]), mu)
+    def __init__(self, w, lam: float, mu: float):
+        super().__init__(np.concatenate([lam - w, lam + w]), mu)
         self.d = len(w)
 
     def multipliers(self):
@@ -169,17 +169,17 @@ class BoxCone(PolyhedralCone):
         pushes = self._pushes(target)
         return self._signed(pushes), -float(pushes.sum())
 
-    def set_direction(self, dw, dlevel):
-        self._follow(np.concatenate([dlevel - dw, dlevel + dw]))
+    def set_direction(self, dw, dlam):
+        self._follow(np.concatenate([dlam - dw, dlam + dw]))
 
 
 class CrossCone(PolyhedralCone):
     """q = 1: t_j − w_j ≥ 0, t_j + w_j ≥ 0 and λ − Σ t_j ≥ 0; the bounds t are eliminated."""
 
-    def __init__(self, w, level: float, mu: float):
+    def __init__(self, w, lam: float, mu: float):
         self.d = len(w)
-        bounds = np.abs(w) + (level - np.abs(w).sum()) / (self.d + 1)
-        super().__init__(np.concatenate([bounds - w, bounds + w, [level - bounds.sum()]]), mu)
+        bounds = np.abs(w) + (lam - np.abs(w).sum()) / (self.d + 1)
+        super().__init__(np.concatenate([bounds - w, bounds + w, [lam - bounds.sum()]]), mu)
 
     def _halves(self, values):
         return values[: self.d], values[self.d : 2 * self.d], float(values[-1])
@@ -204,17 +204,17 @@ class CrossCone(PolyhedralCone):
         self.budget = self.coefficient * (budget / float(self.ratios[-1]) + float((self.both / self.total).sum()))
         return upper - lower - self.tilt * (self.both - self.budget), -self.budget
 
-    def set_direction(self, dw, dlevel):
-        budget = self.budget + self.coefficient * (float(self.tilt @ dw) - dlevel)
+    def set_direction(self, dw, dlam):
+        budget = self.budget + self.coefficient * (float(self.tilt @ dw) - dlam)
         bounds = (self.both - budget) / self.total + self.tilt * dw
-        self._follow(np.concatenate([bounds - dw, bounds + dw, [dlevel - bounds.sum()]]))
+        self._follow(np.concatenate([bounds - dw, bounds + dw, [dlam - bounds.sum()]]))
 
 
 class SecondOrderCone(Cone):
     """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
 
-    def __init__(self, w, level: float, mu: float):
-        self.slacks = np.concatenate([[level], w])
+    def __init__(self, w, lam: float, mu: float):
+        self.slacks = np.concatenate([[lam], w])
         self.duals = mu * _reflect(self.slacks) / _determinant(self.slacks)
 
     def multipliers(self):
@@ -252,8 +252,8 @@ class SecondOrderCone(Cone):
         self.push = self._unscale(_divide(self.scaled, goal))  # z + dz, except for its part in dx
         return -self.push[1:], -float(self.push[0])
 
-    def set_direction(self, dw, dlevel):
-        self.d_slacks = np.concatenate([[dlevel], dw])
+    def set_direction(self, dw, dlam):
+        self.d_slacks = np.concatenate([[dlam], dw])
         self.d_duals = self.push - self.duals - self._unscale(self._unscale(self.d_slacks))
 
     def rates(self) -> tuple[float, float]:

@@ -25,12 +25,12 @@ weights range over many decades, directions that only light rows determine look 
 with the second value."""
 
 
-def solve_system(system: Factorised, right, right_level: float) -> tuple[np.ndarray, float]:
+def solve_system(system: Factorised, right, right_lam: float) -> tuple[np.ndarray, float]:
     """Return (dw, db) and dλ.
 
     Conjugate gradients, preconditioned with the factorisation, remove the errors of regularisation and rounding.
     """
-    residual = system.vector(np.append(right, right_level))
+    residual = system.vector(np.append(right, right_lam))
     wanted = system.accurate * _size(residual)
     solution = np.zeros_like(residual)
     step = system.apply_inverse(residual)

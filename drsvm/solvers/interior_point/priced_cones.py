@@ -14,7 +14,7 @@ from drsvm.solvers.interior_point.cones import NORM_CONES, Cone, CrossCone, Poly
 class SignCone(PolyhedralCone):
     """t ≥ 0, for weights times their prescribed signs."""
 
-    bounds_level = False
+    bounds_lam = False
 
     def multipliers(self):
         return -self.duals, 0.0
@@ -25,7 +25,7 @@ class SignCone(PolyhedralCone):
     def constant(self, target):
         return -self._pushes(target), 0.0
 
-    def set_direction(self, dw, dlevel):
+    def set_direction(self, dw, dlam):
         self._follow(dw)
 
 
@@ -49,11 +49,11 @@ class ProductCone(Cone):
 
     def _sum(self, of_parts: Iterable[tuple[np.ndarray, float]]) -> tuple[np.ndarray, float]:
         """Return the sum over the parts of vectors in t and entries in λ, as a vector in (w, b) and an entry in λ."""
-        total, total_level = np.zeros(self.size), 0.0
-        for part, (vector, level) in zip(self.parts, of_parts, strict=True):
+        total, total_lam = np.zeros(self.size), 0.0
+        for part, (vector, lam) in zip(self.parts, of_parts, strict=True):
             total[part.entries] += part.factors * vector
-            total_level += level
-        return total, total_level
+            total_lam += lam
+        return total, total_lam
 
     def multipliers(self):
         return self._sum(part.cone.multipliers() for part in self.parts)
@@ -71,8 +71,8 @@ class ProductCone(Cone):
             if own.vector is not None:
                 whole.vector = np.zeros(self.size)
                 whole.vector[entries] = factors * own.vector
-                whole.vector_level, whole.coefficient = own.vector_level, own.coefficient
-        if not any(part.cone.bounds_level for part in self.parts):
+                whole.vector_lam, whole.coefficient = own.vector_lam, own.coefficient
+        if not any(part.cone.bounds_lam for part in self.parts):
             whole.square = 1.0  # λ plays no role, but must not make the matrix singular
         return whole
 
@@ -87,9 +87,9 @@ class ProductCone(Cone):
     def constant(self, target):
         return self._sum(part.cone.constant(target) for part in self.parts)
 
-    def set_direction(self, dw, dlevel):
+    def set_direction(self, dw, dlam):
         for cone, entries, factors in self.parts:
-            cone.set_direction(factors * dw[entries], dlevel)
+            cone.set_direction(factors * dw[entries], dlam)
 
     def rates(self):
         primal, dual = zip((0.0, 0.0), *(part.cone.rates() for part in self.parts), strict=True)
@@ -103,20 +103,20 @@ class ProductCone(Cone):
             part.cone.move(primal, dual)
 
 
-def cone_at(problem: Problem, point, level: float, mu: float) -> Cone:
-    """Return the cone of a problem at (w, b) = point and λ = level; without prices, that of the weights alone.
+def cone_at(problem: Problem, point, lam: float, mu: float) -> Cone:
+    """Return the cone of a problem at (w, b) = point and λ = lam; without prices, that of the weights alone.
 
     If the radius is 0, the norm costs nothing: only signs are left, if there are any.
     """
     cone = NORM_CONES[type(problem.norm)]
     if problem.radius > 0 and not prices_weights(problem):
-        return cone(point[: problem.n_features], level, mu)
+        return cone(point[: problem.n_features], lam, mu)
     parts = []
     if problem.radius > 0:
         entries, prices = priced_entries(problem)
         if len(entries) == 0:
             cone = CrossCone  # all norms of nothing are 0, and the cone of q = 1 is then λ ≥ 0
-        parts.append(Part(cone(point[entries] / prices, level, mu), entries, 1.0 / prices))
+        parts.append(Part(cone(point[entries] / prices, lam, mu), entries, 1.0 / prices))
     if problem.monotonic_cst is not None:
         entries = np.flatnonzero(problem.monotonic_cst)
         signs = problem.monotonic_cst[entries].astype(np.float64)

@@ -18,7 +18,7 @@ class Start(NamedTuple):
     """A point (w, b), λ, and the μ at which the samples are centred there."""
 
     point: np.ndarray
-    level: float
+    lam: float
     mu: float
 
 
@@ -30,14 +30,14 @@ def cold_starts(problem: Problem) -> Iterator[Start]:
     """
     origin = np.zeros(problem.n_features + problem.fit_intercept)
     of_flips = 1.0 / problem.typical_flip_cost() if problem.flips_possible else 0.0  # 0 also if all of them are free
-    level = max(3.0 / typical_row_price(problem), of_flips)
+    lam = max(3.0 / typical_row_price(problem), of_flips)
     if problem.radius > 0:
         largest = 1.0 / problem.radius
-        level = min(level, largest)
-        levels = math.sqrt(level) * math.sqrt(largest), largest, level
+        lam = min(lam, largest)
+        lams = math.sqrt(lam) * math.sqrt(largest), largest, lam
     else:
-        levels = level, 1e6 * level
-    for guess in levels:
+        lams = lam, 1e6 * lam
+    for guess in lams:
         yield Start(with_room_for_signs(problem, origin, guess), guess, 1.0)
 
 
@@ -53,8 +53,8 @@ def typical_row_price(problem: Problem) -> float:
     return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0
 
 
-def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
-    """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < level.
+def with_room_for_signs(problem: Problem, point, lam: float) -> np.ndarray:
+    """Return the point moved to where all weights with a prescribed sign have it, well inside ‖·‖ < lam.
 
     Together they are at least 0.1 away from 0, in units of λ and of 1 / row norm.
     """
@@ -62,7 +62,7 @@ def with_room_for_signs(problem: Problem, point, level: float) -> np.ndarray:
         return point
     prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
     signs = problem.monotonic_cst
-    least = 0.1 / np.count_nonzero(signs) * np.minimum(level * prices, 1.0 / problem.typical_row_norm())
+    least = 0.1 / np.count_nonzero(signs) * np.minimum(lam * prices, 1.0 / problem.typical_row_norm())
     moved = point.copy()
     weights = moved[: problem.n_features]
     np.copyto(weights, signs * np.maximum(signs * weights, least), where=signs != 0)
@@ -73,12 +73,12 @@ def start_at(problem: Problem, classifier: Candidate) -> Start | None:
     """Return a start at a given classifier, or None if that is no better than w = 0."""
     weights, intercept = classifier.weights, classifier.intercept
     price, objective = problem.price_and_objective(weights, intercept)
-    level = max(price, 1.1 * problem.norm_of(weights, intercept))
-    if level == 0.0 or not objective < 1.0:
+    lam = max(price, 1.1 * problem.norm_of(weights, intercept))
+    if lam == 0.0 or not objective < 1.0:
         return None
-    point = with_room_for_signs(problem, np.append(weights, [intercept] * problem.fit_intercept), level)
-    level = max(level, 1.1 * problem.norm_of(point[: problem.n_features], intercept))
-    return Start(point, level, 0.1 * max(objective, 0.1))
+    point = with_room_for_signs(problem, np.append(weights, [intercept] * problem.fit_intercept), lam)
+    lam = max(lam, 1.1 * problem.norm_of(point[: problem.n_features], intercept))
+    return Start(point, lam, 0.1 * max(objective, 0.1))
 
 
 def rows_to_begin_with(problem: Problem) -> int | None:

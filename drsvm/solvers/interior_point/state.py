@@ -102,13 +102,13 @@ class InteriorPointState(State):
         d = self.problem.n_features
         _, objective = self.problem.price_and_objective(few.point[:d], float(few.point[d:].sum()))
         # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
-        return Start(few.point, few.level, few.mu) if objective < 1.0 else next(self.cold_starts)
+        return Start(few.point, few.lam, few.mu) if objective < 1.0 else next(self.cold_starts)
 
-    def begin(self, point, level: float, mu: float) -> None:
+    def begin(self, point, lam: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""
-        self.point, self.level, self.mu = point, level, mu
-        self.cone = cone_at(self.problem, point, level, mu)
-        self.engine.center(point, level, mu)
+        self.point, self.lam, self.mu = point, lam, mu
+        self.cone = cone_at(self.problem, point, lam, mu)
+        self.engine.center(point, lam, mu)
         self.products = mu * self.engine.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
         self.first_gap = self.central_gap
@@ -132,14 +132,14 @@ class InteriorPointState(State):
         samples = self.samples or self.engine.curvature()
         system = self._system(samples)
 
-        predictor = self._solve(system, samples.predictor, samples.predictor_level, 0.0)
+        predictor = self._solve(system, samples.predictor, samples.predictor_lam, 0.0)
         ahead = self.engine.predict(*predictor, self._left_behind)
         target = self._target(ahead)
 
         self.cone.correct()
         fixed = samples.predictor + target * ahead.targeted
-        fixed_level = samples.predictor_level + target * ahead.targeted_level
-        direction = self._solve(system, fixed + ahead.correction, fixed_level + ahead.correction_level, target)
+        fixed_lam = samples.predictor_lam + target * ahead.targeted_lam
+        direction = self._solve(system, fixed + ahead.correction, fixed_lam + ahead.correction_lam, target)
         steps = self._longest_steps(direction, target)
 
         # Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
@@ -148,7 +148,7 @@ class InteriorPointState(State):
         for _ in range(self.settings.correctors if pays else 0):
             if min(steps) > LONG_STEP:
                 break
-            better = self._recorrect(system, fixed, fixed_level, target, steps)
+            better = self._recorrect(system, fixed, fixed_lam, target, steps)
             if better is None:
                 break
             direction, steps = better
@@ -167,14 +167,14 @@ class InteriorPointState(State):
         """Sum of all complementarity targets, divided by μ."""
         return self.engine.weight + self.cone.weight
 
-    def _solve(self, system, samples, samples_level: float, target: float) -> tuple[np.ndarray, float]:
+    def _solve(self, system, samples, samples_lam: float, target: float) -> tuple[np.ndarray, float]:
         """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
-        norm, norm_level = self.cone.constant(target)
+        norm, norm_lam = self.cone.constant(target)
         right = -samples - self.ridge * self.point
         right[: len(norm)] -= norm
-        direction, level = solve_system(system, right, -(self.problem.radius + samples_level + norm_level))
-        self.cone.set_direction(direction[: len(norm)], level)
-        return direction, level
+        direction, lam = solve_system(system, right, -(self.problem.radius + samples_lam + norm_lam))
+        self.cone.set_direction(direction[: len(norm)], lam)
+        return direction, lam
 
     def _target(self, ahead) -> float:
         """Return σμ with Mehrotra's σ = (μ after the predictor / μ)³."""
@@ -200,13 +200,13 @@ class InteriorPointState(State):
         rates = self.engine.longest_steps(*direction, target, self._left_behind)
         return self._clip_steps(*rates, self.settings.step_fraction)
 
-    def _recorrect(self, system, fixed, fixed_level: float, target: float, steps):
+    def _recorrect(self, system, fixed, fixed_lam: float, target: float, steps):
         """Try a centrality corrector; return direction and steps if these grow enough to pay for it, else None."""
         primal, dual = (min(1.0, LONGER * step + LONGER - 1.0) for step in steps)
         kept = copy(self.cone)
-        correction, correction_level = self.engine.recorrect(primal, dual)
+        correction, correction_lam = self.engine.recorrect(primal, dual)
         self.cone.recorrect(target, primal, dual)
-        direction = self._solve(system, fixed + correction, fixed_level + correction_level, target)
+        direction = self._solve(system, fixed + correction, fixed_lam + correction_lam, target)
         new = self._longest_steps(direction, target)
         if sum(new) >= sum(steps) + LEAST_GAIN:
             return direction, new
@@ -214,7 +214,7 @@ class InteriorPointState(State):
         self.engine.swap()
         return None
 
-    def _move(self, direction, level: float, primal: float, dual: float, target: float) -> None:
+    def _move(self, direction, lam: float, primal: float, dual: float, target: float) -> None:
         self.samples = self.sums = None
         # Samples that stop short keep slightly less than those that determine the step: rounding must not stop these.
         steps = primal, dual, 0.99 * (1.0 - self.settings.step_fraction)
@@ -227,7 +227,7 @@ class InteriorPointState(State):
             self.products, self.samples = self.engine.advance(*steps)
         self.cone.move(primal, dual)
         self.point = self.point + primal * direction
-        self.level += primal * level
+        self.lam += primal * lam
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
         self.finished = self.short_steps >= MOST_SHORT_STEPS
@@ -268,7 +268,7 @@ class InteriorPointState(State):
         margins = float(v @ w) + float(mass[0] - mass[1]) * float(self.point[d:].sum())
         objective = self.products + float(mass.sum()) - margins + 0.5 * problem.l2 * float(w @ w)
         if problem.radius > 0:
-            objective += self.level * (problem.radius - float(flip_cost.sum()))
+            objective += self.lam * (problem.radius - float(flip_cost.sum()))
         elif problem.l2 == 0:
             return objective - float(mass.sum())
         bound = -np.inf
@@ -301,24 +301,24 @@ class InteriorPointState(State):
     def _dual_residual(self) -> tuple[np.ndarray, float]:
         """Return the residuals of the optimality conditions in (w, b) and in λ, computed from scratch."""
         rows, mass, flip_cost = self.sums or self.engine.dual_sums()
-        norm, norm_level = self.cone.multipliers()
+        norm, norm_lam = self.cone.multipliers()
         d = self.problem.n_features
         residual = self.ridge * self.point
         residual[:d] -= rows[:, 0] - rows[:, 1]
         residual[d:] -= mass[0] - mass[1]
         residual[: len(norm)] += norm
-        level = self.problem.radius - float(flip_cost.sum()) + norm_level
-        return residual, level if self.problem.radius > 0 else 0.0
+        lam = self.problem.radius - float(flip_cost.sum()) + norm_lam
+        return residual, lam if self.problem.radius > 0 else 0.0
 
     def _restored_multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers without the dual residual due to rounding."""
         try:
             with np.errstate(all="ignore"):
                 system = self._system(self.samples or self.engine.curvature())
-                residual, residual_level = self._dual_residual()
-                direction, level = solve_system(system, -residual, -residual_level)
+                residual, residual_lam = self._dual_residual()
+                direction, lam = solve_system(system, -residual, -residual_lam)
                 if np.isfinite(direction).all():
-                    return self.engine.restored_multipliers(direction, level)
+                    return self.engine.restored_multipliers(direction, lam)
         except BREAKDOWNS:
             pass
         return self.engine.multipliers()

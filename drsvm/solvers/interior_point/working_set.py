@@ -52,14 +52,14 @@ class Estimate(NamedTuple):
     """An expected solution, and how far margins and λ may be from it."""
 
     point: np.ndarray
-    level: float
+    lam: float
     margin_error: float
-    level_error: float
+    lam_error: float
 
     @classmethod
-    def with_errors(cls, point, level: float, margin_error: float, level_error: float) -> "Estimate":
+    def with_errors(cls, point, lam: float, margin_error: float, lam_error: float) -> "Estimate":
         """Return an estimate whose errors are those measured before, with some caution."""
-        return cls(point, level, max(CAUTION * margin_error, LEAST_ERROR), CAUTION * level_error)
+        return cls(point, lam, max(CAUTION * margin_error, LEAST_ERROR), CAUTION * lam_error)
 
 
 class Pieces(NamedTuple):
@@ -102,11 +102,11 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
     margins = problem.margins(estimate.point[:d], float(estimate.point[d:].sum()))
     costs = np.where(problem.can_flip, problem.flip_costs, np.inf) if np.ndim(problem.flip_cost) else problem.flip_cost
     alpha, beta = np.zeros((2, problem.n_rows), like=margins)
-    levels = max(estimate.level - estimate.level_error, 1e-3 * estimate.level), estimate.level + estimate.level_error
+    lams = max(estimate.lam - estimate.lam_error, 1e-3 * estimate.lam), estimate.lam + estimate.lam_error
 
     def split(part):
         m, cost = margins[part], costs[part] if np.ndim(costs) else costs
-        low, high = (np.multiply(cost, level) for level in levels)
+        low, high = (np.multiply(cost, lam) for lam in lams)
         hinge = m <= np.minimum(1.0, 0.5 * low) - estimate.margin_error
         flip = m >= np.maximum(high - 1.0, 0.5 * high) + estimate.margin_error
         neither = (m >= 1.0 + estimate.margin_error) & (m <= low - 1.0 - estimate.margin_error)
@@ -124,9 +124,9 @@ class Sample:
         rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows, like=problem.signs)
         self.problem = problem.subset(rows, problem.sample_weight[rows])
 
-    def left(self, pieces: Pieces, point, level: float) -> bool:
+    def left(self, pieces: Pieces, point, lam: float) -> bool:
         """Return True if a row is on another piece than at first."""
-        return len(pieces.left(pieces_at(self.problem, Estimate(point, level, 0.0, 0.0)))) > 0
+        return len(pieces.left(pieces_at(self.problem, Estimate(point, lam, 0.0, 0.0)))) > 0
 
     def error(self, change) -> float:
         """Return the largest change of a margin."""
@@ -149,17 +149,17 @@ class WorkingSetState(InteriorPointState):
         super().__init__(problem, settings, limits, engine, start)
         self.step_seconds *= self.share
         # If λ grows by this factor, the rows of the working set do not bound the problem.
-        self.most_level, self.next_check = 3.0 * start.level, SETTLED * start.mu
+        self.most_lam, self.next_check = 3.0 * start.lam, SETTLED * start.mu
         self.doubtful = False  # some rows have left their pieces, or may have
         self.cold_starts = iter(())  # a run that breaks down is not worth another start
 
     def step(self) -> None:
         """Do one step, and check the sample: rows that have left their pieces are best noticed before the end."""
         super().step()
-        self.finished |= not self.level <= self.most_level
+        self.finished |= not self.lam <= self.most_lam
         if self.mu <= self.next_check and not self.near_the_end and not self.finished:
             self.next_check = SETTLED * self.mu
-            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.level)
+            self.doubtful = self.sample.left(self.sample_pieces, self.point, self.lam)
 
     def judged(self, gap: float) -> None:
         """Record whether the working set is solved to the tolerance, but the problem is not."""
@@ -168,23 +168,23 @@ class WorkingSetState(InteriorPointState):
 
     def wider(self) -> "tuple[Estimate, Pieces] | None":
         """Return the current point with larger errors and its pieces, or None if no row has left its piece."""
-        now = Estimate(self.point, self.level, 0.0, 0.0)
+        now = Estimate(self.point, self.lam, 0.0, 0.0)
         left = self.pieces.left(pieces_at(self.problem, now))
         if len(left) == 0:
             return None
-        errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.level_error
-        estimate = Estimate(self.point, self.level, *errors)
+        errors = 2.0 * self.estimate.margin_error, 2.0 * self.estimate.lam_error
+        estimate = Estimate(self.point, self.lam, *errors)
         return estimate, pieces_at(self.problem, estimate).with_uncertain(np.append(self.pieces.uncertain, left))
 
 
 def _start(problem: Problem, estimate: Estimate, cost_of_flips: float) -> Start:
     """Return a start at the estimate, about as far inside the cone as the central path: λ − ‖w‖ ≈ μ / (ε − Σκβ)."""
     mu = START * estimate.margin_error
-    point = with_room_for_signs(problem, estimate.point, estimate.level)
+    point = with_room_for_signs(problem, estimate.point, estimate.lam)
     d = problem.n_features
     norm = problem.norm_of(point[:d], float(point[d:].sum()))
     budget = max(problem.radius - cost_of_flips, 0.1 * problem.radius)
-    return Start(point, max(estimate.level, norm + min(mu / budget, 0.1 * norm)), mu)
+    return Start(point, max(estimate.lam, norm + min(mu / budget, 0.1 * norm)), mu)
 
 
 class WorkingSetRun(Relay):
@@ -213,7 +213,7 @@ class WorkingSetRun(Relay):
         following = self._wider(self.on_working_set) if self.on_working_set else self._screened(self.current)
         if following is not None:
             self._continue_with(*following)
-        self.last = Start(self.current.point, self.current.level, self.current.mu)
+        self.last = Start(self.current.point, self.current.lam, self.current.mu)
         self.current.step()
         self.row_iterations += self.on_working_set.share if self.on_working_set else 1.0
 
@@ -250,14 +250,14 @@ class WorkingSetRun(Relay):
         if not LATE * START * LEAST_ERROR < state.mu < last.mu:
             return None
         ahead = 2.0 * state.mu / (last.mu - state.mu)  # margins may change with μ twice as fast as measured
-        errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.level - last.level)
-        estimate = Estimate.with_errors(state.point, state.level, *errors)
+        errors = ahead * self.sample.error(state.point - last.point), ahead * abs(state.lam - last.lam)
+        estimate = Estimate.with_errors(state.point, state.lam, *errors)
         estimate = estimate._replace(margin_error=max(estimate.margin_error, state.mu / START))
         for problem in (self.sample.problem.replace(radius=state.problem.radius), state.problem):
             pieces = pieces_at(problem, estimate)
             if not pieces.useful_for(problem, SCREENED):
                 return None
-        self.screened_at = Start(state.point, state.level, state.mu)
+        self.screened_at = Start(state.point, state.lam, state.mu)
         return estimate, pieces
 
     @property

@@ -34,7 +34,7 @@ class Forecasting(Solver):
         forecast = self.forecast = self.forecast or Forecast(Sample(problem))
         if self.run is not None:
             last = self.run.current
-            forecast.add(last.problem.radius, last.point, last.level)
+            forecast.add(last.problem.radius, last.point, last.lam)
         estimate = forecast.at(problem.radius)
         pieces = None if estimate is None else pieces_at(problem, estimate)
         if estimate is not None and pieces is not None and pieces.useful_for(problem):
@@ -50,7 +50,7 @@ class Solution(NamedTuple):
 
     log_radius: float
     point: np.ndarray
-    level: float
+    lam: float
 
     def beyond(self, before: "Solution", log_radius: float) -> "Solution | None":
         """Return the line through an earlier solution and this one at another radius, or None if that is too far."""
@@ -59,7 +59,7 @@ class Solution(NamedTuple):
             return None
         ratio = ahead / known
         point = self.point + ratio * (self.point - before.point)
-        return Solution(log_radius, point, self.level + ratio * (self.level - before.level))
+        return Solution(log_radius, point, self.lam + ratio * (self.lam - before.lam))
 
 
 class Forecast:
@@ -72,12 +72,12 @@ class Forecast:
         self.expected: Solution | None = None
         self.errors: tuple[float, float] | None = None
 
-    def add(self, radius: float, point, level: float) -> None:
+    def add(self, radius: float, point, lam: float) -> None:
         """Add the solution at the next radius."""
-        self.before, self.last = self.last, Solution(math.log(radius), point, level)
+        self.before, self.last = self.last, Solution(math.log(radius), point, lam)
         self.errors = None
         if self.expected is not None:
-            self.errors = self.sample.error(point - self.expected.point), abs(level - self.expected.level)
+            self.errors = self.sample.error(point - self.expected.point), abs(lam - self.expected.lam)
 
     def near_last(self, problem: Problem) -> Start | None:
         """Return a start at the last solution, or None if there is none or it is no good."""
@@ -92,6 +92,6 @@ class Forecast:
         if self.last is None or self.before is None:
             return None
         self.expected = self.last.beyond(self.before, math.log(radius))
-        if self.expected is None or self.errors is None or not self.expected.level > 0.0:
+        if self.expected is None or self.errors is None or not self.expected.lam > 0.0:
             return None
-        return Estimate.with_errors(self.expected.point, self.expected.level, *self.errors)
+        return Estimate.with_errors(self.expected.point, self.expected.lam, *self.errors)

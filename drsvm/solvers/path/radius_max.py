@@ -224,10 +224,10 @@ def _lines_of_class(problem: Problem, sign: float) -> list[tuple[float, float]]:
     wrong = 2.0 * problem.masses_of_classes()[int(sign > 0)]
     costs, weights = (values[::-1] for values in problem.masses_by_flip_cost(sign))
     with np.errstate(divide="ignore"):
-        levels = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
+        lams = 2.0 / costs  # 0 where a flip is impossible, inf where it is free
     paying = np.append(np.cumsum(weights[::-1])[::-1], 0.0)  # weight of the rows from here on
     weighted = np.append(np.cumsum(weights[::-1] * np.where(costs < math.inf, costs, 0.0)[::-1])[::-1], 0.0)
-    candidates = np.unique(np.append(levels[np.isfinite(levels)], 0.0))
-    after = np.searchsorted(levels, candidates, side="right")
+    candidates = np.unique(np.append(lams[np.isfinite(lams)], 0.0))
+    after = np.searchsorted(lams, candidates, side="right")
     heights = wrong + 2.0 * paying[after] - candidates * weighted[after]
     return list(zip(heights.tolist(), candidates.tolist(), strict=True))

@@ -28,43 +28,43 @@ def value(matrix, r, rho, ridge, w):
     return 0.5 * rho * w @ (matrix @ w) + 0.5 * ridge * w @ w - r @ w
 
 
-def gap(matrix, r, rho, ridge, norm, level, w):
+def gap(matrix, r, rho, ridge, norm, lam, w):
     """How much lower any point of the ball can be, by convexity: g·w − min over the ball of g·u."""
     gradient = rho * matrix @ w + ridge * w - r
-    return gradient @ w + level * norm.dual.value(gradient)
+    return gradient @ w + lam * norm.dual.value(gradient)
 
 
 @for_each_norm
 def test_exact_methods_are_exact(p):
     norm, short = norm_for(p), 0
     for seed in range(150):
-        matrix, r, rho, ridge, level = random_case(seed)
-        w = KINDS[p](matrix, ridge).solve(r, rho, level, np.zeros(len(r)), 1e-9)
-        assert norm.value(w) <= level * (1 + 1e-12)
+        matrix, r, rho, ridge, lam = random_case(seed)
+        w = KINDS[p](matrix, ridge).solve(r, rho, lam, np.zeros(len(r)), 1e-9)
+        assert norm.value(w) <= lam * (1 + 1e-12)
         scale = abs(value(matrix, r, rho, ridge, w)) + 1e-12
-        short += gap(matrix, r, rho, ridge, norm, level, w) > 1e-3 * scale
+        short += gap(matrix, r, rho, ridge, norm, lam, w) > 1e-3 * scale
     assert short <= 4  # singular matrices, where pivoting does not terminate and the gradient steps that follow are few
 
 
 @for_each_norm
 def test_a_warm_start_at_the_solution_stays_there(p):
     for seed in range(20):
-        matrix, r, rho, _, level = random_case(seed)
+        matrix, r, rho, _, lam = random_case(seed)
         problem = KINDS[p](matrix, 0.1)
-        w = problem.solve(r, rho, level, np.zeros(len(r)), 1e-9)
-        assert problem.solve(r, rho, level, w, 1e-9) == pytest.approx(w, rel=1e-5, abs=1e-6 * level)
+        w = problem.solve(r, rho, lam, np.zeros(len(r)), 1e-9)
+        assert problem.solve(r, rho, lam, w, 1e-9) == pytest.approx(w, rel=1e-5, abs=1e-6 * lam)
 
 
 @for_each_norm
 def test_gradient_steps_find_the_same_point(p):
     norm = norm_for(p)
     for seed in range(0, 40, 2):
-        matrix, r, rho, _, level = random_case(seed)
+        matrix, r, rho, _, lam = random_case(seed)
         largest = max(float(linalg.eigvalsh(matrix)[-1]), 1e-12)
-        exact = KINDS[p](matrix, 0.1).solve(r, rho, level, np.zeros(len(r)), 1e-9)
+        exact = KINDS[p](matrix, 0.1).solve(r, rho, lam, np.zeros(len(r)), 1e-9)
         steps = Accelerated(matrix.__matmul__, largest, 0.1, norm, max_steps=5000)
-        w = steps.solve(r, rho, level, np.zeros(len(r)), 1e-12)
-        assert norm.value(w) <= level * (1 + 1e-12)
+        w = steps.solve(r, rho, lam, np.zeros(len(r)), 1e-12)
+        assert norm.value(w) <= lam * (1 + 1e-12)
         assert value(matrix, r, rho, 0.1, w) == pytest.approx(value(matrix, r, rho, 0.1, exact), rel=1e-6, abs=1e-12)
 
 
@@ -87,9 +87,9 @@ def test_gradient_steps_take_over_if_pivoting_does_not_terminate(p, monkeypatch)
     monkeypatch.setattr(KINDS[p], "max_pivots", 0)
     monkeypatch.setattr(KINDS[p], "fall_back_steps", 5000)
     norm = norm_for(p)
-    matrix, r, rho, _, level = random_case(8)
-    w = KINDS[p](matrix, 0.1).solve(r, rho, level, np.zeros(len(r)), 1e-9)
-    assert gap(matrix, r, rho, 0.1, norm, level, w) <= 1e-6 * abs(value(matrix, r, rho, 0.1, w))
+    matrix, r, rho, _, lam = random_case(8)
+    w = KINDS[p](matrix, 0.1).solve(r, rho, lam, np.zeros(len(r)), 1e-9)
+    assert gap(matrix, r, rho, 0.1, norm, lam, w) <= 1e-6 * abs(value(matrix, r, rho, 0.1, w))
 
 
 @for_each_norm

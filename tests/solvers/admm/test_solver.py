@@ -245,13 +245,13 @@ def test_lines_lie_below_f_everywhere(norm, l2, flip_cost):
     problem = well_conditioned_instance(7, 50, 4, norm=norm, l2=l2, flip_cost=flip_cost)
     subproblem = Subproblem(problem, 1.7, "auto")
     points = []
-    for level, iterations in itertools.product([0.3, 1.0, 3.0, 8.0], [1, 7, 60]):
-        point = subproblem.first_trial(level, 1.0, None)
+    for lam, iterations in itertools.product([0.3, 1.0, 3.0, 8.0], [1, 7, 60]):
+        point = subproblem.first_trial(lam, 1.0, None)
         for _ in range(iterations):
             subproblem.iterate(point)
         points.append(point)
     for point, other in itertools.product(points, points):
-        assert point.line.at(other.level) <= other.upper + 1e-12
+        assert point.line.at(other.lam) <= other.upper + 1e-12
     assert max(point.gap for point in points[2::3]) < 1e-2
 
 
@@ -270,22 +270,22 @@ def test_updates_do_without_a_gram_matrix_if_there_is_no_time_for_it(rows, norm)
     assert points[1].upper == pytest.approx(points[0].upper, abs=1e-5)
 
 
-@pytest.mark.parametrize("flip_level", [0.0, 1.0, 2.0, 5.0, math.inf])
-def test_the_split_is_the_proximal_point_of_the_loss(flip_level):
+@pytest.mark.parametrize("flip_price", [0.0, 1.0, 2.0, 5.0, math.inf])
+def test_the_split_is_the_proximal_point_of_the_loss(flip_price):
     grid = np.linspace(-8, 8, 160_001)
-    loss = np.maximum(np.maximum(1 - grid, 1 + grid - flip_level), 0)
+    loss = np.maximum(np.maximum(1 - grid, 1 + grid - flip_price), 0)
     for v, reach in itertools.product([-3.0, 0.2, 0.9, 1.0, 1.1, 2.0, 4.1, 6.0], [0.1, 1.0]):
         best = grid[np.argmin(loss + (grid - v) ** 2 / (2 * reach))]
-        assert kernel.nearest_split(v, reach, flip_level) == pytest.approx(best, abs=2e-4)
+        assert kernel.nearest_split(v, reach, flip_price) == pytest.approx(best, abs=2e-4)
 
 
-@pytest.mark.parametrize("flip_level", [0.5, 3.0])
-def test_slopes_represent_multipliers(flip_level):
+@pytest.mark.parametrize("flip_price", [0.5, 3.0])
+def test_slopes_represent_multipliers(flip_price):
     """α − β = −π g, and α + β is the mass on which some loss is active."""
     slopes, weights = np.array([-1.0, -0.3, 0.0, 0.6, 1.0]), np.full(5, 0.2)
     problem = Problem(np.arange(5.0)[:, None], [-1, -1, 1, 1, 1], radius=0.1, flip_cost=1.0)
     subproblem = Subproblem(problem, 1.7, "exact")
-    alpha, beta = subproblem.multipliers(slopes, flip_level)
+    alpha, beta = subproblem.multipliers(slopes, flip_price)
     assert alpha - beta == pytest.approx(-weights * slopes)
-    assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_level > 2 else 1.0))
+    assert alpha + beta == pytest.approx(weights * (np.abs(slopes) if flip_price > 2 else 1.0))
     assert min(alpha.min(), beta.min()) >= 0

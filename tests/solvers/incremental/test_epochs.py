@@ -109,10 +109,10 @@ def test_a_memory_epoch_cut_short_ends_at_the_point_of_its_multipliers(short_sli
     epochs.memory(problem, point, step)
     total, pi = 100 * step, problem.sample_weight
     pull, turn = problem.weighted_sum(pi * (point.hinge - point.flip))
-    level = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
-    w, level = problem.norm.project_epigraph(total * pull / (1 + total * 0.1), level, 1 + total * 0.1)
+    lam = total * (problem.flip_cost * float(pi @ point.flip) - problem.radius)
+    w, lam = problem.norm.project_epigraph(total * pull / (1 + total * 0.1), lam, 1 + total * 0.1)
     np.testing.assert_allclose(point.w, w, rtol=1e-9, atol=1e-12)
-    assert point.scalars[:2] == pytest.approx([level, total * epochs.free * turn], rel=1e-9, abs=1e-12)
+    assert point.scalars[:2] == pytest.approx([lam, total * epochs.free * turn], rel=1e-9, abs=1e-12)
 
 
 @for_each_kind

@@ -18,12 +18,12 @@ SHIFT_NORMS = {1: math.inf, 2: 2, math.inf: 1}
 def test_an_epoch_is_a_sequence_of_proximal_steps(norm, parameters):
     problem = well_conditioned_instance(8, 50, 6, norm=norm, **parameters)
     result = solve(problem, "ippa", steps="root", first_step=0.05, order="cyclic", max_iter=1, tol=0.0)
-    w, level = np.zeros(6), 0.0
+    w, lam = np.zeros(6), 0.0
     for x, sign in zip(problem.X, problem.signs, strict=True):
         step = proximal_step(
-            x, sign, w, level, step=0.05, radius=problem.radius, flip_cost=problem.flip_cost, norm=norm, l2=problem.l2
+            x, sign, w, lam, step=0.05, radius=problem.radius, flip_cost=problem.flip_cost, norm=norm, l2=problem.l2
         )
-        w, level = step.weights, step.radius_price
+        w, lam = step.weights, step.radius_price
     np.testing.assert_allclose(result.weights, w, rtol=1e-6, atol=1e-9)
 
 

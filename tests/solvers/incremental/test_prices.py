@@ -160,7 +160,7 @@ def test_an_ascent_starts_where_it_is_told(norm):
     offered = ascent.candidate()
     np.testing.assert_allclose(offered.weights, before.weights)
     assert offered.intercept == pytest.approx(before.intercept)
-    assert ascent.level == pytest.approx(before.radius_price)
+    assert ascent.lam == pytest.approx(before.radius_price)
     for _ in range(3):
         ascent.epoch()
     v, imbalance = problem.weighted_sum(ascent.hinge - ascent.flip)

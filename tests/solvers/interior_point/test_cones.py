@@ -30,11 +30,11 @@ def off_center(p, d, seed=0):
     return cone
 
 
-def follow(cone, dw, dlevel, target):
+def follow(cone, dw, dlam, target):
     """Return the matrix of the cone and the constant of its Newton step towards a target, along (dw, dλ)."""
     scaling = cone.scaling()
     constant = cone.constant(target)
-    cone.set_direction(dw, dlevel)
+    cone.set_direction(dw, dlam)
     return scaling, constant
 
 
@@ -46,14 +46,14 @@ def explicit(scaling):
     matrix[d, :d] = matrix[:d, d] = scaling.column
     matrix[d, d] = scaling.square
     if scaling.vector is not None:
-        u = np.append(scaling.vector, scaling.vector_level)
+        u = np.append(scaling.vector, scaling.vector_lam)
         matrix += scaling.coefficient * np.outer(u, u)
     return matrix
 
 
 def joined(pair):
-    w, level = pair
-    return np.append(w, level)
+    w, lam = pair
+    return np.append(w, lam)
 
 
 def moved(cone, primal, dual):
@@ -62,11 +62,11 @@ def moved(cone, primal, dual):
     return other
 
 
-def slacks_at(p, w, level, bounds=None):
+def slacks_at(p, w, lam, bounds=None):
     """Return the linear forms that a polyhedral cone keeps positive."""
     if p == 1:
-        return np.concatenate([level - w, level + w])
-    return np.concatenate([bounds - w, bounds + w, [level - bounds.sum()]])
+        return np.concatenate([lam - w, lam + w])
+    return np.concatenate([bounds - w, bounds + w, [lam - bounds.sum()]])
 
 
 # The explicit matrix
@@ -79,7 +79,7 @@ def test_a_scaling_is_added_around_the_intercept(with_vector, intercept):
     d = 4
     scaling = Scaling(rng.random(d), rng.normal(size=d), 0.7)
     if with_vector:
-        scaling.vector, scaling.vector_level, scaling.coefficient = rng.normal(size=d), -0.3, 1.9
+        scaling.vector, scaling.vector_lam, scaling.coefficient = rng.normal(size=d), -0.3, 1.9
     matrix = np.ones((d + intercept + 1, d + intercept + 1))
     scaling.add_to(matrix)
     unknowns = [*range(d), d + intercept]
@@ -135,8 +135,8 @@ def test_matrices_are_positive_definite(p, d):
 @for_each_size
 def test_a_new_cone_is_on_the_central_path(p, d):
     w = np.random.default_rng(1).normal(size=d)
-    level = 1.3 * norm_for(p).value(w)
-    cone = CONES[p](w, level, 0.2)
+    lam = 1.3 * norm_for(p).value(w)
+    cone = CONES[p](w, lam, 0.2)
     assert cone.products() == pytest.approx(0.2 * cone.weight, rel=1e-13)
     if p == 2:
         head, tail = cone.slacks @ cone.duals, cone.slacks[0] * cone.duals[1:] + cone.duals[0] * cone.slacks[1:]
@@ -145,7 +145,7 @@ def test_a_new_cone_is_on_the_central_path(p, d):
     assert cone.slacks.min() > 0
     np.testing.assert_allclose(cone.slacks * cone.duals, 0.2 / len(cone.slacks), rtol=1e-13)
     bounds = (cone.slacks[:d] + cone.slacks[d : 2 * d]) / 2
-    np.testing.assert_allclose(cone.slacks, slacks_at(p, w, level, bounds), rtol=1e-13)
+    np.testing.assert_allclose(cone.slacks, slacks_at(p, w, lam, bounds), rtol=1e-13)
 
 
 @for_each_cone
@@ -153,9 +153,9 @@ def test_multipliers_are_the_slope_of_the_lagrangian(p):
     """z·(dw, dλ) = −Σ multiplier · change of slack, at bounds that stay (q = 1: where they are stationary)."""
     cone = off_center(p, 5)
     rng = np.random.default_rng(2)
-    dw, dlevel = rng.normal(size=5), rng.normal()
-    along = joined(cone.multipliers()) @ np.append(dw, dlevel)
-    expected = -cone.duals @ np.append(dlevel, dw) if p == 2 else -cone.duals @ slacks_at(p, dw, dlevel, np.zeros(5))
+    dw, dlam = rng.normal(size=5), rng.normal()
+    along = joined(cone.multipliers()) @ np.append(dw, dlam)
+    expected = -cone.duals @ np.append(dlam, dw) if p == 2 else -cone.duals @ slacks_at(p, dw, dlam, np.zeros(5))
     assert along == pytest.approx(expected, rel=1e-12)
 
 
@@ -168,10 +168,10 @@ def test_multipliers_are_the_slope_of_the_lagrangian(p):
 def test_multipliers_change_according_to_matrix_and_constant(p, d, target):
     cone = off_center(p, d)
     rng = np.random.default_rng(3)
-    dw, dlevel = rng.normal(size=d), rng.normal()
-    scaling, constant = follow(cone, dw, dlevel, target)
+    dw, dlam = rng.normal(size=d), rng.normal()
+    scaling, constant = follow(cone, dw, dlam, target)
     after = joined(moved(cone, 1.0, 1.0).multipliers())
-    expected = joined(constant) + explicit(scaling) @ np.append(dw, dlevel)
+    expected = joined(constant) + explicit(scaling) @ np.append(dw, dlam)
     np.testing.assert_allclose(after, expected, rtol=1e-9, atol=1e-10)
 
 
@@ -181,13 +181,13 @@ def test_the_norm_follows_the_direction(p, d):
     """Slacks change exactly as dw and dλ imply."""
     cone = off_center(p, d)
     rng = np.random.default_rng(4)
-    dw, dlevel = rng.normal(size=d), rng.normal()
-    follow(cone, dw, dlevel, TARGET)
+    dw, dlam = rng.normal(size=d), rng.normal()
+    follow(cone, dw, dlam, TARGET)
     if p == 2:
-        np.testing.assert_array_equal(cone.d_slacks, np.append(dlevel, dw))
+        np.testing.assert_array_equal(cone.d_slacks, np.append(dlam, dw))
         return
     bounds = (cone.d_slacks[:d] + cone.d_slacks[d : 2 * d]) / 2
-    np.testing.assert_allclose(cone.d_slacks, slacks_at(p, dw, dlevel, bounds), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(cone.d_slacks, slacks_at(p, dw, dlam, bounds), rtol=1e-10, atol=1e-12)
 
 
 def linearised_products(cone, p):
@@ -220,8 +220,8 @@ def goal(cone, p, target):
 def test_a_direction_satisfies_linearised_complementarity(p, d, target):
     cone = off_center(p, d)
     rng = np.random.default_rng(5)
-    dw, dlevel = rng.normal(size=d), rng.normal()
-    follow(cone, dw, dlevel, 0.0)  # the predictor
+    dw, dlam = rng.normal(size=d), rng.normal()
+    follow(cone, dw, dlam, 0.0)  # the predictor
     products, correction = linearised_products(cone, p)
     np.testing.assert_allclose(products, goal(cone, p, 0.0), atol=1e-10)
     assert not correction.any()

@@ -74,10 +74,10 @@ def right_hand_side(size, seed=2):
 
 def assert_solves(system, matrix, relative=1e-12):
     """Compare with a dense solve, to a relative accuracy times the condition of the matrix scaled to unit diagonal."""
-    right, level = right_hand_side(len(matrix))
-    direction, dlevel = solve_system(system, right, level)
-    expected = np.linalg.solve(matrix, np.append(right, level))
-    error = np.abs(np.append(direction, dlevel) - expected).max() / np.abs(expected).max()
+    right, lam = right_hand_side(len(matrix))
+    direction, dlam = solve_system(system, right, lam)
+    expected = np.linalg.solve(matrix, np.append(right, lam))
+    error = np.abs(np.append(direction, dlam) - expected).max() / np.abs(expected).max()
     scale = 1.0 / np.sqrt(matrix.diagonal())
     assert error <= relative * np.linalg.cond(matrix * scale[:, None] * scale)
 
@@ -134,10 +134,10 @@ def test_the_equations_hold_where_curvatures_differ_by_many_orders(p, intercept,
     scaling, ridge = scaling_of(p, 25), ridge_of(25, intercept, 1e-3)
     tall, wide = curvatures(20, 25, intercept, spread=5.0)
     matrix = explicit(tall, scaling, ridge)
-    right, level = right_hand_side(len(matrix))
-    solution = np.append(*solve_system(form(tall if form is TallSystem else wide, scaling, ridge), right, level))
-    terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, level))
-    assert (np.abs(matrix @ solution - np.append(right, level)) <= 1e-11 * terms).all()
+    right, lam = right_hand_side(len(matrix))
+    solution = np.append(*solve_system(form(tall if form is TallSystem else wide, scaling, ridge), right, lam))
+    terms = np.abs(matrix) @ np.abs(solution) + np.abs(np.append(right, lam))
+    assert (np.abs(matrix @ solution - np.append(right, lam)) <= 1e-11 * terms).all()
 
 
 def test_without_a_norm_the_level_stands_alone():
@@ -145,10 +145,10 @@ def test_without_a_norm_the_level_stands_alone():
     tall = tall._replace(column=np.zeros(5), square=0.0)
     scaling, ridge = no_scaling(4), ridge_of(4, True, 0.2)
     right, _ = right_hand_side(6)
-    direction, level = solve_system(TallSystem(tall, scaling, ridge), right, 0.0)
+    direction, lam = solve_system(TallSystem(tall, scaling, ridge), right, 0.0)
     bordered = np.block([[tall.gram, tall.border[:4, None]], [tall.border]])
     np.testing.assert_allclose(direction, np.linalg.solve(bordered + np.diag(ridge), right), rtol=1e-9)
-    assert level == 0.0
+    assert lam == 0.0
 
 
 @for_each_norm
@@ -203,8 +203,8 @@ def test_both_forms_take_prices_and_signs(p, intercept, outside):
     given = {"feature_cost": prices, "monotonic_cst": np.resize([0, 0, 1], d), "intercept_cost": 2.0}
     problem = Problem(np.eye(d), np.resize([1, -1], d), norm=p, fit_intercept=intercept, **given)
     point = np.random.default_rng(5).uniform(0.1, 1.0, size=d + intercept)
-    level = 1.2 * problem.norm_of(point[:d], point[d:].sum())
-    scaling, ridge = cone_at(problem, point, level, 0.1).scaling(), np.zeros(d + intercept)
+    lam = 1.2 * problem.norm_of(point[:d], point[d:].sum())
+    scaling, ridge = cone_at(problem, point, lam, 0.1).scaling(), np.zeros(d + intercept)
     tall, wide = curvatures(8, d, intercept)
     matrix = explicit(tall, scaling, ridge)
     np.testing.assert_array_equal(scaling.outside, outside)

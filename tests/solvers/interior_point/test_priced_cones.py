@@ -44,9 +44,9 @@ def test_a_priced_cone_is_that_of_the_scaled_entries(norm):
     for step in range(3):
         for method in ("multipliers", "constant"):
             arguments = (0.05,) if method == "constant" else ()
-            z, level = getattr(inner, method)(*arguments)
+            z, lam = getattr(inner, method)(*arguments)
             np.testing.assert_allclose(
-                np.append(*getattr(cone, method)(*arguments)), np.append(z, level) @ to_entries, atol=1e-13
+                np.append(*getattr(cone, method)(*arguments)), np.append(z, lam) @ to_entries, atol=1e-13
             )
         direction = 0.01 * np.random.default_rng(step).normal(size=6)
         cone.set_direction(direction[:5], direction[5])
@@ -69,10 +69,10 @@ def test_signs_are_linear_constraints():
     assert isinstance(held, SignCone) and cone.weight == 2.0
     np.testing.assert_allclose(held.slacks, [0.3, 0.2])
     assert cone.products() == pytest.approx(0.1 * cone.weight)
-    z, level = cone.multipliers()
-    only, only_level = norm.multipliers()
+    z, lam = cone.multipliers()
+    only, only_lam = norm.multipliers()
     np.testing.assert_allclose(z - only, [-held.duals[0], held.duals[1], 0, 0, 0])
-    assert level == only_level
+    assert lam == only_lam
     cone.scaling()
     cone.constant(0.1)
     cone.set_direction(np.array([-1.0, 0.0, 0.0, 0.0, 0.0]), 0.0)

@@ -12,15 +12,15 @@ def test_cold_starts_are_at_the_origin_with_levels_that_the_radius_allows():
     problem = well_conditioned_instance(0, 40, 3, radius=0.1, fit_intercept=True)
     starts = list(cold_starts(problem))
     assert all(start.point.tolist() == [0.0] * 4 for start in starts)
-    assert len({start.level for start in starts}) == 3 and max(start.level for start in starts) == 10.0
-    assert all(0 < start.level < np.inf for start in cold_starts(problem.replace(radius=0.0)))
+    assert len({start.lam for start in starts}) == 3 and max(start.lam for start in starts) == 10.0
+    assert all(0 < start.lam < np.inf for start in cold_starts(problem.replace(radius=0.0)))
 
 
 def test_a_given_classifier_is_the_start_unless_it_is_no_better_than_zero():
     problem = well_conditioned_instance(0, 40, 3, fit_intercept=True)
     direction = problem.weighted_sum(problem.sample_weight)[0]
     start = start_at(problem, Candidate(0.1 * direction, 0.01))
-    assert start is not None and start.level > problem.norm.value(0.1 * direction)
+    assert start is not None and start.lam > problem.norm.value(0.1 * direction)
     np.testing.assert_array_equal(start.point, [*(0.1 * direction), 0.01])
     assert start_at(problem, Candidate(-direction)) is None
     assert start_at(problem, Candidate(np.zeros(3))) is None

@@ -26,9 +26,9 @@ for_each_norm = pytest.mark.parametrize("norm", NORMS)
 # --- pieces -------------------------------------------------------------------------------------------------------
 
 
-def estimate_at(result, margin_error=0.1, level_error=0.05):
+def estimate_at(result, margin_error=0.1, lam_error=0.05):
     point = np.append(result.weights, result.intercept)
-    return Estimate(point, result.radius_price, margin_error, level_error)
+    return Estimate(point, result.radius_price, margin_error, lam_error)
 
 
 @pytest.mark.parametrize("flip_cost", [0.3, 1.0, math.inf, np.geomspace(0.05, 5.0, 500)])
@@ -41,12 +41,12 @@ def test_certain_rows_stay_on_their_pieces_within_the_errors(flip_cost):
     assert (pieces.hinge_dual[pieces.uncertain] == 0).all() and (pieces.flip_dual[pieces.uncertain] == 0).all()
     margins = problem.margins(estimate.point[:-1], estimate.point[-1])
     for margin_error in (-0.1, 0.0, 0.1):
-        for level_error in (-0.05, 0.0, 0.05):
-            m, level = margins + margin_error, estimate.level + level_error
-            flipped = pieces.flip_dual * np.where(problem.can_flip, 1 + m - problem.flip_costs * level, 0.0)
+        for lam_error in (-0.05, 0.0, 0.05):
+            m, lam = margins + margin_error, estimate.lam + lam_error
+            flipped = pieces.flip_dual * np.where(problem.can_flip, 1 + m - problem.flip_costs * lam, 0.0)
             np.testing.assert_allclose(
                 (pieces.hinge_dual * (1 - m) + np.nan_to_num(flipped))[certain],
-                (problem.sample_weight * losses(m, level, problem.flip_cost))[certain],
+                (problem.sample_weight * losses(m, lam, problem.flip_cost))[certain],
                 atol=1e-15,
             )
 
@@ -128,7 +128,7 @@ def test_the_share_done_is_that_of_the_whole_run(told):
 def test_a_working_set_that_bounds_nothing_is_given_up():
     problem = well_conditioned_instance(3, 2000, 5, radius=0.001)
     estimate = with_expected_error(problem, 0.001, 0.02)
-    too_small = estimate._replace(level=0.5 * estimate.level, level_error=0.0)  # nearly every label is worth a flip
+    too_small = estimate._replace(lam=0.5 * estimate.lam, lam_error=0.0)  # nearly every label is worth a flip
     assert not pieces_at(problem, too_small).useful_for(problem)
     result = solve(problem, FromEstimate(too_small))
     assert result.status is Status.OPTIMAL

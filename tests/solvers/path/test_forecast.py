@@ -24,8 +24,8 @@ def test_solutions_are_extrapolated_in_the_logarithm_of_the_radius(forecast):
         forecast.add(radius, *at(radius))
     estimate = forecast.at(0.2)
     np.testing.assert_allclose(estimate.point, at(0.2)[0])
-    assert estimate.level == pytest.approx(at(0.2)[1])
-    assert estimate.level_error == pytest.approx(CAUTION * math.log(2.0))  # that of no change at all
+    assert estimate.lam == pytest.approx(at(0.2)[1])
+    assert estimate.lam_error == pytest.approx(CAUTION * math.log(2.0))  # that of no change at all
 
 
 def test_errors_are_those_of_the_last_forecast(forecast):
@@ -37,7 +37,7 @@ def test_errors_are_those_of_the_last_forecast(forecast):
     np.testing.assert_allclose(estimate.point, points[3])
     error = np.abs(forecast.sample.problem.X @ [0.0, 0.5]).max()
     assert estimate.margin_error == pytest.approx(CAUTION * max(error, LEAST_ERROR / CAUTION))
-    assert estimate.level_error == pytest.approx(CAUTION * 0.2)
+    assert estimate.lam_error == pytest.approx(CAUTION * 0.2)
 
 
 @pytest.mark.parametrize("radii", [[1.0, 1.0, 0.5, 0.1], [1.0, 0.9, 0.8, 0.1], [1.0, 0.5, 0.5, 0.5]])
