@@ -14,8 +14,7 @@ from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new
 from drsvm.datasets.preparation import unseen_levels
 from drsvm.learn.probability import Sigmoids
-from drsvm.learn.resolution import are_noise
-from drsvm.learn.scores import predictions, scores
+from drsvm.learn.scores import are_noise, predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes

@@ -26,12 +26,10 @@ EMPTY = "(empty)"  # the category of empty cells
 
 
 class Style:
-    """How the cells of a column are written; a date in another form has the style ``date %d.%m.%Y``.
+    """How the cells of a column are written; a date in another form has the style ``date %d.%m.%Y``."""
 
-    In a style that ends in OR_EMPTY, cells that are not numbers count as empty.
-    """
-
-    PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
+    PLAIN, DECIMAL_COMMA, THOUSANDS = "number", "decimal comma", "thousands separators"
+    OR_EMPTY = " or empty"  # the end of a style in which cells that are not numbers count as empty
     TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
 
 
@@ -265,8 +263,7 @@ def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
-    True and false become booleans, as in data frames: with `truth`, or by default if
-    there are these two, each in one spelling.
+    True and false become booleans: with `truth`, or by default if there are these two, each in one spelling.
     """
     used = np.unique(texts.codes)
     words = [str(texts.values[code]) for code in used]

@@ -68,11 +68,8 @@ class PathScores(NamedTuple):
 
 
 def default_radii(problems: list[Problem], n_radii: int, auto: float, time: TimeLimit) -> np.ndarray:
-    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`.
-
-    A classifier trained on all rows is then not constant. Labels count as trusted and the intercept as priced here, so
-    `radius_max` costs nothing; where it is smaller otherwise, the largest radii are of no use but do no harm.
-    """
+    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`."""
+    # Labels count as trusted and the intercept as priced here, so `radius_max` costs nothing.
     largest = MARGIN * min(radius_max(problem, max_time=time) for problem in problems)
     if auto == 0.0 or largest == 0.0:  # rows that do not differ
         auto = largest = largest or max(problem.typical_row_norm() for problem in problems)
@@ -86,9 +83,7 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
 # --- one path in one fold -----------------------------------------------------------------------------------------
 
 
-def score_path(
-    X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time: TimeLimit
-) -> PathScores:
+def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time) -> PathScores:
     """Fit classifiers for all radii on the training rows and score them on the test rows, within the time limit."""
     time = time.share(1)
     if time.spent:

@@ -58,13 +58,9 @@ class WassersteinSVCCV(RobustClassifier):
         Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=2
         Norms in which shifts are measured.
-    l2 : float, default=0.0
-        Coefficient of the ridge term.
-    fit_intercept : bool, default=True
-        Whether the decision function has an intercept.
     intercept_costs : float, "auto" or sequence, default=("auto", inf)
         Prices of the intercept, see `WassersteinSVC`.
-    feature_cost, monotonic_cst
+    l2, fit_intercept, feature_cost, monotonic_cst
         As in `WassersteinSVC`.
     class_weight : "cv", None, "balanced" or dict, default="cv"
         Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones.
@@ -111,9 +107,7 @@ class WassersteinSVCCV(RobustClassifier):
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
-        As in `WassersteinSVC`, from the refit.
-    n_features_in_, feature_names_in_
-        Number and names of the features.
+        As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
 
     Notes
     -----
@@ -202,16 +196,10 @@ class WassersteinSVCCV(RobustClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the samples, used in the fits and in scores that accept weights.
+        X, y, sample_weight, flip_cost
+            As in `WassersteinSVC.fit`. Scores that accept weights use them, too; `flip_cost` replaces `flip_costs`.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
-        flip_cost : array of shape (n_samples,), optional
-            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces `flip_costs`.
 
         Returns
         -------
@@ -275,9 +263,7 @@ class WassersteinSVCCV(RobustClassifier):
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
-        intercept_costs = [
-            prices.intercept_cost_or_auto(cost) for cost in _listed(self.intercept_costs, "intercept_costs")
-        ]
+        intercept_costs = list(map(prices.intercept_cost_or_auto, _listed(self.intercept_costs, "intercept_costs")))
         settings = []
         groups = list(product(self._class_weights(), norms))
         for done, (class_weight, norm) in enumerate(groups):

@@ -122,13 +122,7 @@ def check_that_every_class_counts(y, classes, weights) -> None:
 
 
 def side_weights(y, label, classes, weights) -> np.ndarray | None:
-    """Return the weights of the rows in the problem of one class.
-
-    Since a class is compared with K − 1 others, each of its rows has K − 1 times the weight of a row of the
-    others: with classes of equal size both sides have the same weight, and a class that is rarer than the others stays
-    rarer. Without this, ten classes would give ten problems with 10 % positives, in which predicting the positive class
-    rarely pays. For two classes nothing changes, and the mean over classes of equal size is 1.
-    """
+    """Return the weights of the rows in the problem of one class (see the notes of `WassersteinSVC`)."""
     n_classes = len(classes)
     if n_classes == 2:
         return weights

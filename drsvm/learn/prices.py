@@ -80,11 +80,7 @@ def intercept_cost_or_auto(value) -> Any:
 
 
 def with_intercept_cost(problem: Problem, cost: Any) -> Problem:
-    """Return the problem with a price of the intercept: a number, or "auto" for the size of a typical column.
-
-    That is the root mean square of the columns' deviations, and √d times that for norm=1, whose weights are all of
-    equal size. Rows that cannot be centred leave their mean to the intercept: for sparse ones it is their mean norm.
-    """
+    """Return the problem with a price of the intercept: a number, or "auto" as `WassersteinSVC` defines it."""
     if not problem.fit_intercept or cost != "auto":
         return problem.replace(intercept_cost=cost if problem.fit_intercept else math.inf)
     costs = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost

@@ -70,9 +70,6 @@ def skl2onnx_or_error() -> Any:
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-# --- inputs and outputs -------------------------------------------------------------------------------------------
-
-
 def _types() -> Any:
     from skl2onnx.common import data_types  # pyright: ignore[reportMissingImports]
 
@@ -122,9 +119,6 @@ def _doubles(operator: Any) -> None:
     else:
         width = len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
     operator.outputs[0].type = _doubles_of(width)
-
-
-# --- steps --------------------------------------------------------------------------------------------------------
 
 
 class Graph:

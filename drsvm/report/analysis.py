@@ -10,8 +10,7 @@ import numpy as np
 
 from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.learn.resolution import are_noise, column_deviations, weights_that_count
-from drsvm.learn.scores import scores
+from drsvm.learn.scores import are_noise, column_deviations, scores, weights_that_count
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms

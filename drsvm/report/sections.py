@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import drsvm
-from drsvm.learn.resolution import weights_that_count
+from drsvm.learn.scores import weights_that_count
 from drsvm.plotting.style import short
 from drsvm.report import words
 from drsvm.report.analysis import NEGLIGIBLE, Analysis
