@@ -57,7 +57,6 @@ class Predictions:
         return names.index(positive) if positive in names else 1
 
     def notes(self) -> Iterator[str]:
-        """Yield what a user should know."""
         n = self.data.shape[0]
         yield from what_is_new(unseen_levels(self.saved.model, self.data.schema, self.data.X), n)
         if self.unknown is not None:

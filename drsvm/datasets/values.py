@@ -66,9 +66,6 @@ class NotANumber(ValueError):
         self.row, self.text = row, text
 
 
-# --- the text of one cell -----------------------------------------------------------------------------------------
-
-
 def as_number(text: str) -> float | None:
     """Return the number that a text represents, with a decimal point, or None."""
     return None if "_" in text else parsed(float, text)  # Python reads 1_0 as 10, which data files do not mean
@@ -158,9 +155,6 @@ def is_empty(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # comparisons with pandas.NA are neither true nor false
         return True
-
-
-# --- columns ------------------------------------------------------------------------------------------------------
 
 
 TEXTS = ("string", "large_string")
@@ -254,9 +248,6 @@ def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
     found = [level_of(value, missing) for value in values]
     places = [-1 if level is None else levels.setdefault(level, len(levels)) for level in found]
     return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
-
-
-# --- labels -------------------------------------------------------------------------------------------------------
 
 
 def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:

@@ -34,7 +34,6 @@ class Setting(NamedTuple):
         return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
 
     def ball_of(self, rows) -> dict[str, Any]:
-        """Return the parameters of a problem with some of the rows."""
         flip_cost = self.ball["flip_cost"]
         return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
 

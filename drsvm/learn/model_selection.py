@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting
+from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting, score_path
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.warning import positions_deprecated, warn_user
@@ -313,8 +313,7 @@ class WassersteinSVCCV(RobustClassifier):
         # New processes may take longer to start than the time allows, and have their own clocks.
         prefer = "threads" if time.limited else None
         outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
-            delayed(cross_validation.score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time)
-            for pair in pairs
+            delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []
         with stage("cross-validating"), taken_over() as tell:
@@ -361,9 +360,8 @@ class WassersteinSVCCV(RobustClassifier):
         """Return the candidates with smaller radii, unless the chosen one was already constant in the folds."""
         results = self.cv_results_
         differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=1e-12)
-        smaller = cross_validation.in_setting_of(results, chosen) & (
-            results["param_radius"] < results["param_radius"][chosen]
-        )
+        radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
+        smaller = same & (radii < radii[chosen])
         return np.flatnonzero(smaller & differ & differ[chosen]).tolist()
 
     def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit, index: int | None = None) -> bool:

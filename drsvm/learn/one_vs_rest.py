@@ -17,7 +17,7 @@ from drsvm.learn.prices import at_centre, with_intercept_cost
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.backends import fetched, is_remote
-from drsvm.model.memory_rows import MemoryRows, must_stay
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
@@ -46,11 +46,6 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y
-
-
-def is_on_disk(X) -> bool:
-    """Return whether rows are in a memory-mapped file, and too large for a copy."""
-    return (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
 
 
 def decisions_by_blocks(estimator, X) -> np.ndarray:

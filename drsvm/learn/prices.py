@@ -67,9 +67,6 @@ def _by_feature(estimator, parameter: str, otherwise: float) -> Any:
     return validation.in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
 
 
-# --- the centre of the data ---------------------------------------------------------------------------------------
-
-
 def intercept_cost_or_auto(value) -> Any:
     """Return "auto" or the price as a float."""
     if isinstance(value, str):

@@ -178,9 +178,8 @@ def _imputer(scope: Any, operator: Any, container: Any) -> None:
     if fill.dtype.kind not in "fiu" or step.add_indicator or not np.isfinite(fill).all():
         raise NotImplementedError("a SimpleImputer of texts, with indicators, or of columns without any value.")
     given = graph.joined(operator)
-    graph.node(
-        "Where", graph.node("IsNaN", given), graph.constant(fill[None]), given, into=operator.outputs[0].full_name
-    )
+    empty, filled = graph.node("IsNaN", given), graph.constant(fill[None])
+    graph.node("Where", empty, filled, given, into=operator.outputs[0].full_name)
 
 
 def _indicator(scope: Any, operator: Any, container: Any) -> None:

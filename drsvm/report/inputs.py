@@ -89,7 +89,6 @@ class Material:
 
     @property
     def results(self) -> list[Result]:
-        """The results with their proofs, one per decision."""
         found = self.linear.result_
         return [found] if isinstance(found, Result) else list(found)
 

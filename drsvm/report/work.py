@@ -87,7 +87,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     with report_stage("following the radius path") as tell:
         path = _path(material, trained, tell, _time_left(material, watch))
     with report_stage("finding the worst case"):
-        rows = material.judged
+        (X, y, _), linear = material.judged, material.linear
         return Analysis(
             material=material,
             index=index,
@@ -95,9 +95,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             models=models,
             path=None if path is None else _as_shown(path, material, index, turned=positive != trained),
             data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
-            distribution=worst_case_distribution(
-                material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
-            ),
+            distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
             label_issues=issues,
             provenance=provenance(material),
         )
@@ -152,7 +150,6 @@ def _rivals(material: Material) -> dict[str, Any]:
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
-    """Return the rest of the model's `max_time` after the fit."""
     seconds = material.setting("max_time")
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
