@@ -10,9 +10,8 @@ The work reports which share of it is done, and whoever shows that follows it:
                 tell(0.1)                       # 5 % of the stage
 
 `verbose` of the estimators (`lines`), the bars of the command line (`cli/terminal.py`) and `progress` of `make_report`
-all follow it. Solvers report shares in one place, the loop (`solvers/loop.py`), which also passes each certificate to
-the `callback` of `solve`; the callbacks of scikit-learn and `verbose=2` are such callbacks. Progress belongs to a
-thread; if it is not followed, reporting costs next to nothing.
+follow it. Solvers report shares in one place, the loop (`solvers/loop.py`), which also passes each certificate to the
+`callback` of `solve`. Progress belongs to a thread; if it is not followed, reporting costs next to nothing.
 
 Messages explain a delay, once per process. They are also logged by the logger ``drsvm``. In an interactive interpreter
 or a notebook, a message that nothing else would show is printed on standard error, unless the logger has a level of its

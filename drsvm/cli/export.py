@@ -1,7 +1,7 @@
 """``drsvm export``: a saved model in a format that other programs run."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from drsvm.cli.options import ModelFile, output
 from drsvm.cli.screen import Screen
@@ -40,14 +40,10 @@ def export(
     kinds = {TensorProto.STRING: "text"}
     inputs = {each.name: kinds.get(each.type.tensor_type.elem_type, "number") for each in graph.graph.input}
     payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
-    screen.finish(payload, _text(payload))
-
-
-def _text(payload: dict[str, Any]) -> str:
-    lines = [f"exported to {payload['onnx']}; outputs: label, decision"]
+    lines = [f"exported to {onnx}; outputs: label, decision"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
-        names = [name for name, given in payload["inputs"].items() if given == kind]
+        names = [name for name, given in inputs.items() if given == kind]
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if names:
             lines.append(f"inputs ({empty}): {', '.join(names[:MOST_NAMES])}{more}")
-    return "\n".join(lines)
+    screen.finish(payload, "\n".join(lines))

@@ -89,9 +89,7 @@ def fit(
 
 
 @contextmanager
-def _rows(
-    file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen: Screen
-):
+def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen):
     """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk."""
     from drsvm.cli import large_tables, work
 

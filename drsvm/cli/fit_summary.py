@@ -14,8 +14,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     import numpy as np
 
     import drsvm
-    from drsvm.learn.resolution import are_noise
-    from drsvm.learn.scores import scores
+    from drsvm.learn.scores import are_noise, scores
 
     classifier, prepared, parts = model
     results = classifier.result_ if isinstance(classifier.result_, list) else [classifier.result_]
@@ -61,7 +60,7 @@ def _weights(model, results: list[Any], constant: list[bool]) -> dict[str, Any]:
     """Return the number of weights that count, of classifiers that are not constant, and the largest of one."""
     import numpy as np
 
-    from drsvm.learn.resolution import column_deviations, weights_that_count
+    from drsvm.learn.scores import column_deviations, weights_that_count
 
     coef, index_base = model.parts.side * model.classifier.coef_, model.parts.data.schema.index_base
     deviations = column_deviations(model.prepared.X)

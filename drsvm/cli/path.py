@@ -77,7 +77,7 @@ def _solve(problem, grid: dict[str, Any], limits: dict[str, Any], screen: Screen
 def _columns(found, X, y, X_test, y_test) -> dict[str, Any]:
     import numpy as np
 
-    from drsvm.learn.resolution import column_deviations, weights_that_count
+    from drsvm.learn.scores import column_deviations, weights_that_count
 
     columns: dict[Any, Any] = {NAMES.get(name, name): values for name, values in found.table().items()}
     deviations = column_deviations(X)

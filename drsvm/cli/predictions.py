@@ -14,8 +14,7 @@ from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new
 from drsvm.datasets.preparation import unseen_levels
 from drsvm.learn.probability import Sigmoids
-from drsvm.learn.resolution import are_noise
-from drsvm.learn.scores import predictions, scores
+from drsvm.learn.scores import are_noise, predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
 DESCENDING = ("decision", "probability")  # sorted from the largest value; also those of single classes
@@ -58,7 +57,6 @@ class Predictions:
         return names.index(positive) if positive in names else 1
 
     def notes(self) -> Iterator[str]:
-        """Yield what a user should know."""
         n = self.data.shape[0]
         yield from what_is_new(unseen_levels(self.saved.model, self.data.schema, self.data.X), n)
         if self.unknown is not None:

@@ -30,9 +30,7 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def problem_of(
-    parts: Parts, prepared: Prepared, y: np.ndarray, radius: float, ball: BallOptions, prices: PriceOptions
-) -> Problem:
+def problem_of(parts: Parts, prepared: Prepared, y, radius: float, ball: BallOptions, prices: PriceOptions) -> Problem:
     """Return the problem of two classes that a `WassersteinSVC` with the given options would solve."""
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
     settings: dict[str, Any] = {name: getattr(WassersteinSVC(), name) for name in names}

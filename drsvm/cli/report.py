@@ -26,7 +26,6 @@ class ReportOptions(opt.DataOptions):
     ] = None
 
     def reading(self) -> opt.DataOptions:
-        """Return the options for reading alone."""
         return opt.DataOptions(**{**vars(self), "format": self._chosen(READ)})
 
     def written(self, output: Path | None) -> tuple[str, Path]:

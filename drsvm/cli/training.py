@@ -103,15 +103,12 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """How rows become a classifier, alike for all rows and for some of them.
-
-    `flip_cost` is a price, or prices by the text of a label; `by_row`: the estimator takes them by row.
-    """
+    """How rows become a classifier, alike for all rows and for some of them."""
 
     estimator: Any
     standardise: bool
-    flip_cost: Any
-    by_row: bool
+    flip_cost: Any  # a price, or prices by the text of a label
+    by_row: bool  # whether the estimator takes them by row
     time: TimeLimit
 
     def fitted(self, parts: Parts, share: int) -> Fitted:
@@ -160,9 +157,7 @@ def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Par
         return Found(model, training.quietly(held, 2), training)
 
 
-def searched(
-    folds: int, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
-) -> Found:
+def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen) -> Found:
     """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
     flip_cost, rows = settings.get("flip_cost"), whole if held is None else held
     given = {name: value for name, value in settings.items() if value is not None and not isinstance(value, dict)}

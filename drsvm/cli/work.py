@@ -1,6 +1,5 @@
 """Steps that several commands share: reading, splitting and preparation."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -47,9 +46,7 @@ class Parts:
         return -1 if self.positive is not None and self.positive == np.unique(self.y).tolist()[0] else 1
 
 
-def load_parts(
-    file: Path, options: ReadOptions, split: SplitOptions, screen: Screen, reader: Callable[..., Dataset] = read
-) -> Parts:
+def load_parts(file: Path, options: ReadOptions, split: SplitOptions, screen: Screen, reader=read) -> Parts:
     """Read a file, and split it or read the test file."""
     check_split(split)
     check_inputs(None, [file, split.test])
@@ -165,9 +162,7 @@ def rows_of(X: Any, rows: np.ndarray) -> Any:
     return taken(X, rows) if hasattr(X, "take") else X[rows]
 
 
-def load_for_model(
-    model: Path, file: Path, options: FileOptions, screen: Screen, **further: Any
-) -> tuple[SavedModel, Dataset]:
+def load_for_model(model: Path, file: Path, options: FileOptions, screen, **further) -> tuple[SavedModel, Dataset]:
     """Load a model and read a file the way its training file was read, with `further` options of reading."""
     check_inputs(model, [file])
     with screen.progress(f"reading {model.name} and {name_of(file)}"):

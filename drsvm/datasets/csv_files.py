@@ -153,7 +153,6 @@ class CsvFile:
         return widest in between or (first == widest if column == 0 else last == column)
 
     def place(self, row: int) -> str:
-        """Return the position of a row in the file."""
         return next((f"line {line}" for index, (line, _) in enumerate(self._records()) if index == row), f"row {row}")
 
     def _records(self) -> Iterator[tuple[int, list[str]]]:

@@ -48,9 +48,7 @@ class Schema:
     n_features: int  # of an svmlight file, or the number of columns that are used
     label: str | None = None
     columns: list[str] = field(default_factory=list)  # those that are used
-    styles: dict[str, str] = field(
-        default_factory=dict
-    )  # how their cells are written (see `values`), if not Style.PLAIN
+    styles: dict[str, str] = field(default_factory=dict)  # the `values.Style` of their cells, if not PLAIN
     gaps: list[str] = field(default_factory=list)  # columns with a feature of their own for being empty
     many_levels: bool = False  # whether the features are better stored sparsely
     rare: int = 1  # levels with fewer rows than this share one column

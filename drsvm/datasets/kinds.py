@@ -35,12 +35,8 @@ ID_NAMES = re.compile(
     r"(.*[\W_])?(id|index|row|key|nr|no|number|acct|account|phone|uuid|guid)|unnamed: 0|column0|.*[a-z](Id|ID)"
 )
 
-TYPES = {
-    "bool": Style.TRUTH,
-    "date": Style.ISO_DATE,
-    "timestamp": Style.ISO_DATE,
-    "time": Style.TIME,
-}  # by the start of pyarrow's type
+# Styles by the start of pyarrow's type.
+TYPES = {"bool": Style.TRUTH, "date": Style.ISO_DATE, "timestamp": Style.ISO_DATE, "time": Style.TIME}
 MANY_ROWS = 100  # from this many rows on, integers that are all different are worth a note
 NEEDLESS = 3  # up to this many different texts among numbers are suggested as missing values
 
@@ -106,9 +102,6 @@ def _different_rows(columns: list[Any]) -> Any:
     return slice(None) if copies is None else first_of_each(copies)
 
 
-# --- columns of numbers -------------------------------------------------------------------------------------------
-
-
 def _numeric_kind(column: _Column) -> Kind:
     kind = str(column.values.type)
     if column.categorical:
@@ -144,9 +137,6 @@ def _checked_numbers(column: _Column, kind: Kind) -> Kind:
         return Kind(left_out="always the same")
     truth = kind.style == Style.PLAIN and bool(np.isin(given, (0.0, 1.0)).all())
     return replace(kind, style=Style.TRUTH if truth else kind.style, missing=missing)
-
-
-# --- columns of text ----------------------------------------------------------------------------------------------
 
 
 def _text_kind(column: _Column, cells: Coded, style: str | None) -> Kind:
@@ -208,9 +198,6 @@ def line_break(cells: Coded, name: str, file: Any) -> Problem | None:
         f"the cell of column {name!r} that starts in {file.place(row)} spans several lines: add the missing closing "
         "quote, or remove the line break."
     )
-
-
-# --- what needs a decision ----------------------------------------------------------------------------------------
 
 
 def _ambiguous_sign(column: _Column, cells: Coded, style: str) -> Problem:

@@ -239,9 +239,7 @@ def truth_of(file: Any, table: Any, name: str, options: ReadOptions) -> np.ndarr
     return values == 1.0
 
 
-def kept_rows(
-    file: Any, table: Any, label: str | None, schema: Schema, options: ReadOptions
-) -> tuple[np.ndarray, list[str]]:
+def kept_rows(file, table, label: str | None, schema: Schema, options: ReadOptions) -> tuple[np.ndarray, list[str]]:
     """Return the rows to keep, and notes on the others: rows without a label, or with any empty cell, as wanted."""
     n = len(table)
     kept = np.flatnonzero(~empty_rows(file, table, label, schema, options))

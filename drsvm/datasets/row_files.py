@@ -136,9 +136,6 @@ def rows_on_disk(
     return _written(_numbers(table, label, features, dtype), folder, progress, features, needed)
 
 
-# --- files that can be opened as they are -------------------------------------------------------------------------
-
-
 def opened_folder(folder: Path, remove: bool = False) -> RowsOnDisk:
     """Return the rows in a folder that `rows_on_disk` has written, or that looks like one; it may be temporary."""
     description = folder / DESCRIPTION
@@ -167,9 +164,6 @@ def _mapped(path: Path) -> np.ndarray:
         raise invalid(path, "no such file.") from None
     except (ValueError, EOFError, OSError) as error:
         raise invalid(path, f"is truncated, changed or not a .npy file ({error}): write it again.") from None
-
-
-# --- sources that are written to files ----------------------------------------------------------------------------
 
 
 def _written(blocks: Iterable[tuple], folder, progress, names: list[str] | None = None, needed: int = 0) -> RowsOnDisk:

@@ -54,11 +54,7 @@ class GrowingArray:
 
 
 class RowWriter:
-    """Writes blocks of rows, and vectors such as their labels, into a folder, each into its own files.
-
-    The first block decides what the others must have: dense or sparse rows, their width, and the vectors. It is a
-    context manager: the files are complete after a ``with`` block.
-    """
+    """Writes blocks of rows like the first, and vectors such as their labels, into files, complete after ``with``."""
 
     def __init__(self, folder: Path, names: list[str] | None = None):
         self.folder, self.names = folder, names

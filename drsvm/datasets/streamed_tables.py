@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,16 +27,6 @@ from drsvm.progress import part, stage
 
 SAMPLE_ROWS = 200_000  # number of rows from which it is determined what the columns contain
 SAMPLED, MEASURED = 0.15, 0.5  # shares of the preparation done when the sample, and means and deviations, are known
-
-
-class _Place(NamedTuple):
-    """Where a block of consecutive rows is in a table, for messages."""
-
-    path: Path
-    first: int
-
-    def place(self, row: int) -> str:
-        return f"row {self.first + row + 1}"
 
 
 @dataclass(frozen=True)
@@ -153,7 +144,7 @@ class _Stream:
         wanted = [self.label, *self.data.schema.columns, *([self.verified] if self.verified else [])]
         first = 0
         for table in self.table.blocks(wanted):
-            file = _Place(self.table.path, first)
+            file = SimpleNamespace(path=self.table.path, place=lambda row, first=first: f"row {first + row + 1}")
             cells = with_text(table, self.label, self.options.empty)
             kept = np.flatnonzero(~empty_rows(file, cells, self.label, self.data.schema, self.options))
             first += len(table)

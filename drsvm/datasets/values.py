@@ -26,12 +26,10 @@ EMPTY = "(empty)"  # the category of empty cells
 
 
 class Style:
-    """How the cells of a column are written; a date in another form has the style ``date %d.%m.%Y``.
+    """How the cells of a column are written; a date in another form has the style ``date %d.%m.%Y``."""
 
-    In a style that ends in OR_EMPTY, cells that are not numbers count as empty.
-    """
-
-    PLAIN, DECIMAL_COMMA, THOUSANDS, OR_EMPTY = "number", "decimal comma", "thousands separators", " or empty"
+    PLAIN, DECIMAL_COMMA, THOUSANDS = "number", "decimal comma", "thousands separators"
+    OR_EMPTY = " or empty"  # the end of a style in which cells that are not numbers count as empty
     TRUTH, ISO_DATE, TIME, CATEGORY = "true or false", "date", "time of day", "category"
 
 
@@ -66,9 +64,6 @@ class NotANumber(ValueError):
     def __init__(self, row: int, text: str):
         super().__init__(f"row {row + 1} contains {shown(text)}")
         self.row, self.text = row, text
-
-
-# --- the text of one cell -----------------------------------------------------------------------------------------
 
 
 def as_number(text: str) -> float | None:
@@ -160,9 +155,6 @@ def is_empty(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # comparisons with pandas.NA are neither true nor false
         return True
-
-
-# --- columns ------------------------------------------------------------------------------------------------------
 
 
 TEXTS = ("string", "large_string")
@@ -258,15 +250,11 @@ def levels_of(column: Any, missing: frozenset[str] = MISSING) -> Coded:
     return Coded(list(levels), np.array([*places, -1], dtype=np.intp)[codes])
 
 
-# --- labels -------------------------------------------------------------------------------------------------------
-
-
 def labels_of(texts: Coded, truth: bool | None = None) -> np.ndarray:
     """Return labels as integers if all are whole numbers, as floats if all are numbers, otherwise as text.
 
     Numbers that would lose information stay text: 01 next to 1, postal codes, integers that a float cannot represent.
-    True and false become booleans, as in data frames: with `truth`, or by default if
-    there are these two, each in one spelling.
+    True and false become booleans: with `truth`, or by default if there are these two, each in one spelling.
     """
     used = np.unique(texts.codes)
     words = [str(texts.values[code]) for code in used]

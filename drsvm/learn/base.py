@@ -33,7 +33,6 @@ class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         return found and f"{found}/generated/drsvm.{type(self).__name__}.html"
 
     def __sklearn_tags__(self):
-        """Return the estimator's tags: sparse data are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -34,7 +34,6 @@ class Setting(NamedTuple):
         return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
 
     def ball_of(self, rows) -> dict[str, Any]:
-        """Return the parameters of a problem with some of the rows."""
         flip_cost = self.ball["flip_cost"]
         return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
 
@@ -68,11 +67,8 @@ class PathScores(NamedTuple):
 
 
 def default_radii(problems: list[Problem], n_radii: int, auto: float, time: TimeLimit) -> np.ndarray:
-    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`.
-
-    A classifier trained on all rows is then not constant. Labels count as trusted and the intercept as priced here, so
-    `radius_max` costs nothing; where it is smaller otherwise, the largest radii are of no use but do no harm.
-    """
+    """Return log-spaced radii around the automatic one, which is among them, up to nine tenths of `radius_max`."""
+    # Labels count as trusted and the intercept as priced here, so `radius_max` costs nothing.
     largest = MARGIN * min(radius_max(problem, max_time=time) for problem in problems)
     if auto == 0.0 or largest == 0.0:  # rows that do not differ
         auto = largest = largest or max(problem.typical_row_norm() for problem in problems)
@@ -86,9 +82,7 @@ def default_radii(problems: list[Problem], n_radii: int, auto: float, time: Time
 # --- one path in one fold -----------------------------------------------------------------------------------------
 
 
-def score_path(
-    X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time: TimeLimit
-) -> PathScores:
+def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, scorer, limits, time) -> PathScores:
     """Fit classifiers for all radii on the training rows and score them on the test rows, within the time limit."""
     time = time.share(1)
     if time.spent:

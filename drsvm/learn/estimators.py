@@ -27,6 +27,7 @@ from drsvm.learn.partial_fit import PartialFitMixin
 from drsvm.learn.radius_rule import Automatic, automatic
 from drsvm.learn.warning import positions_deprecated
 from drsvm.model.backends import backend_of, is_remote
+from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
@@ -208,7 +209,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         if is_remote(X):
             check_is_fitted(self)
             return remote_decisions(self, X)
-        if not (one_vs_rest.is_on_disk(X) or is_remote(getattr(self, "coef_", None))):
+        is_on_disk = (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
+        if not (is_on_disk or is_remote(getattr(self, "coef_", None))):
             return super().decision_function(X)
         check_is_fitted(self)
         return one_vs_rest.decisions_by_blocks(self, X)
@@ -387,8 +389,6 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             return bool(step.call_on_fit_task_end(estimator=self))
 
         return report
-
-    # --- fitted attributes ------------------------------------------------------------------------------------------
 
     def _store(self, problems: list[Problem], results: list[Result]) -> None:
         self.coef_ = np.stack([result.weights for result in results])

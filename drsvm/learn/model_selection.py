@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 from drsvm.clock import TimeLimit
 from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting
+from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting, score_path
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.radius_rule import auto_radius
 from drsvm.learn.warning import positions_deprecated, warn_user
@@ -58,13 +58,9 @@ class WassersteinSVCCV(RobustClassifier):
         Costs of flipping a label.
     norms : {1, 2, inf} or sequence, default=2
         Norms in which shifts are measured.
-    l2 : float, default=0.0
-        Coefficient of the ridge term.
-    fit_intercept : bool, default=True
-        Whether the decision function has an intercept.
     intercept_costs : float, "auto" or sequence, default=("auto", inf)
         Prices of the intercept, see `WassersteinSVC`.
-    feature_cost, monotonic_cst
+    l2, fit_intercept, feature_cost, monotonic_cst
         As in `WassersteinSVC`.
     class_weight : "cv", None, "balanced" or dict, default="cv"
         Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones.
@@ -111,9 +107,7 @@ class WassersteinSVCCV(RobustClassifier):
     n_splits_ : int
         Number of folds.
     coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
-        As in `WassersteinSVC`, from the refit.
-    n_features_in_, feature_names_in_
-        Number and names of the features.
+        As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
 
     Notes
     -----
@@ -202,16 +196,10 @@ class WassersteinSVCCV(RobustClassifier):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array of shape (n_samples,)
-            Labels.
-        sample_weight : array of shape (n_samples,), optional
-            Weights of the samples, used in the fits and in scores that accept weights.
+        X, y, sample_weight, flip_cost
+            As in `WassersteinSVC.fit`. Scores that accept weights use them, too; `flip_cost` replaces `flip_costs`.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
-        flip_cost : array of shape (n_samples,), optional
-            Cost of flipping the label of each sample, ``inf`` for verified ones. It replaces `flip_costs`.
 
         Returns
         -------
@@ -275,9 +263,7 @@ class WassersteinSVCCV(RobustClassifier):
         flip_costs = [check_flip_cost(cost) for cost in _listed(self.flip_costs, "flip_costs")]
         if flip_cost is not None:
             flip_costs = [check_flip_costs(flip_cost, len(y))]
-        intercept_costs = [
-            prices.intercept_cost_or_auto(cost) for cost in _listed(self.intercept_costs, "intercept_costs")
-        ]
+        intercept_costs = list(map(prices.intercept_cost_or_auto, _listed(self.intercept_costs, "intercept_costs")))
         settings = []
         groups = list(product(self._class_weights(), norms))
         for done, (class_weight, norm) in enumerate(groups):
@@ -327,8 +313,7 @@ class WassersteinSVCCV(RobustClassifier):
         # New processes may take longer to start than the time allows, and have their own clocks.
         prefer = "threads" if time.limited else None
         outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
-            delayed(cross_validation.score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time)
-            for pair in pairs
+            delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []
         with stage("cross-validating"), taken_over() as tell:
@@ -375,9 +360,8 @@ class WassersteinSVCCV(RobustClassifier):
         """Return the candidates with smaller radii, unless the chosen one was already constant in the folds."""
         results = self.cv_results_
         differ = ~np.isclose(results["mean_test_score"], results["constant_score"], rtol=0.0, atol=1e-12)
-        smaller = cross_validation.in_setting_of(results, chosen) & (
-            results["param_radius"] < results["param_radius"][chosen]
-        )
+        radii, same = results["param_radius"], cross_validation.in_setting_of(results, chosen)
+        smaller = same & (radii < radii[chosen])
         return np.flatnonzero(smaller & differ & differ[chosen]).tolist()
 
     def _fit_chosen(self, X, y, sample_weight, flip_cost, time: TimeLimit, index: int | None = None) -> bool:

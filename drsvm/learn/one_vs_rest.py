@@ -17,7 +17,7 @@ from drsvm.learn.prices import at_centre, with_intercept_cost
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.backends import fetched, is_remote
-from drsvm.model.memory_rows import MemoryRows, must_stay
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import CheckedRows, as_rows
@@ -46,11 +46,6 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
     check_classification_targets(y)
     return as_rows(X), y
-
-
-def is_on_disk(X) -> bool:
-    """Return whether rows are in a memory-mapped file, and too large for a copy."""
-    return (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
 
 
 def decisions_by_blocks(estimator, X) -> np.ndarray:
@@ -122,13 +117,7 @@ def check_that_every_class_counts(y, classes, weights) -> None:
 
 
 def side_weights(y, label, classes, weights) -> np.ndarray | None:
-    """Return the weights of the rows in the problem of one class.
-
-    Since a class is compared with K − 1 others, each of its rows has K − 1 times the weight of a row of the
-    others: with classes of equal size both sides have the same weight, and a class that is rarer than the others stays
-    rarer. Without this, ten classes would give ten problems with 10 % positives, in which predicting the positive class
-    rarely pays. For two classes nothing changes, and the mean over classes of equal size is 1.
-    """
+    """Return the weights of the rows in the problem of one class (see the notes of `WassersteinSVC`)."""
     n_classes = len(classes)
     if n_classes == 2:
         return weights

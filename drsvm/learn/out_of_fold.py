@@ -35,9 +35,8 @@ class Rows(NamedTuple):
 
 def decision_values(model, rows: Rows, folds: Folds, n_jobs, done: Callable[[int, float], Any]) -> np.ndarray:
     """Return one out-of-fold value per row and class: the mean over the folds that test it, 0 if constant."""
-    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_judge_fold)(model, rows, *fold) for fold in folds
-    )
+    tasks = (delayed(_judge_fold)(model, rows, *fold) for fold in folds)
+    outcomes = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
     decisions, times_judged = np.zeros((len(rows.y), len(rows.classes))), np.zeros(len(rows.y))
     for (_, test), (values, seconds) in zip(folds, outcomes, strict=True):
         decisions[test] += values

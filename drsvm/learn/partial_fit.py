@@ -124,7 +124,6 @@ class PartialFitMixin:
         )
 
     def _radius_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> float:
-        """Return the radius that `fit` would compute for this block."""
         present = np.unique(y)
         if len(present) < 2:
             raise ValueError(

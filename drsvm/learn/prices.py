@@ -67,9 +67,6 @@ def _by_feature(estimator, parameter: str, otherwise: float) -> Any:
     return validation.in_order_of_features(getattr(estimator, parameter), names, parameter, otherwise)
 
 
-# --- the centre of the data ---------------------------------------------------------------------------------------
-
-
 def intercept_cost_or_auto(value) -> Any:
     """Return "auto" or the price as a float."""
     if isinstance(value, str):
@@ -80,11 +77,7 @@ def intercept_cost_or_auto(value) -> Any:
 
 
 def with_intercept_cost(problem: Problem, cost: Any) -> Problem:
-    """Return the problem with a price of the intercept: a number, or "auto" for the size of a typical column.
-
-    That is the root mean square of the columns' deviations, and √d times that for norm=1, whose weights are all of
-    equal size. Rows that cannot be centred leave their mean to the intercept: for sparse ones it is their mean norm.
-    """
+    """Return the problem with a price of the intercept: a number, or "auto" as `WassersteinSVC` defines it."""
     if not problem.fit_intercept or cost != "auto":
         return problem.replace(intercept_cost=cost if problem.fit_intercept else math.inf)
     costs = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost

@@ -106,9 +106,7 @@ class Automatic(NamedTuple):
     solution: Any
 
 
-def automatic(
-    problem: Problem, *, counts=None, max_time: float | TimeLimit | None = None, n_threads: int | None = None
-) -> Automatic:
+def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts

@@ -1,9 +1,19 @@
-"""How well decision values agree with labels: the figures that the command line and the report show."""
+"""The figures that the command line and the report show: how well decision values agree with labels, and what is noise.
+
+What is proven is the objective, up to the gap g. It hardly changes near its minimum, so decision values may be farther
+from the optimal ones than g. Here they are taken to be known up to 100 g (or 100 tolerances, if these are more), where
+margins are of size 1: what is smaller is not distinguished from 0.
+"""
 
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.result import Result
+
+GAPS, COARSEST = 100.0, 0.1  # decision values are known up to so many gaps, or of a run cut short to 0.1
 MOST_CLASSES = 12  # a confusion matrix of more classes is not printed
 
 
@@ -17,11 +27,7 @@ def _decided(decisions: np.ndarray) -> np.ndarray:
 
 
 def scores(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
-    """Return accuracy, balanced accuracy, ROC AUC, recall and precision per class, and the confusion matrix.
-
-    What does not exist is None: the recall of a class without rows, the precision of one that is never predicted. With
-    more than two classes, the AUC is the mean over each class against the rest.
-    """
+    """Return accuracy, ROC AUC, recall and precision per class, confusion matrix; None for what does not exist."""
     codes = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     known = classes[codes] == y
     pairs = len(classes) * codes[known] + _decided(decisions)[known]
@@ -79,3 +85,32 @@ def by_class(found: dict[str, Any]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [[line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in table]
     return ["  ".join(line) for line in lines]
+
+
+def resolution(gap: float, tol: float) -> float:
+    """Return up to which size decision values are known."""
+    return min(GAPS * max(gap, tol), COARSEST)
+
+
+def weights_that_count(result: Result, deviations: np.ndarray) -> np.ndarray:
+    """Return a mask of all weights but the smallest ones, which together change decisions by less than is known."""
+    moves = np.abs(result.weights) * deviations
+    order = np.argsort(moves, kind="stable")
+    counts = np.empty(len(moves), dtype=bool)
+    counts[order] = np.cumsum(moves[order]) > resolution(result.gap, result.tol)
+    return counts
+
+
+def column_deviations(X) -> np.ndarray:
+    """Return the standard deviations of the columns of dense or sparse rows."""
+    if not sparse.issparse(X):
+        return MemoryRows(X).moments(np.full(X.shape[0], 1.0 / X.shape[0]))[1]
+    from sklearn.utils.sparsefuncs import mean_variance_axis
+
+    return np.sqrt(mean_variance_axis(X.tocsr(), axis=0)[1])
+
+
+def are_noise(decisions, certificates) -> list[bool]:
+    """Return for each classifier whether its decision values are constant within the accuracy of its (gap, tol)."""
+    spreads = np.reshape(decisions, (len(decisions), -1)).std(axis=0).tolist()
+    return [spread <= resolution(*known) for spread, known in zip(spreads, certificates, strict=True)]

@@ -33,12 +33,12 @@ class RejectedError(ValueError):
 def check_archive(archive: bytes) -> None:
     """Reject an archive whose directory lists more than a model contains."""
     with ZipFile(io.BytesIO(archive)) as packed:
-        _check_members(packed.infolist(), len(archive), _allowed(archive))
+        _check_members(packed.infolist(), len(archive), max(SMALL, RATIO * len(archive)))
 
 
 def members_of(archive: bytes) -> dict[str, bytes]:
     """Return the content of an archive by name; archives within it, sparse matrices, are returned uncompressed."""
-    size, allowed = len(archive), _allowed(archive)
+    size, allowed = len(archive), max(SMALL, RATIO * len(archive))
     members = _read(archive, size, allowed)
     allowed -= sum(map(len, members.values()))
     for name in [name for name in members if name.endswith(".npz")]:
@@ -49,10 +49,6 @@ def members_of(archive: bytes) -> dict[str, bytes]:
         members[name] = plain.getvalue()
         allowed -= len(members[name])
     return members
-
-
-def _allowed(archive: bytes) -> int:
-    return max(SMALL, RATIO * len(archive))
 
 
 def _read(archive: bytes, size: int, allowed: int) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ import hashlib
 import io
 import json
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -117,22 +117,17 @@ def write_whole(path: str | Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     target = path.resolve()  # a link stays a link
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with draft.open("xb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
         if target.exists():
-            mode = target.stat().st_mode & 0o777
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode = 0o666 & ~mask
-        os.chmod(name, mode)
-        os.replace(name, target)
+            draft.chmod(target.stat().st_mode & 0o777)
+        draft.replace(target)
     except BaseException:
-        os.unlink(name)
+        draft.unlink(missing_ok=True)
         raise
 
 

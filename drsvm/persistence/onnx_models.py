@@ -70,9 +70,6 @@ def skl2onnx_or_error() -> Any:
     return optional("skl2onnx", "exporting to ONNX needs")
 
 
-# --- inputs and outputs -------------------------------------------------------------------------------------------
-
-
 def _types() -> Any:
     from skl2onnx.common import data_types  # pyright: ignore[reportMissingImports]
 
@@ -122,9 +119,6 @@ def _doubles(operator: Any) -> None:
     else:
         width = len(step.statistics_ if hasattr(step, "statistics_") else step.features_)
     operator.outputs[0].type = _doubles_of(width)
-
-
-# --- steps --------------------------------------------------------------------------------------------------------
 
 
 class Graph:
@@ -184,9 +178,8 @@ def _imputer(scope: Any, operator: Any, container: Any) -> None:
     if fill.dtype.kind not in "fiu" or step.add_indicator or not np.isfinite(fill).all():
         raise NotImplementedError("a SimpleImputer of texts, with indicators, or of columns without any value.")
     given = graph.joined(operator)
-    graph.node(
-        "Where", graph.node("IsNaN", given), graph.constant(fill[None]), given, into=operator.outputs[0].full_name
-    )
+    empty, filled = graph.node("IsNaN", given), graph.constant(fill[None])
+    graph.node("Where", empty, filled, given, into=operator.outputs[0].full_name)
 
 
 def _indicator(scope: Any, operator: Any, container: Any) -> None:

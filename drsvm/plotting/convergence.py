@@ -135,9 +135,8 @@ class ConvergenceDisplay:
                 self.lines_[name] = self.ax_.plot(columns[x], gaps, label=plain(name), **style)
             else:
                 above = self.ax_.plot(columns[x], columns["objective"], label=plain(name), **style | {"linestyle": "-"})
-                self.lines_[name] = above + self.ax_.plot(
-                    columns[x], columns["lower_bound"], **style | {"linestyle": ":"}
-                )
+                below = self.ax_.plot(columns[x], columns["lower_bound"], **style | {"linestyle": ":"})
+                self.lines_[name] = above + below
         if y == "gap":
             self.ax_.set(yscale="log", ylabel="proven gap")
         else:  # the optimum lies in [0, 1]; the first iterations may lie far outside

@@ -12,17 +12,14 @@ from drsvm.model.norms import euclidean
 
 @dataclass(frozen=True)
 class Plane:
-    """Two coordinates z = axes · x + origin, and the decision value normal · z + offset for rows in their plane.
-
-    `labels` are those of the coordinates; `in_data_units`: they are the two features themselves.
-    """
+    """Two coordinates z = axes · x + origin, and the decision value normal · z + offset for rows in their plane."""
 
     axes: np.ndarray
     origin: np.ndarray
     normal: np.ndarray
     offset: float
-    labels: tuple[str, str]
-    in_data_units: bool = False
+    labels: tuple[str, str]  # of the coordinates
+    in_data_units: bool = False  # whether the coordinates are the two features themselves
 
     def coordinates(self, rows) -> np.ndarray:
         return np.asarray(rows @ self.axes.T, dtype=np.float64) + self.origin
@@ -77,9 +74,8 @@ def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
 
 def _any_direction(d: int, excluded: list[np.ndarray]) -> np.ndarray:
     """Return an axis in the complement, for one remaining dimension or too few rows."""
-    best, length = np.zeros(d), 1e-9
-    for axis in np.eye(min(d, 3), d):
-        left = axis - sum((direction * (direction @ axis) for direction in excluded), np.zeros(d))
-        if euclidean(left) > length:
-            best, length = left / euclidean(left), euclidean(left)
-    return best
+    axes = np.eye(min(d, 3), d)
+    for direction in excluded:
+        axes -= np.outer(axes @ direction, direction)
+    longest = max(axes, key=euclidean)
+    return longest / euclidean(longest) if euclidean(longest) > 1e-9 else np.zeros(d)

@@ -119,12 +119,7 @@ def short(text, length: int = 24) -> str:
     return text if len(text) <= length else text[: length - 2] + "…"
 
 
-def axis_name(text) -> str:
-    """Return the name of an axis, which has more room."""
-    return short(text, 40).replace("$", r"\$")
-
-
-def plain(text) -> str:
+def plain(text, length: int = 24) -> str:
     """Return a name that matplotlib shows literally, truncated to leave room for the plot."""
-    name = short(text).replace("$", r"\$")
+    name = short(text, length).replace("$", r"\$")
     return f"\u200b{name}" if name.startswith("_") else name  # matplotlib omits such names from the legend

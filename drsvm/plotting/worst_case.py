@@ -8,7 +8,7 @@ import numpy as np
 
 from drsvm.model.worst_case import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.projection import plane_for
-from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, axis_name, legend_below, plain
+from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, legend_below, plain
 
 JITTER = 0.35  # vertical spread if there is only one feature
 VISIBLE = 0.02  # share of the plot below which a move is invisible
@@ -131,12 +131,6 @@ class WorstCaseDisplay(Display):
         return display.plot(ax)
 
     def _draw(self) -> None:
-        self._draw_samples()
-        self._draw_moves()
-        self._draw_lines()
-        self._frame()
-
-    def _draw_samples(self) -> None:
         for sign, colour, marker in ((0, BLUE, "o"), (1, ORANGE, "^")):
             x, y = self.points[self.positive == sign].T
             look = {"s": 20, "c": colour, "marker": marker, "alpha": 0.75, "linewidths": 0}
@@ -144,6 +138,9 @@ class WorstCaseDisplay(Display):
         x, y = self.points[self.flipped].T
         ring = {"s": 70, "facecolors": "none", "edgecolors": INK, "linewidths": 1.3}
         self.ax_.scatter(x, y, label="label flipped" if len(x) else None, **ring)
+        self._draw_moves()
+        self._draw_lines()
+        self._frame()
 
     def _draw_moves(self) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
@@ -185,7 +182,8 @@ class WorstCaseDisplay(Display):
         if self.equal_aspect:
             self.ax_.set_aspect("equal")
         self.ax_.spines[["top", "right"]].set_visible(False)
-        self.ax_.set(xlabel=axis_name(self.axis_labels[0]), ylabel=axis_name(self.axis_labels[1]))
+        across, up = (plain(name, 40) for name in self.axis_labels)
+        self.ax_.set(xlabel=across, ylabel=up)
         roomy = self.figure_.get_figwidth() * self.ax_.get_position().width > 4.6
         self.ax_.set_title(self.title if roomy else self.title.replace(", ", ",\n"), loc="left", fontsize="medium")
         legend_below(self.ax_, ncols=6 if roomy else 3)

@@ -10,8 +10,7 @@ import numpy as np
 
 from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.learn.resolution import are_noise, column_deviations, weights_that_count
-from drsvm.learn.scores import scores
+from drsvm.learn.scores import are_noise, column_deviations, scores, weights_that_count
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
@@ -188,7 +187,6 @@ class Analysis:
 
     @property
     def wrong_labels(self) -> WrongLabels | None:
-        """The estimated number of wrong labels, if they can be told from overlap and from a poor fit."""
         return None if self.label_issues is None else self.label_issues.wrong_labels
 
     def flagged(self, count: int) -> list[str]:
@@ -200,7 +198,6 @@ class Analysis:
         return [self.material.row_names[row] for row in order[:count]]
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures as plain Python values."""
         material, distribution, issues = self.material, self.distribution, self.label_issues
         names = ("objective", "lower_bound", "gap", "status", "solver", "n_iter", "time")
         certificates = [

@@ -89,7 +89,6 @@ class Material:
 
     @property
     def results(self) -> list[Result]:
-        """The results with their proofs, one per decision."""
         found = self.linear.result_
         return [found] if isinstance(found, Result) else list(found)
 
@@ -145,7 +144,11 @@ def prepare(model, given: Given) -> Material:
     held_out = _rows_of(X, test), y[test]
     if given.X_test is not None:
         held_out = _as_rows(given.X_test), np.ravel(np.asarray(given.y_test))
-        _check_test_labels(*held_out, linear.classes_)
+        if held_out[0].shape[0] != len(held_out[1]):
+            raise ValueError(f"X_test has {held_out[0].shape[0]} rows, but y_test has {len(held_out[1])} labels.")
+        unknown, known = held_out[1][~np.isin(held_out[1], linear.classes_)].tolist(), linear.classes_.tolist()
+        if unknown:
+            raise ValueError(f"y_test has the label {unknown[0]!r}, but the training data have only {known}.")
     judged = Rows(rows, fitted[1], held_out=False)
     if len(held_out[1]):
         judged = Rows(check_rows(behind_pipeline(estimator, held_out[0])[1]), held_out[1], held_out=True)
@@ -240,16 +243,6 @@ def _scaled(estimator, n_features: int) -> np.ndarray:
 def _has_scaler(step) -> bool:
     inside = step.get_params().values() if hasattr(step, "get_params") else ()
     return any(isinstance(one, StandardScaler) for one in (step, *inside))
-
-
-def _check_test_labels(X_test, y_test, classes) -> None:
-    if X_test.shape[0] != len(y_test):
-        raise ValueError(f"X_test has {X_test.shape[0]} rows, but y_test has {len(y_test)} labels.")
-    unknown = ~np.isin(y_test, classes)
-    if unknown.any():
-        raise ValueError(
-            f"y_test has the label {y_test[unknown].tolist()[0]!r}, but the training data have only {classes.tolist()}."
-        )
 
 
 def _given_names(X, feature_names) -> list[str] | None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 import drsvm
-from drsvm.learn.resolution import weights_that_count
+from drsvm.learn.scores import weights_that_count
 from drsvm.plotting.style import short
 from drsvm.report import words
 from drsvm.report.analysis import NEGLIGIBLE, Analysis
@@ -52,7 +52,6 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
 
 
 def _first_sentences(analysis: Analysis, writer: Writer) -> str:
-    """Return the first sentences: the classes, and the numbers of rows and features."""
     against, towards = (writer.strong(name) for name in analysis.side_names)
     label = analysis.material.label
     of = f"The label is {writer.strong(label)}" if label else "The label"
@@ -286,7 +285,6 @@ def _reading(analysis: Analysis, writer: Writer) -> str:
 
 
 def _audit(analysis: Analysis, writer: Writer) -> str:
-    """Return the section with exact bounds, digests, versions and the date."""
     flips, shifts = analysis.bounds["flipped_labels"], analysis.bounds["shifted_features"]
     side = f" Errors are those of {writer.strong(analysis.positive)} against the rest." if analysis.multiclass else ""
     text = (

@@ -17,17 +17,13 @@ MATTERS = 0.05  # a feature with less than this share of the largest weight carr
 
 
 class NextStep(NamedTuple):
-    """Something to try, and why.
-
-    `changes` are parameters with new values; "drop" is a list of columns to leave out. The other settings of the report
-    are kept if `keeps_settings` is true. `python` is what to run in Python.
-    """
+    """Something to try, and why."""
 
     action: Literal["report", "fit", "cross-validate", "check labels"]
     why: str
-    python: str
-    keeps_settings: bool = False
-    changes: Mapping[str, Any] = {}
+    python: str  # what to run in Python
+    keeps_settings: bool = False  # whether the other settings of the report are kept
+    changes: Mapping[str, Any] = {}  # parameters with new values; "drop" is a list of columns to leave out
 
 
 def unit(analysis: Analysis) -> str:

@@ -1,17 +1,23 @@
 """The computations behind a report: one fit, two rivals, a path of radii, the worst case, labels to check."""
 
+import hashlib
+import platform
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import count
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC
 
+import drsvm
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn import prices
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
@@ -24,7 +30,6 @@ from drsvm.model.worst_case import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Given, Material, prepare
-from drsvm.report.provenance import provenance
 from drsvm.report.writers import ROBUST
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath, radius_path
@@ -32,6 +37,7 @@ from drsvm.solvers.path.radius_path import RadiusPath, radius_path
 N_RADII = 16
 FOLDS = 5
 PATH_TOLERANCE = 1e-5  # accurate enough for a plot
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 STAGES = {
     "fitting": (0.0, 0.15),
@@ -81,7 +87,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     with report_stage("following the radius path") as tell:
         path = _path(material, trained, tell, _time_left(material, watch))
     with report_stage("finding the worst case"):
-        rows = material.judged
+        (X, y, _), linear = material.judged, material.linear
         return Analysis(
             material=material,
             index=index,
@@ -89,9 +95,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             models=models,
             path=None if path is None else _as_shown(path, material, index, turned=positive != trained),
             data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
-            distribution=worst_case_distribution(
-                material.linear, rows.X, rows.y, positive=positive, **material.ball_of(rows.y)
-            ),
+            distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
             label_issues=issues,
             provenance=provenance(material),
         )
@@ -146,7 +150,6 @@ def _rivals(material: Material) -> dict[str, Any]:
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:
-    """Return the rest of the model's `max_time` after the fit."""
     seconds = material.setting("max_time")
     return TimeLimit() if seconds is None else TimeLimit(seconds - watch.elapsed())
 
@@ -174,3 +177,42 @@ def _path(material: Material, positive, tell: Tell, time: TimeLimit) -> RadiusPa
         text = "Time ran out before all radii were solved: increase {} for exact curves."
         material.warn([Message(text, Parameter("max_time"))])
     return replace(path, results=[original.from_centred(result) for result in path.results])
+
+
+def provenance(material: Material) -> dict[str, Any]:
+    """Return what an auditor needs to recognise data and model: digests, versions and the date."""
+    file, judged, linear = material.source.file, material.judged, material.linear
+    versions = {package: version(package) for package in PACKAGES}
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data_file": None if file is None else {"name": file.name, "sha256": _digest(file.read_bytes())},
+        "training_rows_sha256": _digest_of_rows(material.X, material.y),
+        "held_out_rows_sha256": _digest_of_rows(judged.X, judged.y) if judged.held_out else None,
+        "model_sha256": _digest(_floats(linear.coef_), _floats(linear.intercept_), _text(linear.classes_)),
+        "versions": {"drsvm": drsvm.__version__, "python": platform.python_version(), **versions},
+    }
+
+
+def _digest_of_rows(X, y) -> str:
+    """Return the SHA-256 of the features as float64, row by row, and of the labels as lines of text."""
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)
+        arrays = [_floats(rows.data), rows.indices.astype("<i8"), rows.indptr.astype("<i8")]
+    else:
+        arrays = [_floats(X)]
+    return _digest(*arrays, _text(y))
+
+
+def _floats(values) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype="<f8")
+
+
+def _text(labels: np.ndarray) -> bytes:
+    return "\n".join(map(str, labels.tolist())).encode()
+
+
+def _digest(*parts: Any) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
+from string import Template
 from typing import NamedTuple
 
 import drsvm
@@ -90,16 +91,16 @@ class Markdown(Plain):
         return ""
 
     def card(self, title: str, *blocks: str, kind: str = "") -> str:
-        return _paragraphs([f"### {title}" if title else "", *blocks])
+        return _joined([f"### {title}" if title else "", *blocks], "\n\n")
 
     def side_by_side(self, *cards: str) -> str:
-        return _paragraphs(cards)
+        return _joined(cards, "\n\n")
 
     def section(self, title: str, text: str, *blocks: str) -> str:
-        return _paragraphs([f"## {title}", text, *blocks])
+        return _joined([f"## {title}", text, *blocks], "\n\n")
 
     def document(self, title: str, opening: Sequence[str], sections: Sequence[str], footer: str) -> str:
-        return _paragraphs([f"# {title}", *opening, *sections, "---", footer]) + "\n"
+        return _joined([f"# {title}", *opening, *sections, "---", footer], "\n\n") + "\n"
 
 
 class Html(Plain):
@@ -180,31 +181,9 @@ class Html(Plain):
         return f"<section>\n<h2>{title}</h2>\n{_joined([first, *blocks])}\n</section>"
 
     def document(self, title: str, opening: Sequence[str], sections: Sequence[str], footer: str) -> str:
-        return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="generator" content="drsvm {drsvm.__version__}">
-<title>{title}</title>
-<style>
-{files("drsvm.report").joinpath("page.css").read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
-<h1>{title}</h1>
-{_joined(opening)}
-</header>
-<main>
-{_joined(sections)}
-</main>
-<footer>
-<p>{footer}</p>
-</footer>
-</body>
-</html>
-"""
+        page, style = (files("drsvm.report").joinpath(name).read_text("utf-8") for name in ("page.html", "page.css"))
+        texts = {"title": title, "opening": _joined(opening), "sections": _joined(sections), "footer": footer}
+        return Template(page).substitute(version=drsvm.__version__, style=style, **texts)
 
 
 Writer = Html | Markdown
@@ -221,10 +200,6 @@ def _bar(length: float) -> str:
 
 def _joined(blocks: Sequence[str], gap: str = "\n") -> str:
     return gap.join(block for block in blocks if block)
-
-
-def _paragraphs(blocks: Sequence[str]) -> str:
-    return _joined(blocks, "\n\n")
 
 
 def _on_one_line(words) -> str:

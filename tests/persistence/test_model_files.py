@@ -667,7 +667,7 @@ def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path, monkeypatch, f
     target = tmp_path / "out.csv"
     target.write_text("old")
 
-    def fail(*_):
+    def fail(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, failing, fail)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC
-from drsvm.learn.resolution import weights_that_count
+from drsvm.learn.scores import weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
 
