@@ -57,7 +57,7 @@ def imported(name: str) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.lam == 0, f"{name} has a relative import; name the module in full"
+            assert node.level == 0, f"{name} has a relative import; name the module in full"
             assert node.module is not None
             found |= {home(node.module, alias.name) for alias in node.names}
     return found & MODULES.keys() - {name}
