@@ -10,7 +10,7 @@ import pytest
 from interrupts import TASKS
 from thorough import LONG, unless_long
 
-OFTEN = ("auto, sparse, norm=inf", "ippa", "search, two jobs")
+OFTEN = ("ippa", "search, two jobs")
 TIMES = 20 if LONG else 2
 
 

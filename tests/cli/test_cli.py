@@ -60,6 +60,7 @@ def test_help_imports_nothing_heavy():
     assert json.loads(run.stdout) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs a shell")
 def test_a_closed_pipe_is_not_an_error(model, table):
     command = f"{sys.executable} -m drsvm predict {model} {table} 2>/dev/null | head -1; exit ${{PIPESTATUS[0]}}"

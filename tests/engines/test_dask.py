@@ -123,6 +123,7 @@ def rows_of_kind(kind, client, X, y):
     return [da.concatenate([half, half])[first] for half in (dX, dy.rechunk((CUTS,)))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["CSR", "float32", "frame", "futures", "delayed", "unknown lengths"])
 def test_kinds_of_rows(client, kind):
     X, y = samples()
@@ -186,6 +187,7 @@ def test_worst_cases(client, loss):
 # --- what crosses ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_nothing_with_an_entry_per_row_crosses(client, monkeypatch):
     n = 40_000
     X, y = samples(n)

@@ -51,6 +51,7 @@ def test_it_is_the_same_classifier(data, parameters):
     np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
 
 
+@pytest.mark.thorough
 def test_predictions_are_computed_when_they_are_asked_for(data):
     X, y = on_cluster(*data)
     model = WassersteinSVC(radius=0.05).fit(X, y)

@@ -170,6 +170,7 @@ def test_repeated_folds_are_averaged(tumours):
     np.testing.assert_allclose(both.margin, (halves[0].margin + halves[1].margin) / 2)
 
 
+@pytest.mark.thorough
 def test_jobs_and_seeds(tumours, found):
     X, y, _ = tumours
     assert same(find_label_issues(X, y, n_jobs=2), found)

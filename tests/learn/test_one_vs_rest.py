@@ -70,6 +70,7 @@ def test_balanced_weights_give_each_side_half_of_the_weight(three_classes):
         np.testing.assert_allclose(model.coef_[k], alone.coef_[0], atol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.filterwarnings("ignore:The fitted classifier is constant")  # of the plain one, with a tenth of positives
 def test_with_wrong_labels_it_beats_plain_one_vs_rest():
     X, y = load_digits(return_X_y=True)
@@ -185,6 +186,7 @@ def test_the_problem_of_a_user_is_checked(scans):
     assert scans == [900]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("container", [np.asfortranarray, sparse.csr_matrix, sparse.csc_array])
 @pytest.mark.parametrize("fit", FITS)
 def test_rows_of_any_form_are_converted_once_and_not_modified(fit, container):

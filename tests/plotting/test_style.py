@@ -40,6 +40,7 @@ def test_a_missing_matplotlib_is_named(data, monkeypatch):
         RiskCurveDisplay.from_estimators(model, rows, y, radii=[0, 1])
 
 
+@pytest.mark.thorough
 def test_importing_the_displays_does_not_import_matplotlib():
     code = "import sys, drsvm.plotting, drsvm.report; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -110,6 +110,7 @@ def test_no_story_is_told_about_a_constant_decision():
     assert "Most important features" in useful.markdown and useful.summary["n_features_used"] > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("no_plots")
 def test_every_column_has_its_unit():
     rng = np.random.default_rng(0)

@@ -107,6 +107,7 @@ def test_several_classes(wines):
     assert "The label is **target**: it has 3 classes" in made.markdown and "of 0 against the rest" in made.markdown
 
 
+@pytest.mark.thorough
 def test_300_features(wide):
     X, y, made = wide
     model, rows, labels = fitted(WassersteinSVC(), X, y)

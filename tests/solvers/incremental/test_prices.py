@@ -76,6 +76,7 @@ def test_small_problems_of_every_kind(problem, data):
     check_against_interior_point(problem, "dual-coordinate")
 
 
+@pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("name", ROW_BY_ROW)
 @pytest.mark.parametrize("l2", [0.0, 0.3])
@@ -105,6 +106,7 @@ def test_a_price_of_the_intercept_costs_few_epochs(intercept_cost, norm):
     assert result.n_iter <= 2 * solve(free, "dual-coordinate", **settings).n_iter + 20
 
 
+@pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("kind", ["rows", "number"])
 @pytest.mark.parametrize("intercept_cost", [0.1, 10.0, math.inf])
@@ -120,6 +122,7 @@ def test_admm_with_free_flips_of_some_rows_and_radius_0():
     check_against_interior_point(problem, "admm")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*ROW_BY_ROW, "admm"])
 def test_weights_of_0_take_their_prices_along(name):
     rng = np.random.default_rng(1)

@@ -196,6 +196,7 @@ def test_a_path_has_the_optima_of_its_radii(norm):
             assert result.objective == pytest.approx(conic_optimum(problem.replace(radius=radius)), abs=1e-6)
 
 
+@pytest.mark.thorough
 def test_many_rows_start_from_few():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(11_000, 3))

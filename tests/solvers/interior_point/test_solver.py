@@ -236,6 +236,7 @@ def test_settings_do_not_change_the_optimum(norm, settings):
 # Containers, weights, threads, many rows, few rows
 
 
+@pytest.mark.thorough
 @for_each_norm
 @pytest.mark.parametrize("l2", [0.0, 0.1])
 def test_containers_make_no_difference(norm, l2, monkeypatch):
@@ -321,6 +322,7 @@ def test_the_wide_form_agrees_with_the_tall_one(monkeypatch, norm, container, pa
         assert results[0].objective == pytest.approx(results[1].objective, abs=1e-6)
 
 
+@pytest.mark.thorough
 @for_each_norm
 def test_more_features_than_a_dense_matrix_would_allow(norm):
     """A hundred rows with 30,000 features: a d-sized matrix would take 7 GB."""
