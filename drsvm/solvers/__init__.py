@@ -1,4 +1,7 @@
-"""`solve`, and the solvers by name."""
+"""`solve`, and the solvers by name.
+
+`base` has the parts of a solver, `loop` runs any of them, `registry` knows their names and `selection` what they cost.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
