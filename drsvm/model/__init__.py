@@ -1,10 +1,10 @@
 """The mathematics of one problem.
 
 `problem` has the data and parameters, checked by `validation` and frozen. Its `rows` may be in memory (`memory_rows`)
-or elsewhere (`backends`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk` give
-the objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`) and
-adds them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the single-sample
-step; `worst_case` and `linear_model` serve the classifiers of other libraries too.
+or elsewhere (`backends`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk`
+give the objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`)
+and adds them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the
+single-sample step; `worst_case` and `linear_model` serve the classifiers of other libraries too.
 """
 
 from typing import TYPE_CHECKING
