@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from drsvm.cli import options as opt
 from drsvm.cli.fit_summary import fit_payload, summary_lines
@@ -38,9 +38,7 @@ def fit(
         ),
     ] = False,
     folds: Annotated[int, opt.classifier("Number of folds of --cv.", min=2)] = 5,
-    jobs: Annotated[
-        int | None, opt.solving("Paths of --cv, or classes, to fit in parallel (-1: one per core).")
-    ] = None,
+    jobs: Annotated[int | None, opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core).")] = None,
     model: Annotated[Path | None, opt.output("Save the classifier to this file.", metavar="OUT")] = None,
     spool: Annotated[
         Path | None,
@@ -65,11 +63,7 @@ def fit(
     work.check_split(split)
     settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
     settings |= {"class_weight": class_weight, "random_state": split.seed, "n_jobs": jobs}
-    opt.check_choice("--class-weight", class_weight, (None, "balanced"))
-    if cv and radius is not None:
-        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
-    if verified is not None and "flip_cost" not in settings:
-        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
+    _check_settings(settings, cv and radius is not None, verified)
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, cv, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
@@ -86,6 +80,14 @@ def fit(
             save(found, model, payload, split.seed, screen)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
+
+
+def _check_settings(settings: dict[str, Any], radius_and_search: bool, verified: str | None) -> None:
+    opt.check_choice("--class-weight", settings["class_weight"], (None, "balanced"))
+    if radius_and_search:
+        raise ValueError("--cv chooses the radius: omit --radius or --cv.")
+    if verified is not None and "flip_cost" not in settings:
+        raise ValueError("--verified changes nothing while all labels are trusted: price the others with --flip-cost.")
 
 
 @contextmanager
