@@ -211,6 +211,11 @@ class CpuEngine(Engine):
             return data, indices, indptr[first : last + 1]
         return X if isinstance(X, RowView) else X[first:last], None, None
 
+    @property
+    def shares(self) -> list[tuple[Share, Buffers]]:
+        """The rows of every thread, and its buffers."""
+        return [(thread.share, thread.buffers) for thread in self._threads]
+
     def _in_threads(self, work: Callable[[int], Any]) -> list[Any]:
         """Return work(k) for every share k, in the order of the rows.
 

@@ -155,6 +155,15 @@ def _move_tile(tile, correction, step, first):
     return samples.move(tile, step, correction[first // TILE])
 
 
+@kernel(inner=True)
+def move(share, correction, step):
+    """Take a step; return Σ multiplier · slack."""
+    n, moved = share.weights.size, 0.0
+    for first in range(0, n, TILE):
+        moved += _move_tile(_of_tile(share, first, min(first + TILE, n)), correction, step, first)
+    return moved
+
+
 # --- directions ---------------------------------------------------------------------------------------------------
 
 

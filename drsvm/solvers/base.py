@@ -62,6 +62,9 @@ class State(ABC):
     finished: bool = False
     """True when further steps would change nothing."""
 
+    iterations: int = 1
+    """Number of iterations that the last call of `step` took."""
+
     gives_up: bool = False
     """True when another method should take over (see `fallback.py`)."""
 
@@ -70,7 +73,7 @@ class State(ABC):
 
     @abstractmethod
     def step(self) -> None:
-        """Do one iteration."""
+        """Do one iteration, or several."""
 
     @abstractmethod
     def candidate(self) -> Candidate:
@@ -128,7 +131,7 @@ class Relay(State):
     certificate_due, share_done = _of_current("certificate_due"), _of_current("share_done")
     close, info = _of_current("close"), _of_current("info")
     finished, gives_up = _of_current("finished"), _of_current("gives_up")
-    step_seconds = _of_current("step_seconds")
+    step_seconds, iterations = _of_current("step_seconds"), _of_current("iterations")
 
 
 class Price(Flag):

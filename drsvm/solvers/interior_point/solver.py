@@ -13,6 +13,7 @@ from pathlib import Path
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
+from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import Sample, WorkingSetRun, screening_pays
 from drsvm.solvers.transforms.constant import constant_optimum
@@ -65,6 +66,8 @@ class InteriorPoint(Solver):
         constant = constant_optimum(problem)
         if constant is not None:
             return constant
+        if is_small(problem) and self.state_folder is None:
+            return SmallState(problem, self, limits)
         state = InteriorPointState(problem, self, limits)
         if state.engine.small or not (self.screening and screening_pays(problem)):
             return state

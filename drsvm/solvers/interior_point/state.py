@@ -108,7 +108,7 @@ class InteriorPointState(State):
         """Start at a point, with every complementarity product at its target."""
         self.point, self.lam, self.mu = point, lam, mu
         self.cone = cone_at(self.problem, point, lam, mu)
-        self.engine.center(point, lam, mu)
+        self._center()
         self.products = mu * self.engine.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
         self.first_gap = self.central_gap
@@ -116,6 +116,9 @@ class InteriorPointState(State):
         self.finished = False
         self.samples: Curvature | None = None  # the equations at the point, if they are known
         self.sums: DualSums | None = None  # likewise the sums of the multipliers
+
+    def _center(self) -> None:
+        self.engine.center(self.point, self.lam, self.mu)
 
     # --- one iteration ----------------------------------------------------------------------------------------------
 
