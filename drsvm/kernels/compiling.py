@@ -9,6 +9,7 @@ from numba.core import event
 from numba.extending import overload
 
 from drsvm.clock import pauses
+from drsvm.kernels.linked_code import InnerCompiler
 from drsvm.progress import message_once
 
 NOTICE = (
@@ -35,6 +36,8 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
     """
 
     def decorate(function: Callable) -> Any:
+        if inner:
+            options["pipeline_class"] = InnerCompiler
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
         compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | options)(function)
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
@@ -42,6 +45,11 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
         return compiled
 
     return decorate
+
+
+def as_inner(compiled: Any) -> Any:
+    """Return a kernel as an inner function of other kernels."""
+    return kernel(inner=True)(getattr(compiled, "py_func", compiled))
 
 
 def by_type(implementations: Mapping[Any, Callable]) -> Any:

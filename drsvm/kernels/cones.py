@@ -13,8 +13,11 @@ The constraints of the norms are
     q = 1 (CROSS)   u_j − t_j ≥ 0, u_j + t_j ≥ 0 and λ − Σ u_j ≥ 0, where the bounds u are eliminated,
     q = 2 (BALL)    (λ, t) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction.
 
-Linear constraints have products of slack and multiplier that are aimed at equal shares of the target. Those of the norm
+Products of slack and multiplier of linear constraints are aimed at equal shares of the target. Constraints of the norm
 come first, then those of the signs. A point that rounding errors have moved out of the second-order cone gives NaN.
+
+`solvers/interior_point/cones.py` has the same for large problems, where it costs nothing next to the rows; here it is
+one compiled text for all norms. Compiling takes time in proportion to the operations in the source.
 """
 
 import math
@@ -27,26 +30,23 @@ from drsvm.kernels.compiling import FAST, kernel
 NO_NORM, BOX, BALL, CROSS = 0, 1, 2, 3
 """The kinds of norms; NO_NORM if the radius is 0, where the norm costs nothing."""
 
+SHARE, SLACK, DUAL, D_SLACK, D_DUAL, RATIO, CORRECTION, PUSH = range(8)
+"""Rows of `all`: shares of the target (of linear constraints), slacks, multipliers, their changes, multiplier / slack,
+corrections, and what the multipliers would become if the slacks did not change."""
+
 STRETCH, COEFFICIENT, BUDGET = 0, 1, 2
 """Positions in `numbers`."""
 
 
 class Cone(NamedTuple):
-    """Slacks, multipliers and their changes; what has five rows is room for vectors of the norm's entries."""
+    """The constraints, and room for vectors of the norm's entries."""
 
     kind: int
     entries: np.ndarray  # positions in (w, b) that the norm measures
     factors: np.ndarray  # 1 / their prices
     sign_entries: np.ndarray  # positions with a prescribed sign
     signs: np.ndarray
-    shares: np.ndarray  # of the target, for linear constraints
-    slacks: np.ndarray
-    duals: np.ndarray
-    d_slacks: np.ndarray
-    d_duals: np.ndarray
-    ratios: np.ndarray  # duals / slacks
-    correction: np.ndarray
-    pushes: np.ndarray  # what the multipliers would become if the slacks did not change
+    all: np.ndarray  # (8, number of constraints)
     room: np.ndarray  # (5, number of entries + 1)
     numbers: np.ndarray
 
@@ -58,38 +58,160 @@ def larger(a, b):
 
 
 @kernel(inner=True)
-def _linear(cone):
-    """Return where the linear constraints begin and end."""
-    return (cone.entries.size + 1 if cone.kind == BALL else 0), cone.slacks.size
+def products_after(cone, primal, dual):
+    """Return Σ multiplier · slack after steps of the given lengths."""
+    v, total = cone.all, 0.0
+    for j in range(v.shape[1]):
+        total += (v[SLACK, j] + primal * v[D_SLACK, j]) * (v[DUAL, j] + dual * v[D_DUAL, j])
+    return total
 
 
 @kernel(inner=True)
-def _measured(cone, vector, out):
-    """Write t of the entries of a vector in (w, b)."""
-    for j in range(cone.entries.size):
-        out[j] = cone.factors[j] * vector[cone.entries[j]]
+def move(cone, primal, dual):
+    """Take steps of the given lengths."""
+    v = cone.all
+    for j in range(v.shape[1]):
+        v[SLACK, j] += primal * v[D_SLACK, j]
+        v[DUAL, j] += dual * v[D_DUAL, j]
 
 
 @kernel(inner=True)
-def _spread(cone, t, lam, out):
-    """Write the slacks of the linear constraints of a norm, or their changes, for t and λ, or their changes."""
-    k, used = cone.entries.size, 0.0
-    for j in range(k):
-        bound = lam if cone.kind == BOX else cone.room[4, j]
-        out[j], out[k + j] = bound - t[j], bound + t[j]
-        used += bound
-    if cone.kind == CROSS:
-        out[2 * k] = lam - used
+def rates(cone):
+    """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
+    v, primal, dual, first = cone.all, 0.0, 0.0, 0
+    if cone.kind == BALL:
+        first = cone.factors.size + 1
+        primal, dual = _ball_rate(v[SLACK], v[D_SLACK], first), _ball_rate(v[DUAL], v[D_DUAL], first)
+    for j in range(first, v.shape[1]):
+        primal = larger(primal, -v[D_SLACK, j] / v[SLACK, j])
+        dual = larger(dual, -v[D_DUAL, j] / v[DUAL, j])
+    return larger(primal, 0.0), larger(dual, 0.0)
 
 
 @kernel(inner=True)
-def _follow_signs(cone, point, vector):
-    first = vector.size - cone.signs.size
+def scaling(cone, out):
+    """Write the matrix: diagonal and λ column of (w, b) into rows 0 and 1, and u of k·uuᵀ into row 2.
+
+    Returns its λλ entry, the λ entry of u, and k.
+    """
+    v, room, numbers, k, kind = cone.all, cone.room, cone.numbers, cone.factors.size, cone.kind
+    out[:] = 0.0
+    for j in range(v.shape[1]):
+        v[CORRECTION, j], v[RATIO, j] = 0.0, v[DUAL, j] / v[SLACK, j]
     for j in range(cone.signs.size):
-        vector[first + j] = cone.signs[j] * point[cone.sign_entries[j]]
+        out[0, cone.sign_entries[j]] += v[RATIO, v.shape[1] - cone.signs.size + j]
+    square, of_lam, coefficient = 0.0, 0.0, 0.0
+    if kind == BALL:
+        _scale_ball(cone)
+        curvature = 1.0 / (numbers[STRETCH] * numbers[STRETCH])
+        square, of_lam, coefficient = -curvature, room[0, 0], 2.0 * curvature
+    if kind == NO_NORM:
+        square = 1.0  # λ plays no role, but must not make the matrix singular
+    inverses = 0.0
+    for j in range(k):
+        entry, factor = cone.entries[j], cone.factors[j]
+        if kind == BALL:
+            out[0, entry] += factor * factor * curvature
+            out[2, entry] = -factor * room[0, j + 1]
+        else:
+            upper, lower = v[RATIO, j], v[RATIO, k + j]
+            total = upper + lower
+            if kind == BOX:
+                out[0, entry] += factor * factor * total
+                out[1, entry] = factor * (lower - upper)
+                square += total
+            else:  # rows 0 and 1 of the room: the sums of the pairs' ratios, and their relative differences
+                room[0, j], room[1, j] = total, (upper - lower) / total
+                out[0, entry] += 4.0 * factor * factor * upper * lower / total
+                out[2, entry] = factor * room[1, j]
+                inverses += 1.0 / total
+    if kind == CROSS:
+        of_lam, coefficient = -1.0, v[RATIO, 2 * k] / (1.0 + v[RATIO, 2 * k] * inverses)
+        numbers[COEFFICIENT] = coefficient
+    return square, of_lam, coefficient
 
 
-# --- second-order cone ----------------------------------------------------------------------------------------------
+@kernel(inner=True)
+def correct(cone):
+    """Use the products of the last direction's changes as the correction; `scaling` resets it."""
+    v, first = cone.all, 0
+    if cone.kind == BALL:
+        first, a, b = cone.factors.size + 1, cone.room[2], cone.room[3]
+        _scale(cone, v[D_SLACK], -1.0, a)
+        _scale(cone, v[D_DUAL], 1.0, b)
+        v[CORRECTION, 0] = a[0] * b[0] + _inner(a, b, first)
+        for j in range(1, first):
+            v[CORRECTION, j] = a[0] * b[j] + b[0] * a[j]
+    for j in range(first, v.shape[1]):
+        v[CORRECTION, j] = v[D_SLACK, j] * v[D_DUAL, j]
+
+
+@kernel(inner=True)
+def constant(cone, target, out):
+    """Write the constant part of z + dz for a target and the current correction; return its entry for λ."""
+    v, room, numbers, k, kind = cone.all, cone.room, cone.numbers, cone.factors.size, cone.kind
+    out[:] = 0.0
+    first, lam = 0, 0.0
+    if kind == BALL:
+        first = k + 1
+        _push_ball(cone, target)
+        lam = -v[PUSH, 0]
+    for j in range(first, v.shape[1]):
+        v[PUSH, j] = (target * v[SHARE, j] - v[CORRECTION, j]) / v[SLACK, j]
+    if kind == CROSS:
+        # The multiplier of the budget after the step, except for its part in the changes; row 2: upper + lower.
+        total = v[PUSH, 2 * k] / v[RATIO, 2 * k]
+        for j in range(k):
+            room[2, j] = v[PUSH, j] + v[PUSH, k + j]
+            total += room[2, j] / room[0, j]
+        numbers[BUDGET] = numbers[COEFFICIENT] * total
+        lam = -numbers[BUDGET]
+    for j in range(k):
+        if kind == BALL:
+            push = -v[PUSH, j + 1]
+        else:
+            push = v[PUSH, j] - v[PUSH, k + j]
+            if kind == BOX:
+                lam -= v[PUSH, j] + v[PUSH, k + j]
+            else:
+                push -= room[1, j] * (room[2, j] - numbers[BUDGET])
+        out[cone.entries[j]] += cone.factors[j] * push
+    for j in range(cone.signs.size):
+        out[cone.sign_entries[j]] -= cone.signs[j] * v[PUSH, v.shape[1] - cone.signs.size + j]
+    return lam
+
+
+@kernel(inner=True)
+def set_direction(cone, direction, dlam):
+    """Compute all changes for those of (w, b) and λ."""
+    v, room, numbers, k, kind = cone.all, cone.room, cone.numbers, cone.factors.size, cone.kind
+    dt, first, used, budget = room[3], 0, 0.0, numbers[BUDGET] - numbers[COEFFICIENT] * dlam
+    for j in range(k):
+        dt[j] = cone.factors[j] * direction[cone.entries[j]]
+        if kind == CROSS:
+            budget += numbers[COEFFICIENT] * room[1, j] * dt[j]
+    for j in range(k):
+        if kind == BALL:
+            v[D_SLACK, j + 1] = dt[j]
+        else:
+            bound = dlam if kind == BOX else (room[2, j] - budget) / room[0, j] + room[1, j] * dt[j]
+            v[D_SLACK, j], v[D_SLACK, k + j] = bound - dt[j], bound + dt[j]
+            used += bound
+    if kind == CROSS:
+        v[D_SLACK, 2 * k] = dlam - used
+    for j in range(cone.signs.size):
+        v[D_SLACK, v.shape[1] - cone.signs.size + j] = cone.signs[j] * direction[cone.sign_entries[j]]
+    if kind == BALL:
+        first, v[D_SLACK, 0] = k + 1, dlam
+        _scale(cone, v[D_SLACK], -1.0, room[2])
+        _scale(cone, room[2], -1.0, room[4])
+        for j in range(first):
+            v[D_DUAL, j] = v[PUSH, j] - v[DUAL, j] - room[4, j]
+    for j in range(first, v.shape[1]):
+        v[D_DUAL, j] = v[PUSH, j] - v[DUAL, j] - v[RATIO, j] * v[D_SLACK, j]
+
+
+# --- the second-order cone: vectors of `size` entries, of which the first belongs to λ ------------------------------
 
 
 @kernel(fastmath=FAST, inner=True)
@@ -111,14 +233,36 @@ def _determinant(v, size):
 @kernel(inner=True)
 def _scale(cone, v, sign, out):
     """Apply the scaling of Nesterov and Todd (sign 1) or its inverse (sign −1)."""
-    point, size = cone.room[0], cone.entries.size + 1
+    point, size = cone.room[0], cone.factors.size + 1
     stretch = cone.numbers[STRETCH] if sign > 0.0 else 1.0 / cone.numbers[STRETCH]
     inner = _inner(point, v, size)
     along = inner / (1.0 + point[0]) + sign * v[0]
-    first = point[0] * v[0] + sign * inner
+    out[0] = stretch * (point[0] * v[0] + sign * inner)
     for j in range(1, size):
         out[j] = stretch * (v[j] + along * point[j])
-    out[0] = stretch * first
+
+
+@kernel(inner=True)
+def _scale_ball(cone):
+    """Set the scaling point (row 0 of the room), the stretch, and the scaled multipliers (row 1)."""
+    slacks, duals, size = cone.all[SLACK], cone.all[DUAL], cone.factors.size + 1
+    root_x, root_z = math.sqrt(_determinant(slacks, size)), math.sqrt(_determinant(duals, size))
+    both = (slacks[0] * duals[0] + _inner(slacks, duals, size)) / (root_x * root_z)
+    unit = 1.0 / math.sqrt(2.0 * (1.0 + both))
+    for j in range(size):
+        cone.room[0, j] = unit * (slacks[j] / root_x + (duals[j] if j == 0 else -duals[j]) / root_z)
+    cone.numbers[STRETCH] = math.sqrt(root_x / root_z)
+    _scale(cone, duals, 1.0, cone.room[1])
+
+
+@kernel(inner=True)
+def _push_ball(cone, target):
+    """Find the multipliers after the step, except for their part in the changes of the slacks."""
+    correction, size, a, x = cone.all[CORRECTION], cone.factors.size + 1, cone.room[1], cone.room[2]
+    x[0] = (a[0] * (target - correction[0]) + _inner(a, correction, size)) / _determinant(a, size)
+    for j in range(1, size):
+        x[j] = (-correction[j] - x[0] * a[j]) / a[0]
+    _scale(cone, x, -1.0, cone.all[PUSH])
 
 
 @kernel(inner=True)
@@ -126,229 +270,8 @@ def _ball_rate(x, dx, size):
     """Return the reciprocal of the longest t with x + t·dx in the cone (0: no limit)."""
     root = math.sqrt(_determinant(x, size))
     head = (x[0] * dx[0] - _inner(x, dx, size)) / root
-    along = (head + dx[0]) / (1.0 + x[0] / root) / root
-    square = 0.0
+    along, square = (head + dx[0]) / (1.0 + x[0] / root) / root, 0.0
     for j in range(1, size):
         tail = dx[j] - along * x[j]
         square += tail * tail
     return (math.sqrt(square) - head) / root
-
-
-@kernel(inner=True)
-def _scale_ball(cone):
-    """Set the scaling point (row 0 of the room), the stretch, and the scaled multipliers (row 1)."""
-    size = cone.entries.size + 1
-    root_x, root_z = math.sqrt(_determinant(cone.slacks, size)), math.sqrt(_determinant(cone.duals, size))
-    both = (cone.slacks[0] * cone.duals[0] + _inner(cone.slacks, cone.duals, size)) / (root_x * root_z)
-    unit = 1.0 / math.sqrt(2.0 * (1.0 + both))
-    for j in range(size):
-        z = cone.duals[j] / root_z
-        cone.room[0, j] = unit * (cone.slacks[j] / root_x + (z if j == 0 else -z))
-    cone.numbers[STRETCH] = math.sqrt(root_x / root_z)
-    _scale(cone, cone.duals, 1.0, cone.room[1])
-
-
-@kernel(inner=True)
-def _correct_ball(cone):
-    """The product of the changes, scaled; rows 2 and 3 of the room."""
-    size, a, b = cone.entries.size + 1, cone.room[2], cone.room[3]
-    _scale(cone, cone.d_slacks, -1.0, a)
-    _scale(cone, cone.d_duals, 1.0, b)
-    cone.correction[0] = a[0] * b[0] + _inner(a, b, size)
-    for j in range(1, size):
-        cone.correction[j] = a[0] * b[j] + b[0] * a[j]
-
-
-@kernel(inner=True)
-def _push_ball(cone, target):
-    """The multipliers after the step, except for their part in the changes of the slacks."""
-    size, a, x = cone.entries.size + 1, cone.room[1], cone.room[2]
-    goal = target - cone.correction[0]
-    first = (a[0] * goal + _inner(a, cone.correction, size)) / _determinant(a, size)
-    x[0] = first
-    for j in range(1, size):
-        x[j] = (-cone.correction[j] - first * a[j]) / a[0]
-    _scale(cone, x, -1.0, cone.pushes)
-
-
-# --- all constraints ------------------------------------------------------------------------------------------------
-
-
-@kernel(inner=True)
-def products_after(cone, primal, dual):
-    """Return Σ multiplier · slack after steps of the given lengths."""
-    total = 0.0
-    for j in range(cone.slacks.size):
-        total += (cone.slacks[j] + primal * cone.d_slacks[j]) * (cone.duals[j] + dual * cone.d_duals[j])
-    return total
-
-
-@kernel(inner=True)
-def move(cone, primal, dual):
-    """Take steps of the given lengths."""
-    for j in range(cone.slacks.size):
-        cone.slacks[j] += primal * cone.d_slacks[j]
-        cone.duals[j] += dual * cone.d_duals[j]
-
-
-@kernel(inner=True)
-def scaling(cone, diagonal, column, vector):
-    """Set the matrix: diag(diagonal) on (w, b), arrow (column, square) with λ, plus k·uuᵀ for u = (vector, vector_lam).
-
-    Returns square, vector_lam and k, and resets the correction.
-    """
-    diagonal[:] = 0.0
-    column[:] = 0.0
-    vector[:] = 0.0
-    cone.correction[:] = 0.0
-    first, last = _linear(cone)
-    for j in range(first, last):
-        cone.ratios[j] = cone.duals[j] / cone.slacks[j]
-    sign_ratios = cone.ratios[last - cone.signs.size :]
-    for j in range(cone.signs.size):
-        diagonal[cone.sign_entries[j]] += sign_ratios[j]
-    if cone.kind == BALL:
-        return _scaling_of_ball(cone, diagonal, vector)
-    if cone.kind == BOX:
-        return _scaling_of_box(cone, diagonal, column)
-    if cone.kind == CROSS:
-        return _scaling_of_cross(cone, diagonal, vector)
-    return 1.0, 0.0, 0.0  # λ plays no role, but must not make the matrix singular
-
-
-@kernel(inner=True)
-def _scaling_of_ball(cone, diagonal, vector):
-    _scale_ball(cone)
-    curvature = 1.0 / cone.numbers[STRETCH] ** 2
-    for j in range(cone.entries.size):
-        entry, factor = cone.entries[j], cone.factors[j]
-        diagonal[entry] += factor * factor * curvature
-        vector[entry] = -factor * cone.room[0, j + 1]
-    return -curvature, cone.room[0, 0], 2.0 * curvature
-
-
-@kernel(inner=True)
-def _scaling_of_box(cone, diagonal, column):
-    k, square = cone.entries.size, 0.0
-    for j in range(k):
-        entry, factor = cone.entries[j], cone.factors[j]
-        total = cone.ratios[j] + cone.ratios[k + j]
-        diagonal[entry] += factor * factor * total
-        column[entry] = factor * (cone.ratios[k + j] - cone.ratios[j])
-        square += total
-    return square, 0.0, 0.0
-
-
-@kernel(inner=True)
-def _scaling_of_cross(cone, diagonal, vector):
-    """Rows 0 and 1 of the room become the sums of a pair's ratios, and their relative difference."""
-    k, inverses = cone.entries.size, 0.0
-    for j in range(k):
-        entry, factor = cone.entries[j], cone.factors[j]
-        upper, lower = cone.ratios[j], cone.ratios[k + j]
-        total = upper + lower
-        cone.room[0, j], cone.room[1, j] = total, (upper - lower) / total
-        diagonal[entry] += factor * factor * 4.0 * upper * lower / total
-        vector[entry] = factor * cone.room[1, j]
-        inverses += 1.0 / total
-    budget = cone.ratios[2 * k]
-    cone.numbers[COEFFICIENT] = budget / (1.0 + budget * inverses)
-    return 0.0, -1.0, cone.numbers[COEFFICIENT]
-
-
-@kernel(inner=True)
-def correct(cone):
-    """Use the products of the last direction's changes as the correction; `scaling` resets it."""
-    first, last = _linear(cone)
-    for j in range(first, last):
-        cone.correction[j] = cone.d_slacks[j] * cone.d_duals[j]
-    if cone.kind == BALL:
-        _correct_ball(cone)
-
-
-@kernel(inner=True)
-def recorrect(cone, target, primal, dual):
-    """Steer products of linear constraints that would be outliers after the given steps back to the target."""
-    first, last = _linear(cone)
-    for j in range(first, last):
-        goal = target * cone.shares[j]
-        product = (cone.slacks[j] + primal * cone.d_slacks[j]) * (cone.duals[j] + dual * cone.d_duals[j])
-        too_small, too_large = min(product - 0.1 * goal, 0.0), max(product - 10.0 * goal, 0.0)
-        cone.correction[j] += too_small + min(too_large, 10.0 * goal)
-
-
-@kernel(inner=True)
-def constant(cone, target, out):
-    """Set the constant part of z + dz for a target and the current correction; return its entry for λ."""
-    out[:] = 0.0
-    first, last = _linear(cone)
-    for j in range(first, last):
-        cone.pushes[j] = (target * cone.shares[j] - cone.correction[j]) / cone.slacks[j]
-    if cone.kind == BALL:
-        _push_ball(cone, target)
-    if cone.kind == CROSS:
-        _share_budget(cone)
-    k, lam = cone.entries.size, 0.0
-    for j in range(cone.signs.size):
-        out[cone.sign_entries[j]] -= cone.signs[j] * cone.pushes[last - cone.signs.size + j]
-    for j in range(k):
-        entry, factor = cone.entries[j], cone.factors[j]
-        if cone.kind == BALL:
-            out[entry] -= factor * cone.pushes[j + 1]
-        else:
-            lost = cone.room[1, j] * (cone.room[2, j] - cone.numbers[BUDGET]) if cone.kind == CROSS else 0.0
-            out[entry] += factor * (cone.pushes[j] - cone.pushes[k + j] - lost)
-            lam -= cone.pushes[j] + cone.pushes[k + j]
-    return -cone.pushes[0] if cone.kind == BALL else -cone.numbers[BUDGET] if cone.kind == CROSS else lam
-
-
-@kernel(inner=True)
-def _share_budget(cone):
-    """The multiplier of the budget after the step, except for its part in the changes; row 2: upper + lower."""
-    k, total = cone.entries.size, 0.0
-    for j in range(k):
-        cone.room[2, j] = cone.pushes[j] + cone.pushes[k + j]
-        total += cone.room[2, j] / cone.room[0, j]
-    cone.numbers[BUDGET] = cone.numbers[COEFFICIENT] * (cone.pushes[2 * k] / cone.ratios[2 * k] + total)
-
-
-@kernel(inner=True)
-def set_direction(cone, direction, dlam):
-    """Compute all changes for those of (w, b) and λ."""
-    k, dt = cone.entries.size, cone.room[3]
-    _measured(cone, direction, dt)
-    if cone.kind == BALL:
-        cone.d_slacks[0] = dlam
-        for j in range(k):
-            cone.d_slacks[j + 1] = dt[j]
-        _scale(cone, cone.d_slacks, -1.0, cone.room[2])
-        _scale(cone, cone.room[2], -1.0, cone.room[4])
-        for j in range(k + 1):
-            cone.d_duals[j] = cone.pushes[j] - cone.duals[j] - cone.room[4, j]
-    elif cone.kind == CROSS:
-        tilted = 0.0
-        for j in range(k):
-            tilted += cone.room[1, j] * dt[j]
-        budget = cone.numbers[BUDGET] + cone.numbers[COEFFICIENT] * (tilted - dlam)
-        for j in range(k):
-            cone.room[4, j] = (cone.room[2, j] - budget) / cone.room[0, j] + cone.room[1, j] * dt[j]
-    if cone.kind == BOX or cone.kind == CROSS:
-        _spread(cone, dt, dlam, cone.d_slacks)
-    _follow_signs(cone, direction, cone.d_slacks)
-    first, last = _linear(cone)
-    for j in range(first, last):
-        cone.d_duals[j] = cone.pushes[j] - cone.duals[j] - cone.ratios[j] * cone.d_slacks[j]
-
-
-@kernel(inner=True)
-def rates(cone):
-    """Return the reciprocals of the longest primal and dual steps (0: no limit)."""
-    primal = dual = 0.0
-    first, last = _linear(cone)
-    for j in range(first, last):
-        primal = larger(primal, -cone.d_slacks[j] / cone.slacks[j])
-        dual = larger(dual, -cone.d_duals[j] / cone.duals[j])
-    if cone.kind == BALL:
-        primal = larger(primal, _ball_rate(cone.slacks, cone.d_slacks, first))
-        dual = larger(dual, _ball_rate(cone.duals, cone.d_duals, first))
-    return primal, dual

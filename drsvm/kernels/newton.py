@@ -71,49 +71,57 @@ def _cholesky(factor):
     n = factor.shape[0]
     for first in range(0, n, 4):
         last = min(first + 4, n)
-        for j in range(first, last):
-            _subtract_products(factor, j, first, j + 1)
-            for k in range(first, j + 1):
-                value = factor[j, k]
-                for m in range(first, k):
-                    value -= factor[j, m] * factor[k, m]
-                if k < j:
-                    factor[j, k] = value / factor[k, k]
-                elif value > 0.0:
-                    factor[j, j] = math.sqrt(value)
-                else:
-                    return False
-        for i in range(last, n):
-            _subtract_products(factor, i, first, last)
-            for k in range(first, last):
-                value = factor[i, k]
-                for m in range(first, k):
-                    value -= factor[i, m] * factor[k, m]
-                factor[i, k] = value / factor[k, k]
+        for i in range(first, n, 2):
+            other = min(i + 1, n - 1)
+            _subtract_products(factor, i, other, first, last)
+            for row in range(i, other + 1):
+                for k in range(first, min(last, row + 1)):
+                    value = factor[row, k]
+                    for m in range(first, k):
+                        value -= factor[row, m] * factor[k, m]
+                    if k < row:
+                        factor[row, k] = value / factor[k, k]
+                    elif value > 0.0:
+                        factor[row, row] = math.sqrt(value)
+                    else:
+                        return False
     return True
 
 
 @kernel(fastmath=FAST, inner=True)
-def _subtract_products(factor, i, first, last):
-    """Subtract from the entries first … last − 1 of row i its products with those rows, over the columns before."""
-    if last - first < 4:
-        for k in range(first, last):
-            total = 0.0
-            for m in range(first):
-                total += factor[i, m] * factor[k, m]
-            factor[i, k] -= total
+def _subtract_products(factor, i, other, first, last):
+    """Subtract from the entries first … last − 1 of two rows their products with those rows, over the columns before.
+
+    Entries above the diagonal change too, to no effect.
+    """
+    if last - first < 4 or other == i:
+        for row in range(i, other + 1):
+            for k in range(first, last):
+                total = 0.0
+                for m in range(first):
+                    total += factor[row, m] * factor[k, m]
+                factor[row, k] -= total
         return
-    s0 = s1 = s2 = s3 = 0.0
+    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
     for m in range(first):
-        x = factor[i, m]
-        s0 += x * factor[first, m]
-        s1 += x * factor[first + 1, m]
-        s2 += x * factor[first + 2, m]
-        s3 += x * factor[first + 3, m]
+        x, y = factor[i, m], factor[other, m]
+        a, b, c, d = factor[first, m], factor[first + 1, m], factor[first + 2, m], factor[first + 3, m]
+        s0 += x * a
+        s1 += x * b
+        s2 += x * c
+        s3 += x * d
+        t0 += y * a
+        t1 += y * b
+        t2 += y * c
+        t3 += y * d
     factor[i, first] -= s0
     factor[i, first + 1] -= s1
     factor[i, first + 2] -= s2
     factor[i, first + 3] -= s3
+    factor[other, first] -= t0
+    factor[other, first + 1] -= t1
+    factor[other, first + 2] -= t2
+    factor[other, first + 3] -= t3
 
 
 @kernel(fastmath=FAST, inner=True)

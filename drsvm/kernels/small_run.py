@@ -8,9 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels import cones, newton, passes
-from drsvm.kernels import interior_point as samples
-from drsvm.kernels.compiling import UNCOUNTED, kernel
+from drsvm.kernels.compiling import UNCOUNTED, as_inner, kernel
 from drsvm.kernels.interior_point import BINS
+
+_center, _curvature, _evaluate, _lengths = (
+    as_inner(one) for one in (passes.center, passes.curvature, passes.predict, passes.longest_steps)
+)
 
 
 class Task(NamedTuple):
@@ -21,19 +24,13 @@ class Task(NamedTuple):
     damping: float
     most_refinements: int
     step_fraction: float
-    behind: float  # share of the weight that may stop short of a step, divided by μ,
-    most_behind: float  # and its maximum
-    mass: float  # sum of the weights of the rows
+    behind: float  # weight that may stop short of a step, divided by μ,
+    most_behind: float  # its maximum,
+    tie: float  # and how much more of it is as much
     total_weight: float  # Σ of all complementarity targets, divided by μ
     goal: float  # the run pauses at this gap on the central path
-    easy: int  # number of steps without correctors
-    correctors: int  # most of them per step after these
-    long_step: float  # a corrector is tried if a step is no longer,
-    longer: float  # aims at steps longer by about this factor,
-    least_gain: float  # and must gain this much
     short_step: float
     most_short_steps: int
-    tie: float
 
 
 class Work(NamedTuple):
@@ -41,14 +38,10 @@ class Work(NamedTuple):
 
     nothing: np.ndarray  # (0, 4, TILE): no correction
     correction: np.ndarray  # (tiles, 4, TILE)
-    spare: np.ndarray
     smallest: np.ndarray  # rates of change
     bins: np.ndarray
     totals: np.ndarray  # (2, size of (w, b)): sums for the corrector's right-hand side
-    fixed: np.ndarray  # the right-hand side without its correction,
-    right: np.ndarray  # and with it
-    kept_direction: np.ndarray
-    kept_changes: np.ndarray  # of the cone
+    right: np.ndarray
 
 
 @kernel(inner=True)
@@ -68,8 +61,8 @@ def _tolerating(smallest, bins, share):
 def _clip(task, cone, work, behind, fraction):
     """Return step lengths that keep samples and cone in the interior; with a ridge, the two must be equal."""
     cone_primal, cone_dual = cones.rates(cone)
-    primal_rate = cones.larger(_tolerating(work.smallest[0], work.bins[0], behind * task.tie), cone_primal)
-    dual_rate = cones.larger(_tolerating(work.smallest[1], work.bins[1], behind * task.tie), cone_dual)
+    primal_rate = cones.larger(_tolerating(work.smallest[0], work.bins[0], behind), cone_primal)
+    dual_rate = cones.larger(_tolerating(work.smallest[1], work.bins[1], behind), cone_dual)
     primal = 1.0 if primal_rate <= fraction else fraction / primal_rate
     dual = 1.0 if dual_rate <= fraction else fraction / dual_rate
     if task.l2 > 0.0:
@@ -95,8 +88,8 @@ def _equations(share, buffers, cone, system, work, damping):
     system.gram[:] = 0.0
     system.sums[:] = 0.0
     still = passes.Step(system.solution, 0.0, 0.0, 0.0, 0.0, 0.0)
-    square, linear, _ = passes.curvature(share, buffers, work.nothing, still, system.sums, system.gram, None)
-    of_cone = cones.scaling(cone, system.cone[0], system.cone[1], system.cone[2])
+    square, linear, _ = _curvature(share, buffers, work.nothing, still, system.sums, system.gram, None)
+    of_cone = cones.scaling(cone, system.cone)
     newton.assemble(system, square, of_cone[0], of_cone[1], of_cone[2], damping)
     return newton.factorise(system), linear
 
@@ -109,7 +102,7 @@ def _predict(share, buffers, cone, system, work, task, mu, products, behind):
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
     direction, lam_change = system.solution[:n], system.solution[n]
-    slack, multiplier, both, corrected, targeted = passes.predict(
+    slack, multiplier, both, corrected, targeted = _evaluate(
         share, buffers, work.correction, direction, lam_change, work.totals, work.smallest, work.bins
     )
     primal, dual = _clip(task, cone, work, behind, 1.0)
@@ -121,10 +114,10 @@ def _predict(share, buffers, cone, system, work, task, mu, products, behind):
 
 
 @kernel(inner=True)
-def _longest_steps(share, buffers, cone, work, task, correction, step, behind):
+def _longest_steps(share, buffers, cone, work, task, step, behind):
     work.smallest[:] = 0.0
     work.bins[:] = 0.0
-    passes.longest_steps(share, buffers, correction, step, work.smallest, work.bins)
+    _lengths(share, buffers, work.correction, step, work.smallest, work.bins)
     return _clip(task, cone, work, behind, task.step_fraction)
 
 
@@ -134,23 +127,8 @@ def is_step(primal, dual):
     return primal > 1e-10 and dual > 1e-10
 
 
-@kernel(inner=True)
-def _keep(system, cone, work):
-    """Keep the direction, in case that a corrector does not improve it."""
-    newton.copy(system.solution, work.kept_direction)
-    newton.copy(cone.d_slacks, work.kept_changes[0])
-    newton.copy(cone.d_duals, work.kept_changes[1])
-
-
-@kernel(inner=True)
-def _restore(system, cone, work):
-    newton.copy(work.kept_direction, system.solution)
-    newton.copy(work.kept_changes[0], cone.d_slacks)
-    newton.copy(work.kept_changes[1], cone.d_duals)
-
-
 @kernel(**UNCOUNTED)
-def run(share, buffers, cone, system, work, task, point, lam, mu, products, steps, short_steps, most, fresh):
+def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, most, fresh):
     """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
 
     Returns the number of steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, and the
@@ -158,11 +136,11 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, step
     """
     n = point.size
     if fresh:
-        passes.center(share, buffers, point, lam, mu)
+        _center(share, buffers, point, lam, mu)
     taken = 0
     while taken < most:
         taken += 1
-        behind = min(task.behind * mu, task.most_behind) * task.mass
+        behind = min(task.behind * mu, task.most_behind) * task.tie
         works, linear = _equations(share, buffers, cone, system, work, task.damping)
         if not works:
             return taken, False, lam, mu, products, short_steps
@@ -173,39 +151,16 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, step
 
         cones.correct(cone)
         for j in range(n):
-            work.fixed[j] = system.sums[1, j] + target * work.totals[1, j]
-            work.right[j] = work.fixed[j] + work.totals[0, j]
-        fixed_lam = linear + target * targeted
-        _solve(task, cone, system, point, work.right, fixed_lam + corrected, target)
-        correction, spare = work.correction, work.spare
+            work.right[j] = system.sums[1, j] + target * work.totals[1, j] + work.totals[0, j]
+        _solve(task, cone, system, point, work.right, linear + target * targeted + corrected, target)
         step = passes.Step(system.solution[:n], system.solution[n], target, 0.0, 0.0, 0.0)
-        primal, dual = _longest_steps(share, buffers, cone, work, task, correction, step, behind)
-
-        for _ in range(task.correctors if steps + taken > task.easy else 0):
-            if min(primal, dual) > task.long_step or not is_step(primal, dual):
-                break
-            _keep(system, cone, work)
-            goal = task.longer - 1.0
-            trial, dual_trial = min(1.0, task.longer * primal + goal), min(1.0, task.longer * dual + goal)
-            work.totals[:] = 0.0
-            step = passes.Step(system.solution[:n], system.solution[n], target, trial, dual_trial, 0.0)
-            corrected = passes.recorrect(share, buffers, correction, step, spare, work.totals)
-            cones.recorrect(cone, target, trial, dual_trial)
-            for j in range(n):
-                work.right[j] = work.fixed[j] + work.totals[0, j]
-            _solve(task, cone, system, point, work.right, fixed_lam + corrected, target)
-            step = passes.Step(system.solution[:n], system.solution[n], target, 0.0, 0.0, 0.0)
-            trial, dual_trial = _longest_steps(share, buffers, cone, work, task, spare, step, behind)
-            if not trial + dual_trial >= primal + dual + task.least_gain:
-                _restore(system, cone, work)
-                break
-            correction, spare, primal, dual = spare, correction, trial, dual_trial
+        primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
 
         if not is_step(primal, dual):
             return taken, False, lam, mu, products, short_steps
         left = 0.99 * (1.0 - task.step_fraction)
         step = passes.Step(system.solution[:n], system.solution[n], target, primal, dual, left)
-        products = passes.move(share, correction, step)
+        products = passes.move(share, work.correction, step)
         cones.move(cone, primal, dual)
         for j in range(n):
             point[j] += primal * system.solution[j]

@@ -11,13 +11,11 @@ from drsvm.engines.engine import Curvature, Engine
 from drsvm.engines.newton import Factorised, MatrixFree, newton_matrix
 from drsvm.engines.threads import blas_threads_for
 from drsvm.engines.wide import WideRows
+from drsvm.kernels.newton import REGULARISATIONS
 from drsvm.model.backends import fetched
 from drsvm.model.validation import row_blocks
 from drsvm.parallel import over
 from drsvm.solvers.interior_point.cones import Scaling
-
-REGULARISATIONS = (1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
-"""Values to add to a unit diagonal; the smallest one that works is used."""
 
 DAMPING, LEAST_DAMPING = 1e-13, 1e-15
 """Relative increase of the diagonal that refinement does not remove: it keeps rounding noise out of flat directions. If
@@ -95,11 +93,16 @@ def _apply_factor(factor, scale, right):
     return scale * solution
 
 
+def most_refinements(damping: float) -> int:
+    """Return the maximum number of refinements for a matrix that is damped this much."""
+    return 4 if damping == DAMPING else 12
+
+
 class TallSystem(Factorised):
     """The matrix itself, for n ≥ d; only its upper triangle is formed."""
 
     def __init__(self, samples: Curvature, cone: Scaling, ridge, damping: float = DAMPING):
-        self.most_refinements = 4 if damping == DAMPING else 12
+        self.most_refinements = most_refinements(damping)
         self.matrix = newton_matrix(samples, cone, ridge, damping)
         self.factor, self.scale = _factorise(self.matrix)
 
