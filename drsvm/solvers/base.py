@@ -62,7 +62,7 @@ class State(ABC):
     finished: bool = False
     """True when further steps would change nothing."""
 
-    iterations: int = 1
+    taken: int = 1
     """Number of iterations that the last call of `step` took."""
 
     gives_up: bool = False
@@ -131,7 +131,7 @@ class Relay(State):
     certificate_due, share_done = _of_current("certificate_due"), _of_current("share_done")
     close, info = _of_current("close"), _of_current("info")
     finished, gives_up = _of_current("finished"), _of_current("gives_up")
-    step_seconds, iterations = _of_current("step_seconds"), _of_current("iterations")
+    step_seconds, taken = _of_current("step_seconds"), _of_current("taken")
 
 
 class Price(Flag):

@@ -148,7 +148,7 @@ class _Run:
         while self.iteration < self.limits.max_iter:
             with _timed(self.steps):
                 state.step()
-            self.iteration += state.iterations
+            self.iteration += state.taken
             self.interrupts.check()
             step = max(self.steps)
             late = self.limits.time.left() <= step + max(self.certificates, default=step)  # no time for another one

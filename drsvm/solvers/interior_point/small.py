@@ -26,11 +26,11 @@ from drsvm.solvers.interior_point.priced_cones import Part, ProductCone
 from drsvm.solvers.interior_point.starts import Start
 from drsvm.solvers.interior_point.state import InteriorPointState
 
-MOST_ENTRIES, MOST_FEATURES = 200_000, 400
-"""Stored entries up to which threads gain nothing, and features up to which the matrix needs no BLAS."""
+MOST_ROWS, MOST_FEATURES, MOST_ENTRIES = 15_000, 400, 200_000
+"""With more rows, threads and working sets gain more; with more features, BLAS does."""
 
-AT_ONCE = 10
-"""Maximum number of steps in one call: Ctrl-C and limits of time are noticed in between."""
+AT_ONCE, TIME_FOR_MANY = 10, 1.0
+"""Maximum number of steps in one call, if there are so many seconds: Ctrl-C is noticed in between, and the limit."""
 
 KINDS: dict[type[Cone], int] = {BoxCone: kernel.BOX, SecondOrderCone: kernel.BALL, CrossCone: kernel.CROSS}
 
@@ -40,9 +40,9 @@ _NO_ENTRIES, _NO_FACTORS, _NO_CORRECTION = np.zeros(0, dtype=np.intp), np.zeros(
 def is_small(problem: Problem) -> bool:
     """Return True if the rows are in memory, and few enough for compiled steps."""
     rows = problem.rows
-    if not isinstance(rows, MemoryRows) or rows.stored > MOST_ENTRIES or problem.n_features > MOST_FEATURES:
-        return False
-    return isinstance(rows.X, np.ndarray) or sparse.issparse(rows.X)
+    in_memory = isinstance(rows, MemoryRows) and (isinstance(rows.X, np.ndarray) or sparse.issparse(rows.X))
+    few = problem.n_rows <= MOST_ROWS and problem.n_features <= MOST_FEATURES
+    return in_memory and few and rows.stored <= MOST_ENTRIES
 
 
 class SmallState(InteriorPointState):
@@ -51,7 +51,7 @@ class SmallState(InteriorPointState):
     def __init__(self, problem: Problem, settings: Any, limits: Limits):
         engine = CpuEngine(problem, 1)
         engine.small = True  # here certificates cost little, and so do restarts
-        self.iterations_so_far = 0
+        self.steps_of_all_starts = 0
         super().__init__(problem, settings, limits, engine)
 
     def _first_point(self) -> Start:
@@ -105,16 +105,16 @@ class SmallState(InteriorPointState):
         )
 
     def step(self) -> None:
-        """Take steps until a certificate is due, but only one if a callback wants to see it."""
-        left = self.limits.max_iter - self.iterations_so_far
-        self._run(1 if self.limits.watched else min(AT_ONCE, left))
+        """Take steps until a certificate is due, but only one if a callback wants to see it, or if time is short."""
+        one_by_one = self.limits.watched or self.limits.time.left() < TIME_FOR_MANY
+        self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
 
     def _run(self, most: int) -> None:
         now = self.point, self.lam, self.mu, self.products, self.short_steps
         found = small_run.run(*self.arguments, *now, most, self.fresh)
-        self.iterations, works, self.lam, self.mu, self.products, self.short_steps = found
+        self.taken, works, self.lam, self.mu, self.products, self.short_steps = found
         self.fresh = False
-        self.iterations_so_far += self.iterations
+        self.steps_of_all_starts += self.taken
         self.finished = not works or self.short_steps >= rules.MOST_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 

@@ -33,6 +33,9 @@ class InteriorPoint(Solver):
     screening : bool
         Whether to iterate on a working set of rows where there are many: those far from every kink of their loss are
         left out, but not of the certificate. The rows of the working set, a few per cent to 40 %, are copied.
+    compiled_steps : bool
+        Whether several steps on few rows are one compiled call. The steps are the same, but without centrality
+        correctors.
     state_folder : str, optional
         Folder for temporary files with the state of the rows, 80 to 112 bytes per row; by default it is in memory.
 
@@ -56,6 +59,7 @@ class InteriorPoint(Solver):
     step_fraction: float = 0.98
     correctors: int = 1
     screening: bool = True
+    compiled_steps: bool = True
     state_folder: str | None = None
 
     def __post_init__(self):
@@ -66,7 +70,7 @@ class InteriorPoint(Solver):
         constant = constant_optimum(problem)
         if constant is not None:
             return constant
-        if is_small(problem) and self.state_folder is None:
+        if self.compiled_steps and self.state_folder is None and is_small(problem):
             return SmallState(problem, self, limits)
         state = InteriorPointState(problem, self, limits)
         if state.engine.small or not (self.screening and screening_pays(problem)):

@@ -525,7 +525,7 @@ def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_sta
         return given(self, *arguments)
 
     monkeypatch.setattr(CpuEngine, method, interrupted)
-    result = solve(problem, "interior-point", start=start)
+    result = solve(problem, "interior-point", start=start, compiled_steps=False)
     assert result.status is Status.INTERRUPTED and len(calls) == 3
     check_certificate(problem, result)
     if with_start:
@@ -535,7 +535,8 @@ def test_an_interrupt_leaves_the_best_point_so_far(monkeypatch, method, with_sta
 def test_threads_end_with_the_run(eager_threads):
     before, during = threading.active_count(), []
     problem = well_conditioned_instance(11, 300, 4)
-    solve(problem, "interior-point", n_threads=2, callback=lambda _: during.append(threading.active_count()))
+    watch = {"callback": lambda _: during.append(threading.active_count())}
+    solve(problem, "interior-point", n_threads=2, compiled_steps=False, **watch)
     assert max(during) > before and threading.active_count() == before
 
 
@@ -558,7 +559,7 @@ def test_an_interrupt_before_the_first_certificate_keeps_the_steps_so_far(monkey
         step(self)
 
     monkeypatch.setattr(InteriorPointState, "step", interrupted)
-    result = solve(well_conditioned_instance(2, 400, 200), "interior-point")
+    result = solve(well_conditioned_instance(2, 400, 200), "interior-point", compiled_steps=False)
     assert result.status is Status.INTERRUPTED and len(result.history) == 0
     assert result.objective < 0.9 and 0 < result.gap < 0.5
 
@@ -569,7 +570,8 @@ def test_a_numerical_breakdown_ends_the_run_with_a_status(monkeypatch, error):
         raise error("broken down")
 
     monkeypatch.setattr(CpuEngine, "predict", fail)
-    assert solve(well_conditioned_instance(0, 40, 3), "interior-point").status is Status.STALLED
+    result = solve(well_conditioned_instance(0, 40, 3), "interior-point", compiled_steps=False)
+    assert result.status is Status.STALLED
 
 
 def test_an_error_in_an_engine_is_not_taken_for_a_breakdown(monkeypatch):
@@ -578,4 +580,4 @@ def test_an_error_in_an_engine_is_not_taken_for_a_breakdown(monkeypatch):
 
     monkeypatch.setattr(CpuEngine, "predict", fail)
     with pytest.raises(ValueError, match="broadcast"):
-        solve(well_conditioned_instance(0, 40, 3), "interior-point")
+        solve(well_conditioned_instance(0, 40, 3), "interior-point", compiled_steps=False)

@@ -118,7 +118,7 @@ def test_rows_that_leave_their_pieces_are_found(monkeypatch, norm, sample, widen
 def test_the_share_done_is_that_of_the_whole_run(told):
     problem = well_conditioned_instance(4, 20_000, 5, radius=0.02, fit_intercept=True)
     with stage("solving"):
-        result = solve(problem, "interior-point", tol=1e-6)
+        result = solve(problem, "interior-point", tol=1e-6, compiled_steps=False)
     assert result.info["row_iterations"] < result.n_iter - 1, "a working set took over"
     shares = [share for _, share in told]
     assert len(shares) == result.n_iter, "one for every iteration but the last, and the end"
@@ -152,16 +152,17 @@ def test_an_interrupt_while_rows_are_screened(monkeypatch):
     monkeypatch.setattr(
         working_set, "WorkingSetState", type("Interrupted", (WorkingSetState,), {"__init__": interrupted})
     )
-    result = solve(well_conditioned_instance(2, 20_000, 5, radius=0.05), "interior-point", tol=1e-8)
+    problem = well_conditioned_instance(2, 20_000, 5, radius=0.05)
+    result = solve(problem, "interior-point", tol=1e-8, compiled_steps=False)
     assert result.status is Status.INTERRUPTED and 0 <= result.lower_bound <= result.objective <= 1
 
 
 @for_each_norm
 def test_many_rows_are_screened(norm):
     problem = well_conditioned_instance(5, 8000, 10, norm=norm, radius=0.02, fit_intercept=True)
-    result = solve(problem, "interior-point", tol=1e-8)
+    result = solve(problem, "interior-point", tol=1e-8, compiled_steps=False)
     assert result.status is Status.OPTIMAL and result.info["row_iterations"] < result.n_iter
-    on_all_rows = solve(problem, "interior-point", tol=1e-8, screening=False)
+    on_all_rows = solve(problem, "interior-point", tol=1e-8, screening=False, compiled_steps=False)
     assert "row_iterations" not in on_all_rows.info
     assert result.objective == pytest.approx(on_all_rows.objective, abs=2e-8)
 

@@ -13,7 +13,7 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, Status, radius_max, radius_path, solve
-from drsvm.engines.cpu import CpuEngine
+from drsvm.kernels import small_run
 from drsvm.solvers.path.radius_max import is_useful
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -103,10 +103,10 @@ def test_radius_max_without_time_is_too_small():
 
 
 def test_an_interrupt_ends_radius_max(monkeypatch):
-    def interrupted(self, *arguments):
+    def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(CpuEngine, "predict", interrupted)
+    monkeypatch.setattr(small_run, "run", interrupted)
     problem = well_conditioned_instance(7, 60, 4, fit_intercept=True)
     for call in (radius_max, radius_path):
         with pytest.raises(KeyboardInterrupt):

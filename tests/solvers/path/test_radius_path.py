@@ -8,7 +8,7 @@ from instances import well_conditioned_instance
 from problems import NORMS, best_constant, optimum
 
 from drsvm import Status, radius_max, radius_path, solve
-from drsvm.engines.cpu import CpuEngine
+from drsvm.kernels import small_run
 from drsvm.solvers.interior_point.state import InteriorPointState
 
 for_each_norm = pytest.mark.parametrize("norm", NORMS)
@@ -163,15 +163,15 @@ def test_the_largest_radius_comes_first_regardless_of_the_order():
 
 
 def test_an_interrupt_ends_the_path(monkeypatch):
-    predict, calls = CpuEngine.predict, []
+    run, calls = small_run.run, []
 
-    def interrupted(self, *arguments):
+    def interrupted(*arguments):
         calls.append(arguments)
-        if len(calls) == 12:
+        if len(calls) == 3:
             raise KeyboardInterrupt
-        return predict(self, *arguments)
+        return run(*arguments)
 
-    monkeypatch.setattr(CpuEngine, "predict", interrupted)
+    monkeypatch.setattr(small_run, "run", interrupted)
     path = radius_path(well_conditioned_instance(0, 100, 5), [0.3, 0.2, 0.1, 0.05])
     assert path.results[-1].status is Status.INTERRUPTED and len(path) < 4
 

@@ -1,0 +1,92 @@
+"""Compiled steps on few rows: they are those of any other run."""
+
+import math
+
+import numpy as np
+import pytest
+from instances import random_instance, well_conditioned_instance
+from problems import NORMS
+from scipy import sparse
+from thorough import for_each, unless_long
+
+from drsvm import Status, solve
+from drsvm.kernels import small_run
+from drsvm.solvers.base import check_limits
+from drsvm.solvers.interior_point import small
+from drsvm.solvers.interior_point.small import SmallState
+from drsvm.solvers.interior_point.solver import InteriorPoint
+
+ROWS, FEATURES = 150, 6
+SIGNS = np.array([1, -1, 0, 0, 1, 0])
+PRICES = np.array([0.5, 1.0, 2.0, math.inf, 1.0, 3.0])
+
+
+def both_roads(problem, **options):
+    """Return the results with and without compiled steps."""
+    return (solve(problem, "interior-point", compiled_steps=compiled, **options) for compiled in (True, False))
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Count the compiled calls."""
+    run, calls = small_run.run, []
+    monkeypatch.setattr(small_run, "run", lambda *arguments: calls.append(1) or run(*arguments))
+    return calls
+
+
+@for_each(
+    norm=NORMS,
+    radius=[0.0, 0.05],
+    l2=[0.0, 0.1],
+    fit_intercept=[False, True],
+    flip_cost=[1.0, math.inf, np.geomspace(0.1, 10.0, ROWS)],
+    prices=[{}, {"feature_cost": PRICES}, {"monotonic_cst": SIGNS}, {"feature_cost": PRICES, "monotonic_cst": SIGNS}],
+    form=[np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)],
+)
+def test_the_steps_are_the_same(calls, norm, radius, l2, fit_intercept, flip_cost, prices, form):
+    parameters = {"radius": radius, "l2": l2, "fit_intercept": fit_intercept, "flip_cost": flip_cost, **prices}
+    if fit_intercept and "feature_cost" in prices:
+        parameters["intercept_cost"] = 2.0
+    problem = well_conditioned_instance(3, ROWS, FEATURES, norm=norm, **parameters)
+    problem = problem.on_rows(form(problem.X))
+    compiled, ordinary = both_roads(problem, max_iter=6, callback=lambda progress: False)
+    assert calls and compiled.n_iter == ordinary.n_iter
+    assert compiled.history.objective == pytest.approx(ordinary.history.objective, rel=1e-8, abs=1e-10)
+    assert compiled.history.lower_bound == pytest.approx(ordinary.history.lower_bound, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(unless_long(40, 400)))
+def test_random_problems_have_the_same_optimum(monkeypatch, seed):
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 1000 * (seed % 2))  # sparse rows stay sparse, or not
+    problem = random_instance(1000 + seed, max_rows=80, max_features=30)
+    compiled, ordinary = both_roads(problem, tol=1e-7)
+    if ordinary.status.reached:
+        assert compiled.status.reached
+    assert compiled.lower_bound <= ordinary.objective + 1e-12 and ordinary.lower_bound <= compiled.objective + 1e-12
+
+
+def test_many_rows_or_features_or_views_are_not_small():
+    assert small.is_small(well_conditioned_instance(0, 50, 3))
+    assert not small.is_small(well_conditioned_instance(0, 50, 500))
+    assert not small.is_small(well_conditioned_instance(0, 20_000, 2))
+
+
+def test_a_callback_sees_every_step_and_limits_hold():
+    problem, seen = well_conditioned_instance(0, 50, 3, radius=0.05), []
+    result = solve(problem, "interior-point", callback=lambda progress: seen.append(progress.iteration))
+    assert seen == list(range(1, result.n_iter + 1))
+    assert solve(problem, "interior-point", max_iter=3).n_iter == 3
+    assert solve(problem, "interior-point").n_iter == result.n_iter
+
+
+def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
+    """A start that breaks down is followed by others, and at last by a status."""
+    monkeypatch.setattr(small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0))
+    result = solve(well_conditioned_instance(0, 50, 3), "interior-point")
+    assert result.status is Status.STALLED and result.n_iter == 3
+
+
+def test_an_interrupt_before_the_first_step_leaves_a_candidate():
+    problem = well_conditioned_instance(0, 50, 3)
+    state = SmallState(problem, InteriorPoint(), check_limits(problem, InteriorPoint()))
+    assert np.isfinite(state.candidate().hinge_dual).all()
