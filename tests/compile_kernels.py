@@ -15,22 +15,25 @@ from drsvm import Problem, solve
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
 FLIP_COSTS = {"one cost": 1.0, "a cost per row": np.linspace(0.5, 2.0, N)}
 
+LARGE = {"compiled_steps": False}  # as for many rows
+
 TASKS = [
-    ("hybrid", [math.inf], "dense", "one cost"),
-    ("hybrid", [math.inf], "sparse", "one cost"),
-    ("interior-point", [2], "dense", "one cost"),
-    ("hybrid", [1, 2], "dense", "one cost"),
-    ("hybrid", [1, 2], "sparse", "one cost"),
-    ("dual-coordinate", [1, 2], "sparse", "one cost"),
-    ("interior-point", [2], "dense", "a cost per row"),
-    ("dual-coordinate", [1, 2], "dense", "one cost"),
-    ("interior-point", [2], "sparse", "one cost"),
-    ("admm", [1, 2, math.inf], "dense", "one cost"),
+    ("interior-point", [2], "dense", "one cost", {}),
+    ("interior-point", [2], "sparse", "one cost", {}),
+    ("hybrid", [math.inf], "dense", "one cost", {}),
+    ("hybrid", [math.inf], "sparse", "one cost", {}),
+    ("hybrid", [1, 2], "dense", "one cost", {}),
+    ("hybrid", [1, 2], "sparse", "one cost", {}),
+    ("interior-point", [2], "dense", "one cost", LARGE),
+    ("dual-coordinate", [1, 2], "sparse", "one cost", {}),
+    ("dual-coordinate", [1, 2], "dense", "one cost", {}),
+    ("interior-point", [2], "sparse", "one cost", LARGE),
+    ("admm", [1, 2, math.inf], "dense", "one cost", {}),
 ]
-"""Solver, norms, rows and flip costs: tasks with hardly a kernel in common, those that take long first."""
+"""Solver, norms, rows, flip costs and settings: tasks with hardly a kernel in common, those that take long first."""
 
 
-def compile_for(solver, norms, kind, costs):
+def compile_for(solver, norms, kind, costs, settings):
     """Run a few iterations, with kernels that are not compiled yet."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(N) % 2, 1, -1)
@@ -38,7 +41,7 @@ def compile_for(solver, norms, kind, costs):
     rows = sparse.csr_array(X) if kind == "sparse" else X[:, :5]
     for norm in norms:
         problem = Problem(rows, y, radius=0.05, flip_cost=FLIP_COSTS[costs], norm=norm, fit_intercept=True)
-        solve(problem, solver, max_iter=4)
+        solve(problem, solver, max_iter=4, **settings)
 
 
 if __name__ == "__main__":

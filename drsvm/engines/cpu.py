@@ -168,9 +168,11 @@ class CpuEngine(Engine):
     def _cut(self, stored: int) -> list[int]:
         """Return where the shares of the rows begin, with about the same number of entries in each, in whole tiles."""
         n, d = self.rows.X.shape
+        if self.n_threads == 1:
+            return [0, n]
         # Each share may have a matrix of its own, and these should take little memory compared to the rows.
         most = min(SHARES_PER_THREAD * self.n_threads, stored // SHARE_WORK, stored // (8 * d * d))
-        n_shares = max(self.n_threads, most) if self.n_threads > 1 else 1
+        n_shares = max(self.n_threads, most)
         if self.rows.is_sparse:
             indptr = self.rows.X.indptr
             begins = np.searchsorted(indptr, np.linspace(0, indptr[-1], n_shares + 1)[1:-1])

@@ -9,7 +9,6 @@ from numba.core import event
 from numba.extending import overload
 
 from drsvm.clock import pauses
-from drsvm.kernels.linked_code import InnerCompiler
 from drsvm.progress import message_once
 
 NOTICE = (
@@ -27,6 +26,19 @@ numba counts references to every array that is passed to a function or taken fro
 arithmetic of a short function. The caller owns the arrays, so the count need not change."""
 
 
+def _inner_options() -> dict[str, Any]:
+    """Return the compiler of inner functions, unless numba's internals differ."""
+    try:
+        from drsvm.kernels.linked_code import InnerCompiler
+
+        return {"pipeline_class": InnerCompiler}
+    except ImportError:
+        return {}
+
+
+INNER = _inner_options()
+
+
 def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callable[[Callable], Any]:
     """Return a decorator that compiles a function on its first call, to run without the GIL.
 
@@ -36,10 +48,10 @@ def kernel(*, inner: bool = False, allocates: bool = False, **options) -> Callab
     """
 
     def decorate(function: Callable) -> Any:
-        if inner:
-            options["pipeline_class"] = InnerCompiler
         wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inner}  # for callers in C and in Python
-        compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | options)(function)
+        compiled = njit(**UNCOUNTED | {"_nrt": allocates or not inner} | wrappers | (INNER if inner else {}) | options)(
+            function
+        )
         if compiled is not function and not inner:  # NUMBA_DISABLE_JIT returns it unchanged
             _use_cache(compiled, function)
         return compiled

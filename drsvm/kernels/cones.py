@@ -100,7 +100,7 @@ def scaling(cone, out):
         v[CORRECTION, j], v[RATIO, j] = 0.0, v[DUAL, j] / v[SLACK, j]
     for j in range(cone.signs.size):
         out[0, cone.sign_entries[j]] += v[RATIO, v.shape[1] - cone.signs.size + j]
-    square, of_lam, coefficient = 0.0, 0.0, 0.0
+    square, of_lam, coefficient, curvature = 0.0, 0.0, 0.0, 0.0
     if kind == BALL:
         _scale_ball(cone)
         curvature = 1.0 / (numbers[STRETCH] * numbers[STRETCH])

@@ -6,6 +6,8 @@ it. Of inner functions, only the unoptimised code is kept here: this halves the 
 This relies on numba internals that may change. If one is missing, inner functions are compiled as usual.
 """
 
+from typing import Any
+
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
@@ -30,7 +32,8 @@ class LinkedCode(JITCodeLibrary):
         return 0
 
     @property
-    def codegen(self):
+    def codegen(self) -> Any:
+        """The object whose `set_env` is called."""
         return self
 
     def set_env(self, env_name, env):

@@ -49,10 +49,10 @@ class SmallState(InteriorPointState):
     """An interior-point run whose steps are compiled."""
 
     def __init__(self, problem: Problem, settings: Any, limits: Limits):
-        engine = CpuEngine(problem, 1)
-        engine.small = True  # here certificates cost little, and so do restarts
+        self.on_all_rows = CpuEngine(problem, 1)
+        self.on_all_rows.small = True  # here certificates cost little, and so do restarts
         self.steps_of_all_starts = 0
-        super().__init__(problem, settings, limits, engine)
+        super().__init__(problem, settings, limits, self.on_all_rows)
 
     def _first_point(self) -> Start:
         return super()._first_point() if self.limits.start is not None else next(self.cold_starts)
@@ -65,28 +65,23 @@ class SmallState(InteriorPointState):
 
     def _rows(self) -> tuple[Share, Buffers]:
         """Return all rows, in the one form that the steps are compiled for."""
-        share, buffers = self.engine.shares[0]
-        n, data = len(share.weights), share.data
-        if data.dtype != np.float64:
-            data = data.astype(np.float64)
-            data.flags.writeable = False
-        flips, kappa = np.full(n, share.flips), np.full(n, share.kappa, dtype=np.float64)
-        transposed = np.empty((self.problem.n_features if share.indices is None else 0, TILE))
-        return share._replace(data=data, flips=flips, kappa=kappa), buffers._replace(transposed=transposed)
+        share, buffers = self.on_all_rows.shares[0]
+        n, dense = len(share.weights), share.indices is None
+        converted = {"data": _read_only(share.data, np.float64)}
+        if not dense:
+            converted |= {name: _read_only(getattr(share, name), np.uint32) for name in ("indices", "indptr")}
+        share = share._replace(flips=np.full(n, share.flips), kappa=np.full(n, share.kappa, np.float64), **converted)
+        return share, buffers._replace(transposed=np.empty((self.problem.n_features if dense else 0, TILE)))
 
     def _center(self) -> None:
         self.fresh = True  # the first call will do it
 
     def _system_room(self) -> System:
         n, d = len(self.ridge), self.problem.n_features
-        return System(
-            np.empty((d, d)),
-            self.ridge,
-            *np.empty((2, 3, n)),
-            *np.empty((2, n + 1, n + 1)),
-            *np.empty((3, n + 1)),
-            np.empty((5, n + 1)),
-        )
+        (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
+        scale, right, solution = np.empty((3, n + 1))
+        room = np.empty((5, n + 1))
+        return System(np.empty((d, d)), self.ridge, sums, cone, matrix, factor, scale, right, solution, room)
 
     def _task(self) -> small_run.Task:
         return small_run.Task(
@@ -124,6 +119,14 @@ class SmallState(InteriorPointState):
         return super().candidate()
 
 
+def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
+    """Return an array of another type, as kernels are compiled for it."""
+    if values.dtype != dtype:
+        values = values.astype(dtype)
+        values.flags.writeable = False
+    return values
+
+
 def _work(share: Any, n: int) -> small_run.Work:
     correction = np.empty((len(share.state), 4, TILE))
     return small_run.Work(
@@ -136,19 +139,19 @@ def _compiled(cone: Cone) -> kernel.Cone:
     parts = cone.parts if isinstance(cone, ProductCone) else [_whole(cone)]
     sizes = [len(part.cone.slacks) for part in parts]
     constraints = np.empty((8, sum(sizes)))
-    norm = signs = _NO_ENTRIES, _NO_FACTORS
+    entries, factors, sign_entries, signs = _NO_ENTRIES, _NO_FACTORS, _NO_ENTRIES, _NO_FACTORS
     kind, first = kernel.NO_NORM, 0
-    for (part, *measured), size in zip(parts, sizes, strict=True):
+    for (part, measured, by), size in zip(parts, sizes, strict=True):
         mine = constraints[:, first : first + size]
         mine[kernel.SHARE], mine[kernel.SLACK], mine[kernel.DUAL] = 1.0 / size, part.slacks, part.duals
         part.slacks, part.duals = mine[kernel.SLACK], mine[kernel.DUAL]
         first += size
         if type(part) in KINDS:
-            kind, norm = KINDS[type(part)], measured
+            kind, entries, factors = KINDS[type(part)], measured, by
         else:
-            signs = measured
-    room = np.empty((5, len(norm[0]) + 1))
-    return kernel.Cone(kind, *norm, *signs, constraints, room, np.zeros(3))
+            sign_entries, signs = measured, by
+    room = np.empty((5, len(entries) + 1))
+    return kernel.Cone(kind, entries, factors, sign_entries, signs, constraints, room, np.zeros(3))
 
 
 def _whole(cone: Cone) -> Part:
