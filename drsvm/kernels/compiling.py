@@ -27,13 +27,13 @@ arithmetic of a short function. The caller owns the arrays, so the count need no
 
 
 def _inner_options() -> dict[str, Any]:
-    """Return the compiler of inner functions, unless numba's internals differ."""
+    """Return options of functions that Python does not call: their own compiler, unless numba's internals differ."""
     try:
         from drsvm.kernels.linked_code import InnerCompiler
 
-        return {"pipeline_class": InnerCompiler}
+        return {"no_cpython_wrapper": True, "pipeline_class": InnerCompiler}
     except ImportError:
-        return {}
+        return {"no_cpython_wrapper": True}
 
 
 INNER = _inner_options()
