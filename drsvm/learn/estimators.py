@@ -401,8 +401,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     def _store_figures(self, runs: list[Any]) -> None:
         """Store the certificate: a number for two classes, otherwise an array."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            values = np.array([getattr(run, name, math.nan) for run in runs])
-            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else values)
+            values = [getattr(run, name, math.nan) for run in runs]
+            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else np.array(values))
 
     def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         if self.verbose:

@@ -149,8 +149,10 @@ def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLim
 
 def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
     """Return the intercepts; where they and all weights are 0, a tiny one for the larger class by weight."""
-    shares = [problem.masses_of_classes()[0] for problem in problems]
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
+    if not undecided.any():
+        return intercepts
+    shares = [problem.masses_of_classes()[0] for problem in problems]
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 

@@ -93,8 +93,8 @@ class ArrayMultipliers(Multipliers):
         def clip(part):
             weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
-            np.clip(hinge_dual[part], 0.0, weights, out=alpha)
-            np.clip(flip_dual[part], 0.0, weights if flips_possible else 0.0, out=beta)
+            np.minimum(np.maximum(hinge_dual[part], 0.0, out=alpha), weights, out=alpha)
+            np.minimum(np.maximum(flip_dual[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
             excess = weights / np.maximum(alpha + beta, weights)
@@ -121,7 +121,7 @@ class ArrayMultipliers(Multipliers):
 
     def shrink(self, one: float, other: float) -> None:
         def multiply(part):
-            positive = self.problem.signs[part] > 0
+            positive = one == other or self.problem.signs[part] > 0
             self.alpha[part] *= one if one == other else np.where(positive, one, other)
             self.beta[part] *= one if one == other else np.where(positive, other, one)
 

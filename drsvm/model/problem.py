@@ -140,8 +140,9 @@ class Problem(RowOperations):
 
     def _with(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
-        other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self)} | attributes)
+        other, known = object.__new__(type(self)), vars(self)
+        vars(other).update({name: known[name] for name in _FIELDS})
+        other._set(**attributes)
         return other
 
     def nearby(self, most_entries: float) -> "Problem":
@@ -325,6 +326,9 @@ class Problem(RowOperations):
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
+
+
+_FIELDS = tuple(field.name for field in fields(Problem))
 
 
 def check_problem(problem: Any, caller: str) -> None:

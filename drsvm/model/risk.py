@@ -8,6 +8,7 @@ with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i −
 is a weighted quantile of the breakpoints. The flip cost κ is one number, or an array with one entry per margin.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     if np.ndim(flip_cost):
         finite = np.isfinite(flip_cost)
         values[finite] = np.maximum(values[finite], 1.0 + margins[finite] - flip_cost[finite] * radius_price)
-    elif np.isfinite(flip_cost):
+    elif math.isfinite(flip_cost):
         np.maximum(values, 1.0 + margins - flip_cost * radius_price, out=values)
     return values
 
@@ -45,9 +46,10 @@ def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
 
 def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
     """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
-    flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
     if np.ndim(flip_cost) == 0:
+        flips = flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0)
         return float(flip_cost) if flips else 0.0, bool(flips)
+    flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
     return np.where(flips, flip_cost, 0.0), flips
 
 
@@ -87,7 +89,7 @@ def flips_with_price(margins, weights, flip_cost):
         slopes = weights[priced] * flip_cost[priced]
         total = float(slopes.sum())
         return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
-    if flip_cost == 0 or np.isinf(flip_cost):
+    if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
     breakpoints = np.empty_like(margins)
 

@@ -177,7 +177,7 @@ class ArrayRows(Rows):
         return {}
 
     def query(self, problem, function, *arguments, once=False):
-        if not once or any(np.ndim(argument) for argument in arguments):
+        if not once or any(isinstance(argument, np.ndarray) for argument in arguments):
             return function(problem, *arguments)
         vectors = problem.signs, problem.sample_weight, problem.flip_cost if np.ndim(problem.flip_cost) else None
         key = function, problem.norm.p, *map(id, vectors), arguments

@@ -182,7 +182,7 @@ class Solver(ABC):
 
         It is called before anything starts, so it checks parameters only.
         """
-        if not problem.has_prices:
+        if self.prices == EVERY_PRICE or not problem.has_prices:
             return None
         refused = ", ".join(words for price, words in prices_of(problem).items() if price not in self.prices)
         remedy = "use solver='interior-point' or solver='auto'"

@@ -67,8 +67,9 @@ def _constant_classifier(problem: Problem) -> tuple[float, np.ndarray, np.ndarra
 
     Multipliers are in units of the weights, for label + and label −.
     """
-    positive, negative = problem.masses_of_classes()
-    if not problem.fit_intercept or problem.prices_intercept or positive == negative:
+    is_free = problem.fit_intercept and not problem.prices_intercept
+    positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
+    if positive == negative:
         return 0.0, np.ones(2), np.zeros(2), 0.0
     heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
     on_heavier = np.array([positive > negative, negative > positive], dtype=float)
