@@ -20,6 +20,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
+from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import fit_data, remote_decisions
@@ -249,7 +250,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
         """
         time = TimeLimit.of(self.max_time)
-        with following(lines(print), print) if self.verbose else nullcontext():
+        # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
+        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):

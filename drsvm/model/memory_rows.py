@@ -6,6 +6,7 @@ The parts depend on the rows only, and their sums are added in order: the result
 import math
 import mmap
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import pairwise, product
 from typing import Any
 
@@ -138,7 +139,7 @@ class MemoryRows(ArrayRows):
         if not self.is_sparse:
             # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
             rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
-            return sum(rows)
+            return reduce(np.add, rows)
         sums = self._sparse_sums(c)
 
         def add(columns):
@@ -181,7 +182,7 @@ class MemoryRows(ArrayRows):
             return np.bincount(self.X.indices, entries, minlength=self.shape[1])
 
         squares = over(row_blocks(self.X), lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
-        return sum(squares)
+        return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
         blocks = (self.X[part] for part in row_blocks(self.X))

@@ -97,9 +97,10 @@ class ArrayMultipliers(Multipliers):
             np.minimum(np.maximum(flip_dual[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
-            excess = weights / np.maximum(alpha + beta, weights)
-            alpha *= excess
-            beta *= excess
+            if flips_possible:
+                excess = weights / np.maximum(alpha + beta, weights)
+                alpha *= excess
+                beta *= excess
 
         over_parts(all_weights, clip)
 

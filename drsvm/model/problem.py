@@ -238,7 +238,8 @@ class Problem(RowOperations):
     @property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        return bool(np.any(affordable_flips(self.flip_cost, self.radius)[1]))
+        flips = affordable_flips(self.flip_cost, self.radius)[1]
+        return flips if isinstance(flips, bool) else bool(flips.any())
 
     @property
     def prices_intercept(self) -> bool:
@@ -259,7 +260,9 @@ class Problem(RowOperations):
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
         kappa, _ = affordable_flips(self.flip_cost, self.radius)
-        return float(kappa @ flip_dual) if np.ndim(kappa) else kappa * float(flip_dual.sum())
+        if np.ndim(kappa):
+            return float(kappa @ flip_dual)
+        return kappa * float(flip_dual.sum()) if kappa > 0 else 0.0
 
     def with_signs(self, w) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
