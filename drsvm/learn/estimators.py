@@ -336,7 +336,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
 
     def _solve_all(self, problems: list[Problem], at_centre, starts: list[Any], context, time) -> list[Result]:
         """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
-        jobs = min(effective_n_jobs(self.n_jobs), len(problems))
+        jobs = 1 if self.n_jobs is None and len(problems) == 1 else min(effective_n_jobs(self.n_jobs), len(problems))
 
         def solve_one(index: int) -> Result:
             share = time.share((len(problems) - index) / jobs)

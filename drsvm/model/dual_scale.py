@@ -101,7 +101,7 @@ def _into_ball(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
     if mass <= 0:
         return 0.0, 0.0
     priced = v if prices is None else prices * v
-    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.append(priced, fixed)) + cost
+    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,)))) + cost
     scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
     return scale, scale * mass
 

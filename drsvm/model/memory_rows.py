@@ -181,7 +181,8 @@ class MemoryRows(ArrayRows):
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
             return np.bincount(self.X.indices, entries, minlength=self.shape[1])
 
-        squares = over(row_blocks(self.X), lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
+        blocks = [slice(None)] if self.is_small else row_blocks(self.X)
+        squares = over(blocks, lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):

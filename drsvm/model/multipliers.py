@@ -8,6 +8,7 @@ import numpy as np
 
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.release import released
+from drsvm.model.risk import by_row
 from drsvm.parallel import elementwise, over_parts, total
 
 ROUNDING_OF_MASSES = 32 * ULP
@@ -88,7 +89,7 @@ class ArrayMultipliers(Multipliers):
         all_weights = problem.sample_weight
         self.alpha, self.beta = np.empty_like(all_weights), np.empty_like(all_weights)
         flips_possible = problem.flips_possible
-        can_flip = problem.can_flip if np.ndim(problem.flip_cost) else None
+        can_flip = problem.can_flip if by_row(problem.flip_cost) else None
 
         def clip(part):
             weights = all_weights[part]

@@ -18,7 +18,7 @@ import numpy as np
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory
 from drsvm.model.norms import Norm, norm_for
-from drsvm.model.risk import affordable_flips, expected_loss, smallest_best_price
+from drsvm.model.risk import affordable_flips, by_row, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
 from drsvm.model.validation import (
     check_feature_costs,
@@ -157,8 +157,8 @@ class Problem(RowOperations):
         if weights is None:
             weights = self.sample_weight[rows]
             weights = weights / weights.sum()
-        costs = self.flip_cost[rows] if np.ndim(self.flip_cost) else self.flip_cost
-        if np.ndim(costs) and bool((costs == costs[0]).all()):
+        costs = self.flip_cost[rows] if by_row(self.flip_cost) else self.flip_cost
+        if by_row(costs) and bool((costs == costs[0]).all()):
             costs = float(costs[0])
         taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
         return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
@@ -226,7 +226,7 @@ class Problem(RowOperations):
     @property
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             return self.flip_cost
         return np.broadcast_to(np.float64(self.flip_cost), (self.n_rows,))
 
@@ -250,7 +250,7 @@ class Problem(RowOperations):
     def has_prices(self) -> bool:
         """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
         of_features = self.feature_cost is not None or self.monotonic_cst is not None
-        return of_features or self.prices_intercept or np.ndim(self.flip_cost) > 0
+        return of_features or self.prices_intercept or by_row(self.flip_cost)
 
     @property
     def trusted_features(self) -> np.ndarray:
@@ -260,7 +260,7 @@ class Problem(RowOperations):
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
         kappa, _ = affordable_flips(self.flip_cost, self.radius)
-        if np.ndim(kappa):
+        if by_row(kappa):
             return float(kappa @ flip_dual)
         return kappa * float(flip_dual.sum()) if kappa > 0 else 0.0
 
@@ -273,7 +273,7 @@ class Problem(RowOperations):
         scaled = w if self.feature_cost is None else w / self.feature_cost
         if not self.prices_intercept:
             return self.norm.value(scaled)
-        return self.norm.value(np.append(scaled, b / self.intercept_cost))
+        return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
@@ -319,7 +319,7 @@ class Problem(RowOperations):
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in PARAMETERS if name not in _PRICES}
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
