@@ -1,10 +1,9 @@
-"""Two versions of drsvm against each other: the cases of four benchmarks, in processes that take turns.
+"""Two versions of drsvm against each other: the cases of five benchmarks, in processes that take turns.
 
     python benchmarks/versions.py OLD NEW --tables speed throughput
 
 OLD and NEW are checkouts. In every round each version has a process of its own that runs all cases of a table once; the
-ratio of a case is that of the two medians. Epochs are
-timed by the `throughput.py` of each version.
+ratio of a case is that of the two medians. Epochs are timed by the `throughput.py` of each version.
 """
 
 import argparse
@@ -142,11 +141,22 @@ def first_fit(folder: Path) -> Iterator[Case]:
         yield f"{kind}; cache empty", cold
 
 
+def small(folder: Path) -> Iterator[Case]:
+    """Yield fits, cross-validations and predictions on small data."""
+    import small as cases
+
+    for group in cases.groups():
+        for name, call in group.own.items():
+            repeats = cases.FEW if group.is_long else cases.REPEATS
+            yield f"{group.data}: {name}", lambda call=call, repeats=repeats: median_of(call, repeats)
+
+
 TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
     "speed": speed,
     "highdim": highdim,
     "throughput": throughput,
     "first_fit": first_fit,
+    "small": small,
 }
 
 

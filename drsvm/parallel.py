@@ -74,8 +74,7 @@ def usable_threads() -> int:
 def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
     """Return work(part) for every part, in order; numpy's error state is that of the caller."""
     parts = list(parts)
-    n_threads = min(usable_threads(), len(parts))
-    if n_threads < 2:
+    if len(parts) < 2 or usable_threads() < 2:
         return [work(part) for part in parts]
     threads = _threads.get()
     if threads is None:
@@ -88,15 +87,16 @@ def over(parts: Iterable[Any], work: Callable[[Any], Any]) -> list[Any]:
         for k in waiting:  # a part is taken by one thread only: this step holds the interpreter's lock
             results[k] = work(parts[k])
 
-    threads.share(take_parts, n_threads)
+    threads.share(take_parts, min(threads.most, len(parts)))
     return results
 
 
 def elementwise(like: Any, values: Callable[[slice], Any]) -> Any:
     """Return an array like another one, or of a given length, whose parts are values(part), in parts of any size."""
     n = like if isinstance(like, int) else len(like)
-    size = max(WORTHWHILE, math.ceil(n / usable_threads()))
-    if n <= size or not isinstance(like, int | np.ndarray):
+    is_whole = n <= WORTHWHILE or not isinstance(like, int | np.ndarray)
+    size = n if is_whole else max(WORTHWHILE, math.ceil(n / usable_threads()))
+    if n <= size:
         return values(slice(0, n))
     out = np.empty(n)
 
@@ -122,10 +122,13 @@ def parts_of(like: Any) -> Iterator[slice]:
 
 def over_parts(like: Any, work: Callable[[slice], Any]) -> list[Any]:
     """Return work(part) for every part of vectors like an array, or of a given length."""
-    return over(parts_of(like), work)
+    n = like if isinstance(like, int) else len(like)
+    return [work(slice(0, n))] if 0 < n <= PART else over(parts_of(like), work)  # most vectors are one part
 
 
 def total(like: Any, work: Callable[[slice], Any]) -> float:
     """Return the sum of work(part) over the parts of vectors like an array, without further rounding errors."""
     values = [float(value) for value in over_parts(like, work)]
+    if len(values) == 1:
+        return values[0]
     return math.fsum(values) if all(map(math.isfinite, values)) else sum(values)

@@ -59,6 +59,9 @@ _span: ContextVar[_Span | None] = ContextVar("span", default=None)
 
 @contextmanager
 def _within(span: _Span | None) -> Iterator[None]:
+    if span is _span.get():  # as where nothing is followed
+        yield
+        return
     token = _span.set(span)
     try:
         yield

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from drsvm.parallel import PART, WORTHWHILE, elementwise, over, threads_limited, total, usable_threads
+from drsvm.parallel import PART, WORTHWHILE, elementwise, over, over_parts, threads_limited, total, usable_threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -18,6 +18,15 @@ def test_results_do_not_depend_on_the_number_of_threads(n_threads):
     with threads_limited(3):
         assert found == total(len(values), lambda part: values[part].sum())
     assert len(values) > PART
+
+
+def test_few_entries_are_one_part_and_none_are_no_part():
+    assert over_parts(np.zeros(3), lambda part: part) == [slice(0, 3)]
+    assert [over_parts(n, lambda part: part) for n in (0, PART, PART + 1)] == [
+        [],
+        [slice(0, PART)],
+        [slice(0, PART), slice(PART, PART + 1)],
+    ]
 
 
 def test_the_threads_of_a_run_are_used_again():

@@ -20,6 +20,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
+from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import fit_data, remote_decisions
@@ -249,7 +250,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             On Ctrl-C, the best classifier so far is stored before KeyboardInterrupt is raised.
         """
         time = TimeLimit.of(self.max_time)
-        with following(lines(print), print) if self.verbose else nullcontext():
+        # Limiting BLAS takes a while, so it is done once for all the runs of a fit.
+        with following(lines(print), print) if self.verbose else nullcontext(), single_threaded_blas():
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
@@ -334,7 +336,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
 
     def _solve_all(self, problems: list[Problem], at_centre, starts: list[Any], context, time) -> list[Result]:
         """Solve the problems of all classes, some in parallel; Ctrl-C stops all, with their best results so far."""
-        jobs = min(effective_n_jobs(self.n_jobs), len(problems))
+        jobs = 1 if self.n_jobs is None and len(problems) == 1 else min(effective_n_jobs(self.n_jobs), len(problems))
 
         def solve_one(index: int) -> Result:
             share = time.share((len(problems) - index) / jobs)
@@ -401,8 +403,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     def _store_figures(self, runs: list[Any]) -> None:
         """Store the certificate: a number for two classes, otherwise an array."""
         for name in ("objective", "lower_bound", "gap", "radius_price"):
-            values = np.array([getattr(run, name, math.nan) for run in runs])
-            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else values)
+            values = [getattr(run, name, math.nan) for run in runs]
+            setattr(self, f"{name}_", float(values[0]) if len(runs) == 1 else np.array(values))
 
     def _report_outcome(self, problems: list[Problem], results: list[Result]) -> None:
         if self.verbose:

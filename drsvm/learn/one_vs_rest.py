@@ -20,6 +20,7 @@ from drsvm.model.backends import fetched, is_remote
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
+from drsvm.model.risk import by_row
 from drsvm.model.validation import CheckedRows, as_rows
 from drsvm.progress import part
 from drsvm.solvers.path.radius_max import radius_max
@@ -149,8 +150,10 @@ def for_each(problems: Sequence[Any], measure: Callable[..., Any], time: TimeLim
 
 def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.ndarray) -> np.ndarray:
     """Return the intercepts; where they and all weights are 0, a tiny one for the larger class by weight."""
-    shares = [problem.masses_of_classes()[0] for problem in problems]
     undecided = (intercepts == 0) & ~coefs.any(axis=-1)
+    if not undecided.any():
+        return intercepts
+    shares = [problem.masses_of_classes()[0] for problem in problems]
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 
@@ -202,7 +205,7 @@ def warn_of_large_budgets(problems: list[Problem], classes) -> None:
             share = problem.masses_of_classes()[int(np.argmin(costs))]
             side = "the rarer class" if share <= 0.5 else "the larger class"
             side = f"{classes[index]!r} against the rest" if len(problems) > 1 else side
-            if np.ndim(problem.flip_cost) > 0:
+            if by_row(problem.flip_cost):
                 words = f"radius={problem.radius:g}, at a flip_cost of {min(costs):.3g} in all,"
             else:
                 words = f"radius / flip_cost = {problem.radius:g} / {problem.flip_cost:g}"

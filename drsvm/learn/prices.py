@@ -112,6 +112,8 @@ def at_centre(problem: Problem) -> Centred:
 def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
     """Return `at_centre` for problems that differ from this one in the radius only: one copy of the rows for all."""
     first = at_centre(problem)
+    if first.offset is None:
+        return Centred
     return lambda other: Centred(first.problem.replace(radius=other.radius), first.offset)
 
 

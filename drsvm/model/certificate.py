@@ -176,7 +176,10 @@ def dual_point(
     first, *others = _ways(problem, careful)
     multipliers, way = first.of(*arguments), first
     limit = 0.0 if careful else slight
-    best = best_multiple(problem, *_sums(problem, multipliers, first.balance, limit), reference)
+    mass, cost, v, v0 = _sums(problem, multipliers, first.balance, limit)
+    best = best_multiple(problem, mass, cost, v, v0, reference)
+    if best[1] >= mass - abs(v0):  # the mass of balanced ones, which prove no more
+        others = [other for other in others if other.release]
     for other in others:
         del multipliers  # the memory is needed, so they are made again rather than kept
         multipliers = other.of(*arguments)

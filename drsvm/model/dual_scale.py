@@ -45,6 +45,8 @@ def best_multiple(
     if problem.l2 > 0:
         return *_with_ridge(problem, mass, cost, v, fixed), EVERY_WEIGHT
     free, nearly_free = uncharged_features(problem)
+    if not nearly_free.any():
+        return *_into_ball(problem, mass, cost, v, problem.feature_cost, fixed), EVERY_WEIGHT
     limit = largest_contribution(problem, reference) if v[nearly_free].any() else math.inf
     best = _charging(problem, mass, cost, v, fixed, free, limit)
     if (nearly_free & ~free & (v != 0)).any():
@@ -88,13 +90,20 @@ def _charging(problem, mass, cost, v, fixed, outside, limit) -> tuple[float, flo
         with np.errstate(divide="ignore"):  # the square of a tiny number may be 0
             mass = mass - limit * float((np.abs(v[charged]) / sizes[charged]).max())
             validity = Validity(limit, limit / problem.norm.dual.value(sizes[charged]))
-    if mass <= 0:
-        return 0.0, 0.0, EVERY_WEIGHT
     inside = ~outside
-    priced = v[inside] if problem.feature_cost is None else problem.feature_cost[inside] * v[inside]
-    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.append(priced, fixed)) + cost
+    prices = None if problem.feature_cost is None else problem.feature_cost[inside]
+    scale, bound = _into_ball(problem, mass, cost, v[inside], prices, fixed)
+    return scale, bound, validity if bound > 0 else EVERY_WEIGHT
+
+
+def _into_ball(problem, mass, cost, v, prices, fixed) -> tuple[float, float]:
+    """Return the largest t ≤ 1 for which t·v is in the ball, and the bound; 0 and 0 if there is no mass."""
+    if mass <= 0:
+        return 0.0, 0.0
+    priced = v if prices is None else prices * v
+    needed = problem.norm.dual.value(priced if fixed == 0.0 else np.concatenate((priced, (fixed,)))) + cost
     scale = min(1.0, problem.radius / needed) if needed > 0 else 1.0
-    return scale, scale * mass, validity
+    return scale, scale * mass
 
 
 def _with_ridge(problem, mass, cost, v, fixed) -> tuple[float, float]:

@@ -6,6 +6,7 @@ The parts depend on the rows only, and their sums are added in order: the result
 import math
 import mmap
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from itertools import pairwise, product
 from typing import Any
 
@@ -93,6 +94,9 @@ class MemoryRows(ArrayRows):
         self.X, self.shape, self.dtype = X, X.shape, X.dtype
         self.is_sparse = sparse.issparse(X)
         self.stored = X.nnz if self.is_sparse else X.size
+        unchanged = self.is_sparse or (X.dtype == np.float64 and not isinstance(X, RowView))
+        self.is_small = unchanged and self.stored < LARGE
+        """Whether products need neither parts nor threads."""
 
     @property
     def copyable(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -100,20 +104,14 @@ class MemoryRows(ArrayRows):
 
     selectable = copyable
 
-    @property
-    def is_small(self) -> bool:
-        """Whether products need neither parts nor threads."""
-        dense = self.is_sparse or (self.dtype == np.float64 and not isinstance(self.X, RowView))
-        return self.stored < LARGE and dense
-
     # --- products ---------------------------------------------------------------------------------------------------
 
     @property
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Terms are added one by one."""
-        n = self.shape[0]
-        in_parts = PART if self.is_sparse else next(row_blocks(self.X)).stop
-        longest = n if self.is_small else min(n, in_parts)
+        n = longest = self.shape[0]
+        if not self.is_small:
+            longest = min(n, PART if self.is_sparse else next(row_blocks(self.X)).stop)
         return ULP * (longest + n // longest + 2)
 
     def dot(self, v, shift=0.0):
@@ -141,7 +139,7 @@ class MemoryRows(ArrayRows):
         if not self.is_sparse:
             # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
             rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
-            return np.sum(rows, axis=0)
+            return reduce(np.add, rows)
         sums = self._sparse_sums(c)
 
         def add(columns):
@@ -183,11 +181,9 @@ class MemoryRows(ArrayRows):
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
             return np.bincount(self.X.indices, entries, minlength=self.shape[1])
 
-        def squares(block):
-            rows = np.asarray(self.X[block], dtype=np.float64)
-            return np.einsum("ij,ij,i->j", rows, rows, c[block])
-
-        return np.sum(over(row_blocks(self.X), squares), axis=0)
+        blocks = [slice(None)] if self.is_small else row_blocks(self.X)
+        squares = over(blocks, lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))
+        return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
         blocks = (self.X[part] for part in row_blocks(self.X))
@@ -204,7 +200,7 @@ class MemoryRows(ArrayRows):
         return MemoryRows(type(X)((X.data - offset[X.indices], X.indices, X.indptr), shape=X.shape))
 
     def seen_from(self, origin):
-        return MemoryRows(RowView(self.X, lambda rows: rows - origin))
+        return MemoryRows(self.X - origin if self.is_small else RowView(self.X, lambda rows: rows - origin))
 
     def on_features(self, features):
         return MemoryRows(changed(self.X, lambda rows: _columns(rows, features)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.release import released
+from drsvm.model.risk import by_row
 from drsvm.parallel import elementwise, over_parts, total
 
 ROUNDING_OF_MASSES = 32 * ULP
@@ -88,18 +89,19 @@ class ArrayMultipliers(Multipliers):
         all_weights = problem.sample_weight
         self.alpha, self.beta = np.empty_like(all_weights), np.empty_like(all_weights)
         flips_possible = problem.flips_possible
-        can_flip = problem.can_flip if np.ndim(problem.flip_cost) else None
+        can_flip = problem.can_flip if by_row(problem.flip_cost) else None
 
         def clip(part):
             weights = all_weights[part]
             alpha, beta = self.alpha[part], self.beta[part]
-            np.clip(hinge_dual[part], 0.0, weights, out=alpha)
-            np.clip(flip_dual[part], 0.0, weights if flips_possible else 0.0, out=beta)
+            np.minimum(np.maximum(hinge_dual[part], 0.0, out=alpha), weights, out=alpha)
+            np.minimum(np.maximum(flip_dual[part], 0.0, out=beta), weights if flips_possible else 0.0, out=beta)
             if can_flip is not None:
                 beta[~can_flip[part]] = 0.0
-            excess = weights / np.maximum(alpha + beta, weights)
-            alpha *= excess
-            beta *= excess
+            if flips_possible:
+                excess = weights / np.maximum(alpha + beta, weights)
+                alpha *= excess
+                beta *= excess
 
         over_parts(all_weights, clip)
 
@@ -121,7 +123,7 @@ class ArrayMultipliers(Multipliers):
 
     def shrink(self, one: float, other: float) -> None:
         def multiply(part):
-            positive = self.problem.signs[part] > 0
+            positive = one == other or self.problem.signs[part] > 0
             self.alpha[part] *= one if one == other else np.where(positive, one, other)
             self.beta[part] *= one if one == other else np.where(positive, other, one)
 

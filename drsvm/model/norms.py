@@ -159,6 +159,9 @@ class LInf(Norm):
         return total, 1.0, 0.0
 
 
+FEW = 100
+"""Number of entries up to which a plain loop is faster than operations on arrays."""
+
 TINY = 1e-200
 """What is smaller counts as 0 where it would be divided by."""
 
@@ -192,6 +195,8 @@ def largest(v) -> float:
 
 def euclidean(v) -> float:
     """Return the Euclidean norm, safe from overflow and underflow."""
+    if len(v) <= FEW:
+        return math.hypot(*v.tolist())
     scale = largest(v)
     if scale == 0.0:
         return 0.0

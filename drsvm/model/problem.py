@@ -18,7 +18,7 @@ import numpy as np
 from drsvm.model.backends import backend_of
 from drsvm.model.memory_rows import MemoryRows, in_memory
 from drsvm.model.norms import Norm, norm_for
-from drsvm.model.risk import affordable_flips, expected_loss, smallest_best_price
+from drsvm.model.risk import affordable_flips, by_row, expected_loss, smallest_best_price
 from drsvm.model.row_operations import RowOperations
 from drsvm.model.validation import (
     check_feature_costs,
@@ -140,8 +140,9 @@ class Problem(RowOperations):
 
     def _with(self, **attributes) -> "Problem":
         """Return the problem with other attributes, which are in their checked form."""
-        other = object.__new__(type(self))
-        other._set(**{f.name: getattr(self, f.name) for f in fields(self)} | attributes)
+        other, known = object.__new__(type(self)), vars(self)
+        vars(other).update({name: known[name] for name in _FIELDS})
+        other._set(**attributes)
         return other
 
     def nearby(self, most_entries: float) -> "Problem":
@@ -156,8 +157,8 @@ class Problem(RowOperations):
         if weights is None:
             weights = self.sample_weight[rows]
             weights = weights / weights.sum()
-        costs = self.flip_cost[rows] if np.ndim(self.flip_cost) else self.flip_cost
-        if np.ndim(costs) and bool((costs == costs[0]).all()):
+        costs = self.flip_cost[rows] if by_row(self.flip_cost) else self.flip_cost
+        if by_row(costs) and bool((costs == costs[0]).all()):
             costs = float(costs[0])
         taken = {"rows": self.rows.taken(rows), "signs": self.signs[rows], "sample_weight": weights}
         return self._with(**taken, flip_cost=costs, kept=None, n_given=len(rows))
@@ -225,7 +226,7 @@ class Problem(RowOperations):
     @property
     def flip_costs(self) -> np.ndarray:
         """The flip cost of every row; of rows in parts, some of them, the smallest and the largest included."""
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             return self.flip_cost
         return np.broadcast_to(np.float64(self.flip_cost), (self.n_rows,))
 
@@ -237,7 +238,8 @@ class Problem(RowOperations):
     @property
     def flips_possible(self) -> bool:
         """Whether the adversary can afford to flip any label."""
-        return bool(np.any(affordable_flips(self.flip_cost, self.radius)[1]))
+        flips = affordable_flips(self.flip_cost, self.radius)[1]
+        return flips if isinstance(flips, bool) else bool(flips.any())
 
     @property
     def prices_intercept(self) -> bool:
@@ -248,7 +250,7 @@ class Problem(RowOperations):
     def has_prices(self) -> bool:
         """Whether rows, features or the intercept have prices of their own, or weights a prescribed sign."""
         of_features = self.feature_cost is not None or self.monotonic_cst is not None
-        return of_features or self.prices_intercept or np.ndim(self.flip_cost) > 0
+        return of_features or self.prices_intercept or by_row(self.flip_cost)
 
     @property
     def trusted_features(self) -> np.ndarray:
@@ -258,7 +260,9 @@ class Problem(RowOperations):
     def cost_of_flips(self, flip_dual) -> float:
         """Return Σ_i κ_i β_i; where no flip is possible, β_i is taken to be 0."""
         kappa, _ = affordable_flips(self.flip_cost, self.radius)
-        return float(kappa @ flip_dual) if np.ndim(kappa) else kappa * float(flip_dual.sum())
+        if by_row(kappa):
+            return float(kappa @ flip_dual)
+        return kappa * float(flip_dual.sum()) if kappa > 0 else 0.0
 
     def with_signs(self, w) -> np.ndarray:
         """Return w with 0 where a weight has the opposite of its prescribed sign: v⁺ of the dual, or the nearest w."""
@@ -269,7 +273,7 @@ class Problem(RowOperations):
         scaled = w if self.feature_cost is None else w / self.feature_cost
         if not self.prices_intercept:
             return self.norm.value(scaled)
-        return self.norm.value(np.append(scaled, b / self.intercept_cost))
+        return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
 
     def decision_values(self, w, b: float = 0.0) -> np.ndarray:
         """Return w·x_i + b for every row."""
@@ -315,7 +319,7 @@ class Problem(RowOperations):
     def __repr__(self) -> str:
         kind = "sparse" if self.is_sparse else "dense"
         shown = {name: getattr(self, name) for name in PARAMETERS if name not in _PRICES}
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             shown["flip_cost"] = f"{float(self.flip_cost.min()):g}…{float(self.flip_cost.max()):g}"
         if self.prices_intercept:
             shown["intercept_cost"] = self.intercept_cost
@@ -325,6 +329,9 @@ class Problem(RowOperations):
             shown["monotonic_cst"] = f"{np.count_nonzero(self.monotonic_cst)} signs"
         parameters = ", ".join(f"{name}={value}" for name, value in shown.items())
         return f"Problem({self.n_rows} × {self.n_features} {kind}, {parameters})"
+
+
+_FIELDS = tuple(field.name for field in fields(Problem))
 
 
 def check_problem(problem: Any, caller: str) -> None:

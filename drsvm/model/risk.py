@@ -8,6 +8,7 @@ with slope ε − Σ {π_i κ_i : λ_i > λ} and breakpoints λ_i = (1 + m_i −
 is a weighted quantile of the breakpoints. The flip cost κ is one number, or an array with one entry per margin.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,18 @@ SAMPLE = 1000
 """Least number of breakpoints from which the position of a quantile is estimated."""
 
 
+def by_row(flip_cost) -> bool:
+    """Return whether every row has its own cost of a flip; np.ndim would first turn a number into an array."""
+    return getattr(flip_cost, "ndim", 0) > 0
+
+
 def losses(margins, radius_price: float, flip_cost) -> np.ndarray:
     """Return max(1 − m_i, 1 + m_i − κ_i λ, 0) for every margin."""
     values = np.maximum(1.0 - margins, 0.0)
-    if np.ndim(flip_cost):
+    if by_row(flip_cost):
         finite = np.isfinite(flip_cost)
         values[finite] = np.maximum(values[finite], 1.0 + margins[finite] - flip_cost[finite] * radius_price)
-    elif np.isfinite(flip_cost):
+    elif math.isfinite(flip_cost):
         np.maximum(values, 1.0 + margins - flip_cost * radius_price, out=values)
     return values
 
@@ -37,7 +43,7 @@ def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
     """Return Σ_i π_i max(1 − m_i, 1 + m_i − κ_i λ, 0)."""
 
     def loss(part):
-        cost = flip_cost[part] if np.ndim(flip_cost) else flip_cost
+        cost = flip_cost[part] if by_row(flip_cost) else flip_cost
         return weights[part] @ losses(margins[part], radius_price, cost)
 
     return total(margins, loss)
@@ -45,9 +51,10 @@ def expected_loss(margins, weights, radius_price: float, flip_cost) -> float:
 
 def affordable_flips(flip_cost, radius: float) -> tuple[Any, Any]:
     """Return the cost of a flip, 0 where none is affordable, and whether one is: numbers, or arrays over the rows."""
-    flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
-    if np.ndim(flip_cost) == 0:
+    if not by_row(flip_cost):
+        flips = flip_cost == 0.0 or (math.isfinite(flip_cost) and radius > 0.0)
         return float(flip_cost) if flips else 0.0, bool(flips)
+    flips = np.equal(flip_cost, 0.0) | (np.isfinite(flip_cost) & (radius > 0.0))
     return np.where(flips, flip_cost, 0.0), flips
 
 
@@ -82,12 +89,12 @@ def smallest_best_price(margins, weights, norm_of_weights: float, radius, flip_c
 
 def flips_with_price(margins, weights, flip_cost):
     """Return the breakpoints of the flips that have a price, their shares of the slope Σ π_i κ_i, and this sum."""
-    if np.ndim(flip_cost):
+    if by_row(flip_cost):
         priced = np.isfinite(flip_cost) & (flip_cost > 0) & (weights > 0)
         slopes = weights[priced] * flip_cost[priced]
         total = float(slopes.sum())
         return flip_gains(margins[priced]) / flip_cost[priced], slopes / max(total, 1e-300), total
-    if flip_cost == 0 or np.isinf(flip_cost):
+    if flip_cost == 0 or math.isinf(flip_cost):
         return np.zeros(0), np.zeros(0), 1.0
     breakpoints = np.empty_like(margins)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from drsvm.model.backends import fetched
 from drsvm.model.reducers import Distinct, Largest, Moments, Sums
+from drsvm.model.risk import by_row
 from drsvm.parallel import over_parts, total
 from drsvm.progress import tell
 
@@ -128,14 +129,14 @@ class RowOperations:
 
     def flip_costs_of_classes(self: Any) -> tuple[float, float]:
         """Return the costs of flipping all rows of label +, and of label −."""
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             return self.query(_costs_of_classes, once=True)
         one, other = self.masses_of_classes()
         return self.flip_cost * one, self.flip_cost * other
 
     def masses_by_flip_cost(self: Any, sign: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the distinct flip costs of the rows with the given sign, in ascending order, and their weights."""
-        if np.ndim(self.flip_cost):
+        if by_row(self.flip_cost):
             return self.query(_masses_by_flip_cost, sign, self.rows.most_distinct, once=True)
         return np.array([self.flip_cost]), np.array([self.masses_of_classes()[int(sign < 0)]])
 
@@ -181,7 +182,7 @@ class RowOperations:
 
     def typical_flip_cost(self: Any) -> float:
         """Return the median of the costs of a flip that are finite and not 0; inf if there are none."""
-        costs = self.flip_costs if np.ndim(self.flip_cost) else np.array([self.flip_cost])
+        costs = self.flip_costs if by_row(self.flip_cost) else np.array([self.flip_cost])
         costs = costs[np.isfinite(costs) & (costs > 0)]
         return float(np.median(costs)) if len(costs) else np.inf
 

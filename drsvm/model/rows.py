@@ -177,9 +177,10 @@ class ArrayRows(Rows):
         return {}
 
     def query(self, problem, function, *arguments, once=False):
-        if not once or any(np.ndim(argument) for argument in arguments):
+        if not once or any(isinstance(argument, np.ndarray) for argument in arguments):
             return function(problem, *arguments)
-        vectors = problem.signs, problem.sample_weight, problem.flip_cost if np.ndim(problem.flip_cost) else None
+        costs = None if isinstance(problem.flip_cost, float) else problem.flip_cost
+        vectors = problem.signs, problem.sample_weight, costs
         key = function, problem.norm.p, *map(id, vectors), arguments
         if key not in self.known:
             self.known[key] = vectors, function(problem, *arguments)  # the vectors must not make room for others

@@ -28,13 +28,13 @@ def row_blocks(X):
 def row_norms(rows, order: float) -> np.ndarray:
     """Return the norms of the rows of a dense or sparse block."""
     if sparse.issparse(rows):
-        return np.asarray(sparse_norm(rows.astype(np.float64), ord=order, axis=1)).ravel()
-    return np.linalg.norm(rows.astype(np.float64), ord=order, axis=1)
+        return np.asarray(sparse_norm(rows.astype(np.float64, copy=False), ord=order, axis=1)).ravel()
+    return np.linalg.norm(rows.astype(np.float64, copy=False), ord=order, axis=1)
 
 
 def check_number(value, name: str, *, infinite: bool = False) -> float:
     """Return `value` as a float ≥ 0, or raise an error."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+    if not isinstance(value, float) and (isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real)):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     number = float(value)
     if math.isnan(number) or number < 0 or (math.isinf(number) and not infinite):

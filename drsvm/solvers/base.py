@@ -16,6 +16,7 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
+from drsvm.model.risk import by_row
 from drsvm.model.validation import check_weight_vector
 
 
@@ -152,7 +153,7 @@ def prices_of(problem: Problem) -> dict[Price, str]:
     priced, trusted = problem.feature_cost is not None, bool(problem.trusted_features.any())
     ridge = f" with l2={problem.l2:g}" if problem.l2 > 0 else ""
     found = {
-        Price.FLIPS: ("a flip_cost for each row", np.ndim(problem.flip_cost) > 0),
+        Price.FLIPS: ("a flip_cost for each row", by_row(problem.flip_cost)),
         Price.COLUMNS: ("feature_cost", priced and not trusted and not ridge),
         Price.FEATURES: (f"feature_cost{'=inf' if trusted else ridge}", priced and (trusted or bool(ridge))),
         Price.INTERCEPT: (f"intercept_cost={problem.intercept_cost:g}", problem.prices_intercept),
@@ -182,7 +183,7 @@ class Solver(ABC):
 
         It is called before anything starts, so it checks parameters only.
         """
-        if not problem.has_prices:
+        if self.prices == EVERY_PRICE or not problem.has_prices:
             return None
         refused = ", ".join(words for price, words in prices_of(problem).items() if price not in self.prices)
         remedy = "use solver='interior-point' or solver='auto'"

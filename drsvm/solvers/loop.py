@@ -43,7 +43,8 @@ class _Best:
         self.problem, self.slight = problem, max(SLIGHT, 0.05 * tol)
         # w = 0 without multipliers: the objective is 1 for all parameters, the bound is 0.
         self.primal = PrimalPoint(np.zeros(problem.n_features), 0.0, 0.0, 1.0)
-        self.dual = DualPoint(problem.rows.zeros(), problem.rows.zeros(), 0.0)
+        zeros = problem.rows.zeros()
+        self.dual = DualPoint(zeros, zeros, 0.0)
 
     @property
     def lower_bound(self) -> float:

@@ -1,5 +1,6 @@
 """The solvers by name, and the choice of `auto`."""
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -44,13 +45,18 @@ def make_solver(solver: Any, problem: Problem, **settings) -> Solver:
 def _make(name: Any, settings: dict[str, Any]) -> Solver:
     if not isinstance(name, str) or name not in _REGISTRY:
         raise ValueError(f"solver must be one of {', '.join(solver_names())}, got solver={name!r}.")
-    module, class_name = _REGISTRY[name]
-    chosen = getattr(import_module(module), class_name)
+    chosen = _class_of(name)
     unknown = set(settings) - set(chosen.__dataclass_fields__)
     if unknown:
         known = ", ".join(chosen.__dataclass_fields__) or "none"
         raise TypeError(f"solver {name!r} has no setting {', '.join(sorted(unknown))}; its settings: {known}.")
     return chosen(**settings)
+
+
+@cache
+def _class_of(name: str) -> Any:
+    module, class_name = _REGISTRY[name]
+    return getattr(import_module(module), class_name)
 
 
 def is_auto(solver: Any) -> bool:

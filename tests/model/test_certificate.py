@@ -14,6 +14,7 @@ from thorough import examples
 from drsvm import Problem, certify, solve
 from drsvm.model.careful_sums import careful_transposed_dot
 from drsvm.model.certificate import dual_point, primal_point
+from drsvm.model.dual_scale import best_multiple
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0], [1.0, 3.0]])
 Y = np.array([1, -1, 1, -1])
@@ -94,6 +95,16 @@ def test_a_feasible_point_is_returned_unchanged(case):
     np.testing.assert_allclose(twice.hinge_dual, once.hinge_dual, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(twice.flip_dual, once.flip_dual, rtol=1e-10, atol=1e-300)
     assert twice.lower_bound == pytest.approx(once.lower_bound, rel=1e-10)
+
+
+@given(problems_with_multipliers(radius=0.1, fit_intercept=True), st.sampled_from([1e-3, 1.0, 1e3]))
+def test_multipliers_for_a_priced_intercept_are_balanced_only_where_that_proves_more(case, cost):
+    problem, alpha, beta = case
+    priced = problem.replace(intercept_cost=cost)
+    balanced = dual_point(problem, alpha, beta).lower_bound
+    mass, flip_cost, v, v0, _ = priced.rows.multipliers(priced, alpha, beta).totals()
+    unbalanced = best_multiple(priced, mass, flip_cost, v, v0)[1]
+    assert dual_point(priced, alpha, beta).lower_bound == pytest.approx(max(balanced, unbalanced), rel=1e-9, abs=1e-12)
 
 
 def clipped_and_balanced(problem, alpha, beta):

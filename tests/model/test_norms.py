@@ -82,11 +82,12 @@ def test_no_direction_is_worst_at_zero(norm):
     np.testing.assert_array_equal(norm.worst_direction(np.zeros(3)), np.zeros(3))
 
 
+@pytest.mark.parametrize("copies", [1, 400])  # few entries are added up one by one
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 @for_each_norm
-def test_values_neither_overflow_nor_vanish(norm, scale):
-    w = scale * BOTH_SIGNS_AND_ZERO
-    expected = {1.0: 7.0, 2.0: 5.0, math.inf: 4.0}
+def test_values_neither_overflow_nor_vanish(norm, scale, copies):
+    w = scale * np.tile(BOTH_SIGNS_AND_ZERO, copies)
+    expected = {1.0: 7.0 * copies, 2.0: 5.0 * math.sqrt(copies), math.inf: 4.0}
     assert norm.value(w) == pytest.approx(scale * expected[norm.q], rel=1e-14)
     assert norm.dual.value(w) == pytest.approx(scale * expected[norm.p], rel=1e-14)
     assert norm_of(norm.worst_direction(w) / 5, norm.p) == pytest.approx(0.2, rel=1e-14)

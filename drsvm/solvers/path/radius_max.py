@@ -104,6 +104,8 @@ def _pull_if_decisive(problem: Problem) -> float | None:
     if problem.trusted_features.any() or _has_free_intercept(problem):
         return None
     prices, total = _priced_pull(problem)
+    if np.min(problem.flip_cost) == math.inf:  # then no flip pays
+        return float(problem.norm.dual.value(total))
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
     weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
     return None if problem.flips_pay(weights, intercept) else float(problem.norm.dual.value(total))

@@ -14,6 +14,7 @@ without an intercept. Other prices, and flip costs of rows with a free intercept
 import numpy as np
 
 from drsvm.model.problem import Problem
+from drsvm.model.risk import by_row
 from drsvm.solvers.base import Candidate, State
 
 
@@ -41,7 +42,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
     if cost > problem.radius:
         return None
     v, v0 = problem.pull_of_classes(*(hinge - flip))
-    v = np.append(v, problem.intercept_cost * v0) if problem.prices_intercept else v
+    v = np.concatenate((v, (problem.intercept_cost * v0,))) if problem.prices_intercept else v
     if not problem.norm.dual.value(v) + cost <= problem.radius:
         return None
     multipliers = problem.multiples_of_weights(*hinge), problem.multiples_of_weights(*flip)
@@ -51,7 +52,7 @@ def constant_optimum(problem: Problem) -> ConstantState | None:
 def _is_for_solvers(problem: Problem) -> bool:
     if problem.feature_cost is not None or problem.monotonic_cst is not None:
         return True
-    if np.ndim(problem.flip_cost) > 0:
+    if by_row(problem.flip_cost):
         return problem.fit_intercept and not problem.prices_intercept
     return problem.flip_cost == 0.0
 
@@ -67,8 +68,9 @@ def _constant_classifier(problem: Problem) -> tuple[float, np.ndarray, np.ndarra
 
     Multipliers are in units of the weights, for label + and label −.
     """
-    positive, negative = problem.masses_of_classes()
-    if not problem.fit_intercept or problem.prices_intercept or positive == negative:
+    is_free = problem.fit_intercept and not problem.prices_intercept
+    positive, negative = problem.masses_of_classes() if is_free else (0.5, 0.5)
+    if positive == negative:
         return 0.0, np.ones(2), np.zeros(2), 0.0
     heavier, ratio = max(positive, negative), min(positive, negative) / max(positive, negative)
     on_heavier = np.array([positive > negative, negative > positive], dtype=float)
