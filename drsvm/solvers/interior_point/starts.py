@@ -8,7 +8,7 @@ import numpy as np
 
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.interior_point.priced_cones import priced_entries, prices_weights
+from drsvm.solvers.interior_point.priced_cones import prices_weights
 
 SUBSET = 2000
 """Minimum number of rows from which a starting point is computed."""
@@ -45,11 +45,9 @@ def typical_row_price(problem: Problem) -> float:
     """Return the mean norm of the rows (x, 1) at their prices: what margins of about 1 cost is its reciprocal."""
     if not prices_weights(problem):
         return problem.typical_row_norm()
-    prices = np.zeros(problem.n_features + problem.fit_intercept)
-    entries, finite = priced_entries(problem)
-    prices[entries] = finite
-    of_features, of_intercept = prices[: problem.n_features], prices[problem.n_features :]
-    typical = problem.typical_row_norm(of_features)
+    costs = problem.feature_cost
+    typical = problem.typical_row_norm(None if costs is None else np.where(np.isinf(costs), 0.0, costs))
+    of_intercept = [problem.intercept_cost] if problem.prices_intercept else []
     return float(np.linalg.norm([typical, *of_intercept], problem.norm.p)) or 1.0
 
 

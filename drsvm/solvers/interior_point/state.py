@@ -43,7 +43,7 @@ BREAKDOWNS = (ArithmeticError, LinAlgError)
 FINEST_TOL = 1e-10
 """Certificates are tried at gaps of this size even if the tolerance is smaller."""
 
-PROMISING, CHEAP = 1.5, 10.0
+PROMISING, CHEAP = 1.5, 4.0
 """A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many
 tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or
 more, is at most this many."""
