@@ -14,6 +14,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 
 PART = 1 << 16
 """Number of entries of a vector in a part."""
@@ -51,6 +52,11 @@ def available_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not available on every system
         return os.cpu_count() or 1
+
+
+def spare_cores() -> int:
+    """Return the number of tasks to do at a time if nobody has said: one in a worker of joblib, else one per core."""
+    return 1 if get_active_backend()[0].nesting_level else available_cores()
 
 
 @contextmanager

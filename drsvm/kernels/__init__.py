@@ -5,5 +5,6 @@ the projection of each norm. What a step needs to know about all other weights c
 a `scaled_vector`; `entries` are products with one row, dense or sparse. On top of these, `proximal_epochs`,
 `memory_epochs`, `subgradient_epochs` (`epoch_state`) and `dual_ascent*` are thin loops. `epigraph` projects plain
 vectors; `interior_point`, `admm` and `products` work on a few rows at a time, and `passes` are the loops of the
-interior point over all rows of a thread. `compiling` is the only decorator; `sealed_cache` stores compiled code.
+interior point over all rows of a thread. On few rows, `small_run` takes whole steps, with `cones` and `newton`.
+`compiling` is the only decorator; `linked_code` saves compile time, `sealed_cache` stores compiled code.
 """

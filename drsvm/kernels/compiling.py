@@ -12,7 +12,7 @@ from drsvm.clock import pauses
 from drsvm.progress import message_once
 
 NOTICE = (
-    "Compiling drsvm's kernels, once per installation and kind of data: this takes about 10 s, and up to a minute for "
+    "Compiling drsvm's kernels, once per installation and kind of data: this takes 10 to 20 s, and up to a minute for "
     "solver='ippa' or 'hybrid'."
 )
 

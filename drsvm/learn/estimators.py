@@ -99,7 +99,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class, one when kernels are compiled for the first time, which takes about 10 s,
+        1: print a line for every class, one when kernels are compiled for the first time, which takes 10 to 20 s,
         and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate. With 0, an
         interactive interpreter or notebook still shows the line about kernels, once, on standard error, unless the
         logger ``drsvm`` has a level (``logging.getLogger("drsvm").setLevel("WARNING")``).

@@ -32,8 +32,10 @@ from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
 from drsvm.model.validation import check_flip_cost, check_flip_costs, check_number
+from drsvm.parallel import spare_cores
 from drsvm.progress import following, stage, taken_over
 from drsvm.solvers.base import Solver
+from drsvm.solvers.interior_point.small import are_few
 
 N_RADII, N_FOLDS = 12, 5
 
@@ -310,9 +312,11 @@ class WassersteinSVCCV(RobustClassifier):
         limits = {"solver": self.solver, "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}
         pairs = [(setting, fold) for fold in folds for setting in settings]
-        # New processes may take longer to start than the time allows, and have their own clocks.
-        prefer = "threads" if time.limited else None
-        outcomes = Parallel(n_jobs=self.n_jobs, prefer=prefer, return_as="generator")(
+        # New processes may take longer to start than the time allows, and have their own clocks. On few rows nearly all
+        # is compiled code, which threads do at the same time.
+        n_jobs = spare_cores() if self.n_jobs is None and are_few(X) else self.n_jobs
+        prefer = "threads" if time.limited or n_jobs != self.n_jobs else None
+        outcomes = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(
             delayed(score_path)(X, y, self.classes_, sample_weight, *pair, scorer, limits, time) for pair in pairs
         )
         done = []

@@ -39,10 +39,16 @@ _NO_ENTRIES, _NO_FACTORS, _NO_CORRECTION = np.zeros(0, dtype=np.intp), np.zeros(
 
 def is_small(problem: Problem) -> bool:
     """Return True if the rows are in memory, and few enough for compiled steps."""
-    rows = problem.rows
-    in_memory = isinstance(rows, MemoryRows) and (isinstance(rows.X, np.ndarray) or sparse.issparse(rows.X))
-    few = problem.n_rows <= MOST_ROWS and problem.n_features <= MOST_FEATURES
-    return in_memory and few and rows.stored <= MOST_ENTRIES
+    return isinstance(problem.rows, MemoryRows) and are_few(problem.rows.X)
+
+
+def are_few(X) -> bool:
+    """Return True if rows are few enough for compiled steps, and no view."""
+    if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
+        return False
+    n, d = X.shape
+    stored = X.nnz if sparse.issparse(X) else n * d
+    return n <= MOST_ROWS and d <= MOST_FEATURES and stored <= MOST_ENTRIES
 
 
 class SmallState(InteriorPointState):

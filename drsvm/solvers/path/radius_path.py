@@ -10,10 +10,10 @@ import numpy as np
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.working_set import screening_pays
+from drsvm.solvers.loop import run
 from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
@@ -181,16 +181,16 @@ class _Walk:
         """Start from the previous solutions; if that stalls, solve from scratch."""
         result = self._warm_result(problem, time)
         if result is None or (self.interior_point and result.status is Status.STALLED):
-            result = solve(problem, self.solver, max_time=time, **self.limits)
+            result = run(problem, self.solver, max_time=time, **self.limits)
         self.last = result
         return result
 
     def _warm_result(self, problem: Problem, time: TimeLimit) -> Result | None:
         if self.forecasting is not None and problem.radius > 0 and not time.spent:
-            return solve(problem, self.forecasting, max_time=time, **self.limits)
+            return run(problem, self.forecasting, max_time=time, **self.limits)
         if self.interior_point and problem.radius == 0 and not time.spent:
             return None
-        return solve(problem, self.solver, start=self.last, max_time=time, **self.limits)
+        return run(problem, self.solver, start=self.last, max_time=time, **self.limits)
 
 
 def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
