@@ -99,8 +99,10 @@ def dense_rows(n: int, d: int):
 
 
 def sparse_rows(n: int, d: int, density: float = 0.04):
-    """Return sparse rows and their labels."""
-    X = sparse.random_array((n, d), density=density, format="csr", rng=np.random.default_rng(0))
+    """Return sparse rows and their labels; the columns have variance 1."""
+    random = np.random.default_rng(0)
+    drawn = {"rng": random, "data_sampler": lambda size: random.normal(scale=density**-0.5, size=size)}
+    X = sparse.random_array((n, d), density=density, format="csr", **drawn)
     return X, labels(X)
 
 

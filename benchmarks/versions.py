@@ -146,8 +146,8 @@ def small(folder: Path) -> Iterator[Case]:
     import small as cases
 
     for group in cases.groups():
+        repeats = 1 if group.is_long else cases.FEW
         for name, call in group.own.items():
-            repeats = cases.FEW if group.is_long else cases.REPEATS
             yield f"{group.data}: {name}", lambda call=call, repeats=repeats: median_of(call, repeats)
 
 
