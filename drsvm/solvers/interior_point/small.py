@@ -47,7 +47,7 @@ def are_few(X) -> bool:
     if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
         return False
     n, d = X.shape
-    stored = X.nnz if sparse.issparse(X) else n * d
+    stored: Any = getattr(X, "nnz", n * d)
     return n <= MOST_ROWS and d <= MOST_FEATURES and stored <= MOST_ENTRIES
 
 
@@ -57,19 +57,31 @@ class SmallState(InteriorPointState):
     def __init__(self, problem: Problem, settings: Any, limits: Limits):
         self.on_all_rows = CpuEngine(problem, 1)
         self.on_all_rows.small = True  # here certificates cost little, and so do restarts
-        self.steps_of_all_starts = 0
+        share, buffers = self._rows(problem)
+        self.memory = share, buffers, _system_room(problem), _work(share, self.on_all_rows.n_linear)
         super().__init__(problem, settings, limits, self.on_all_rows)
+
+    def set_up(self, start: Start | None = None) -> None:
+        self.steps_of_all_starts = 0
+        super().set_up(start)
+
+    def again(self, problem: Problem, limits: Limits) -> "SmallState":
+        """Begin a run on a problem that differs in its radius, with the same memory."""
+        if min(problem.radius, self.problem.radius) == 0.0:  # other flips are affordable
+            return SmallState(problem, self.settings, limits)
+        self.problem, self.limits = problem, limits
+        self.set_up()
+        return self
 
     def _first_point(self) -> Start:
         return super()._first_point() if self.limits.start is not None else next(self.cold_starts)
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it
-        share, buffers = self._rows()
-        work = _work(share, len(point))
-        self.arguments = share, buffers, _compiled(self.cone), self._system_room(), work, self._task()
+        share, buffers, system, work = self.memory
+        self.arguments = share, buffers, _compiled(self.cone), system._replace(ridge=self.ridge), work, self._task()
 
-    def _rows(self) -> tuple[Share, Buffers]:
+    def _rows(self, problem: Problem) -> tuple[Share, Buffers]:
         """Return all rows, in the one form that the steps are compiled for."""
         share, buffers = self.on_all_rows.shares[0]
         n, dense = len(share.weights), share.indices is None
@@ -77,17 +89,10 @@ class SmallState(InteriorPointState):
         if not dense:
             converted |= {name: _read_only(getattr(share, name), np.uint32) for name in ("indices", "indptr")}
         share = share._replace(flips=np.full(n, share.flips), kappa=np.full(n, share.kappa, np.float64), **converted)
-        return share, buffers._replace(transposed=np.empty((self.problem.n_features if dense else 0, TILE)))
+        return share, buffers._replace(transposed=np.empty((problem.n_features if dense else 0, TILE)))
 
     def _center(self) -> None:
         self.fresh = True  # the first call will do it
-
-    def _system_room(self) -> System:
-        n, d = len(self.ridge), self.problem.n_features
-        (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
-        scale, right, solution = np.empty((3, n + 1))
-        room = np.empty((5, n + 1))
-        return System(np.empty((d, d)), self.ridge, sums, cone, matrix, factor, scale, right, solution, room)
 
     def _task(self) -> small_run.Task:
         return small_run.Task(
@@ -131,6 +136,14 @@ def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
         values = values.astype(dtype)
         values.flags.writeable = False
     return values
+
+
+def _system_room(problem: Problem) -> System:
+    d, n = problem.n_features, problem.n_features + problem.fit_intercept
+    (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
+    scale, right, solution = np.empty((3, n + 1))
+    room = np.empty((5, n + 1))
+    return System(np.empty((d, d)), np.empty(n), sums, cone, matrix, factor, scale, right, solution, room)
 
 
 def _work(share: Any, n: int) -> small_run.Work:

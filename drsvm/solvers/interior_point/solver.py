@@ -66,11 +66,15 @@ class InteriorPoint(Solver):
         if self.state_folder is not None and not Path(self.state_folder).is_dir():
             raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
 
+    def takes_compiled_steps(self, problem: Problem) -> bool:
+        """Return whether several steps are one compiled call."""
+        return self.compiled_steps and self.state_folder is None and is_small(problem)
+
     def start(self, problem: Problem, limits: Limits) -> State:
         constant = constant_optimum(problem)
         if constant is not None:
             return constant
-        if self.compiled_steps and self.state_folder is None and is_small(problem):
+        if self.takes_compiled_steps(problem):
             return SmallState(problem, self, limits)
         state = InteriorPointState(problem, self, limits)
         if state.engine.small or not (self.screening and screening_pays(problem)):

@@ -43,7 +43,7 @@ BREAKDOWNS = (ArithmeticError, LinAlgError)
 FINEST_TOL = 1e-10
 """Certificates are tried at gaps of this size even if the tolerance is smaller."""
 
-PROMISING, CHEAP = 1.5, 4.0
+PROMISING, CHEAP = 1.5, 2.0
 """A certificate, which usually finds 55 to 90 % of the expected gap, is tried when that is at most this many
 tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or
 more, is at most this many."""
@@ -80,10 +80,14 @@ class InteriorPointState(State):
     ):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
+        self.set_up(start)
+
+    def set_up(self, start: Start | None = None) -> None:
+        """Begin a run on the problem, at a given point or the most promising one."""
         self.ridge = np.zeros(self.engine.n_linear)
-        self.ridge[: problem.n_features] = problem.l2
-        self.step_seconds = interior_point_seconds(problem) / ITERATIONS
-        self.cold_starts, self.damping = cold_starts(problem), DAMPING
+        self.ridge[: self.problem.n_features] = self.problem.l2
+        self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
+        self.cold_starts, self.damping = cold_starts(self.problem), DAMPING
         self.begin(*(start or self._first_point()))
 
     def _first_point(self) -> Start:

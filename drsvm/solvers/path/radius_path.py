@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from drsvm.clock import TimeLimit
+from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
-from drsvm.solvers.base import Solver
+from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
+from drsvm.solvers.interior_point.small import SmallState
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.working_set import screening_pays
 from drsvm.solvers.loop import run
@@ -18,6 +20,7 @@ from drsvm.solvers.path.forecast import Forecasting
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.registry import check_taken, default_tol, make_solver
 from drsvm.solvers.transforms.centring import Centred
+from drsvm.solvers.transforms.constant import constant_optimum
 
 
 def best_index(radii, scores) -> int:
@@ -158,12 +161,13 @@ def radius_path(
     limits |= {"random_state": random_state, "n_threads": n_threads}
     results: dict[int, Result] = {}
     walk = _Walk(chosen, problem, limits)
-    for done, index in enumerate(order):
-        result = walk.solve(problems[index], time.share(len(order) - done))
-        result = results[int(index)] = centred.from_centred(result)
-        stopped = callback is not None and callback(int(index), result)
-        if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
-            break
+    with single_threaded_blas():  # once, not for every radius
+        for done, index in enumerate(order):
+            result = walk.solve(problems[index], time.share(len(order) - done))
+            result = results[int(index)] = centred.from_centred(result)
+            stopped = callback is not None and callback(int(index), result)
+            if stopped or result.status in (Status.INTERRUPTED, Status.LOST):
+                break
     solved = sorted(results)
     return RadiusPath(radii[solved], [results[index] for index in solved])
 
@@ -173,8 +177,10 @@ class _Walk:
 
     def __init__(self, solver: Solver, problem: Problem, limits: dict[str, Any]):
         self.solver, self.limits, self.last = solver, limits, None
-        self.interior_point, self.forecasting = isinstance(solver, InteriorPoint), None
-        if isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
+        self.interior_point, self.forecasting, self.small = isinstance(solver, InteriorPoint), None, None
+        if isinstance(solver, InteriorPoint) and solver.takes_compiled_steps(problem):
+            self.small = RunsOnFewRows(solver)
+        elif isinstance(solver, InteriorPoint) and solver.screening and screening_pays(problem):
             self.forecasting = Forecasting(solver)
 
     def solve(self, problem: Problem, time: TimeLimit) -> Result:
@@ -186,11 +192,35 @@ class _Walk:
         return result
 
     def _warm_result(self, problem: Problem, time: TimeLimit) -> Result | None:
+        if self.small is not None and not time.spent:
+            return run(problem, self.small, max_time=time, **self.limits)
         if self.forecasting is not None and problem.radius > 0 and not time.spent:
             return run(problem, self.forecasting, max_time=time, **self.limits)
         if self.interior_point and problem.radius == 0 and not time.spent:
             return None
         return run(problem, self.solver, start=self.last, max_time=time, **self.limits)
+
+
+class RunsOnFewRows(Solver):
+    """An interior-point solver whose runs share their memory.
+
+    They start from scratch: on few rows, the certificate of another start takes longer than the step that it saves.
+    """
+
+    prices = EVERY_PRICE
+    reads_views = True
+
+    def __init__(self, solver: InteriorPoint):
+        self.name, self.default_tol, self.default_max_iter = solver.name, solver.default_tol, solver.default_max_iter
+        self.solver, self.last = solver, None
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Start where the last run was."""
+        if self.last is not None and constant_optimum(problem) is None:
+            return self.last.again(problem, limits)
+        state = self.solver.start(problem, limits)
+        self.last = state if isinstance(state, SmallState) else self.last
+        return state
 
 
 def _grid(problem: Problem, n_radii: int, smallest: float, time: TimeLimit, n_threads) -> np.ndarray:
