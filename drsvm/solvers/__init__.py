@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from drsvm.solvers.incremental.run import Ippa as Ippa
     from drsvm.solvers.incremental.run import Isg as Isg
     from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from drsvm.solvers.many import solve_many as solve_many
     from drsvm.solvers.path.radius_max import radius_max as radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath
     from drsvm.solvers.path.radius_path import radius_path as radius_path
 else:
-    _NAMES = {**solver_classes(), ".path.radius_max": "radius_max", ".path.radius_path": "RadiusPath radius_path"}
+    _NAMES = {".many": "solve_many", ".path.radius_max": "radius_max", ".path.radius_path": "RadiusPath radius_path"}
+    _NAMES |= solver_classes()
     __getattr__, __dir__, _LAZY = lazy_names(__name__, _NAMES)
     __all__ += _LAZY
 
