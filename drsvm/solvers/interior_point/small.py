@@ -85,9 +85,9 @@ class SmallState(InteriorPointState):
         """Return all rows, in the one form that the steps are compiled for."""
         share, buffers = self.on_all_rows.shares[0]
         n, dense = len(share.weights), share.indices is None
-        converted = {"data": _read_only(share.data, np.float64)}
-        if not dense:
-            converted |= {name: _read_only(getattr(share, name), np.uint32) for name in ("indices", "indptr")}
+        types = {"data": np.float64, "signs": np.float64, "weights": np.float64}
+        types |= {} if dense else {"indices": np.uint32, "indptr": np.uint32}
+        converted = {name: _read_only(getattr(share, name), dtype) for name, dtype in types.items()}
         share = share._replace(flips=np.full(n, share.flips), kappa=np.full(n, share.kappa, np.float64), **converted)
         return share, buffers._replace(transposed=np.empty((problem.n_features if dense else 0, TILE)))
 
@@ -131,10 +131,8 @@ class SmallState(InteriorPointState):
 
 
 def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
-    """Return an array of another type, as kernels are compiled for it."""
-    if values.dtype != dtype:
-        values = values.astype(dtype)
-        values.flags.writeable = False
+    values = np.ascontiguousarray(values, dtype=dtype).view()
+    values.flags.writeable = False
     return values
 
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from instances import random_instance, well_conditioned_instance
+from numba import typeof
 from problems import NORMS
 from scipy import sparse
 from thorough import for_each, unless_long
 
-from drsvm import Status, solve
+from drsvm import Problem, Status, solve
 from drsvm.kernels import small_run
 from drsvm.solvers.base import check_limits
 from drsvm.solvers.interior_point import small
@@ -63,6 +64,21 @@ def test_random_problems_have_the_same_optimum(monkeypatch, seed):
     if ordinary.status.reached:
         assert compiled.status.reached
     assert compiled.lower_bound <= ordinary.objective + 1e-12 and ordinary.lower_bound <= compiled.objective + 1e-12
+
+
+def test_rows_of_all_kinds_have_the_same_form():
+    """Each form would be compiled separately, which takes longer than most fits."""
+
+    def form_of(problem):
+        return typeof(SmallState(problem, InteriorPoint(), check_limits(problem, InteriorPoint())).arguments[:2])
+
+    problem = well_conditioned_instance(0, 50, 3)
+    dense = [problem.X.astype(np.float32), np.asfortranarray(problem.X), sparse.csr_array(problem.X)]
+    assert {form_of(problem.on_rows(X)) for X in dense} == {form_of(problem.replace(flip_cost=np.ones(50)))}
+    assert form_of(Problem(problem.X, problem.signs, sample_weight=np.arange(50.0))) == form_of(problem)
+    rows, other = (sparse.random_array((400, 350), density=0.1, format="csr", rng=0) for _ in range(2))
+    other.indices, other.indptr = other.indices.astype(np.int64), other.indptr.astype(np.int64)
+    assert form_of(Problem(rows, np.arange(400) % 2)) == form_of(Problem(other, np.arange(400) % 2))
 
 
 def test_many_rows_or_features_or_views_are_not_small():
