@@ -4,6 +4,7 @@ import numbers
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
+from drsvm.learn.base import RobustClassifier
 from drsvm.learn.one_vs_rest import check_training_rows, is_constant
 from drsvm.learn.warning import warn_user
 from drsvm.messages import Message, Parameter
@@ -72,14 +74,19 @@ def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:
     start = time.perf_counter()
     weights = None if rows.weights is None else rows.weights[train]
     X_train = _safe_indexing(rows.X, train)
-    alone = 1 if len(rows.y) <= FEW_ROWS else None
-    with warnings.catch_warnings(), threadpool_limits(alone, "openmp"):  # one warning for all folds follows
+    with warnings.catch_warnings(), _threads_for(model, len(rows.y)):  # one warning for all folds follows
         warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
         model = clone(model).fit(X_train, rows.y[train], **_weights_for(model, weights))
     decisions = _values(model, _safe_indexing(rows.X, test), rows.classes)
     constant = is_constant(decisions) and is_constant(_values(model, X_train, rows.classes))
     # A constant classifier would prefer the larger class everywhere; it knows nothing about single rows.
     return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
+
+
+def _threads_for(model, n_rows: int) -> AbstractContextManager[Any]:
+    """Return a context with one OpenMP thread if there are few rows; our own classifiers need none."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return nullcontext() if isinstance(last, RobustClassifier) or n_rows > FEW_ROWS else threadpool_limits(1, "openmp")
 
 
 def _weights_for(model, weights) -> dict[str, Any]:
