@@ -11,12 +11,13 @@ import traceback
 import warnings
 
 import numpy as np
+from exact import exact_bound
 from instances import log_uniform_integer
 from problems import DUAL_ORDER, NORMS, Plain
 from scipy import sparse
 
 from drsvm import Problem, Status, solve
-from drsvm.model.certificate import certify
+from drsvm.model.certificate import NEGLIGIBLE
 
 SOLVERS = (
     "auto",
@@ -140,18 +141,15 @@ def primal_noise(problem, weights, intercept):
 
 
 def proven_again(problem, result):
-    """Return the bound that the multipliers prove, and the size of its rounding errors."""
+    """Return the bound that the multipliers prove in exact arithmetic, and the effect of their own rounding."""
     alpha, beta = (values[problem.kept] if problem.kept is not None else values for values in duals(result))
-    sizes = (alpha + beta) @ np.abs(Plain.of(problem).X)
-    noise = 16.0 * problem.n_rows * EPS * float(sizes.sum())
-    bound = certify(problem, result.weights, result.intercept, alpha, beta).lower_bound
+    noise = 4.0 * EPS * float(((alpha + beta) @ np.abs(Plain.of(problem).X)).sum())
+    bound = float(max(exact_bound(problem, result), 0))
     if problem.l2 > 0:
-        return bound, 1e-12 + noise * math.sqrt(2.0 / problem.l2) + noise**2 / problem.l2
+        return bound, NEGLIGIBLE + noise * math.sqrt(2.0 / problem.l2) + noise**2 / problem.l2
     if problem.radius > 0:
-        return bound, 1e-12 + noise / problem.radius
-    pull, _ = problem.weighted_sum(alpha - beta)
-    largest = result.weight_bound if pull.any() else 0.0
-    return float((alpha + beta).sum()) - largest * problem.norm.dual.value(pull), 1e-12 + largest * noise
+        return bound, NEGLIGIBLE + noise / problem.radius
+    return bound, NEGLIGIBLE
 
 
 def duals(result):

@@ -69,7 +69,7 @@ def dot(data, indices, first, last, v):
     """Return x·v."""
     total = 0.0
     for k in range(first, last):
-        total += float(data[k]) * v[column(indices, k, first)]
+        total += np.float64(data[k]) * v[column(indices, k, first)]
     return total
 
 
@@ -78,7 +78,7 @@ def dot_and_square(data, indices, first, last, v):
     """Return x·v and x·x."""
     inner = square = 0.0
     for k in range(first, last):
-        x = float(data[k])
+        x = np.float64(data[k])  # Numba's float() would leave single precision, and x·x would overflow
         inner += x * v[column(indices, k, first)]
         square += x * x
     return inner, square
@@ -101,7 +101,7 @@ def clipped_dots(data, indices, first, last, v, offset, limit):
     for k in range(first, last):
         value = v[column(indices, k, first) + offset]
         inside = min(max(value, -limit), limit)
-        x = float(data[k])
+        x = np.float64(data[k])
         clipped += x * inside
         outside += x * (value - inside)
         size += abs(x * value)
@@ -149,5 +149,5 @@ def row_squares(data, indptr, width, squares):
         first, last = bounds(indptr, width, i)
         total = 0.0
         for k in range(first, last):
-            total += float(data[k]) * float(data[k])
+            total += np.float64(data[k]) ** 2
         squares[i] = total

@@ -21,8 +21,9 @@ sample's own product; and a sample that cannot follow the common step stops shor
 leaves a dual residual of its weight for the next step to remove.
 
 The state of n samples has the rows α, β, γ, g₁, g₂, g₃. To allow vector instructions, divisions must not raise
-(error_model), cases are factors 0 or 1 rather than branches, and rates of change are written to arrays: the compiler
-vectorises sums but not maxima.
+(error_model), cases are factors 0 or 1 or selections rather than branches, and rates of change are written to arrays:
+the compiler vectorises sums but not maxima. It may take sums in any order: nothing small is added to a number that is
+taken away again.
 """
 
 from typing import Any, NamedTuple
@@ -103,7 +104,7 @@ def center(tile, margins, lam, mu):
         r1, r2, r3 = 1.0 / g1, flip / g2, 1.0 / g3
         share = weights[i] / (r1 + r2 + r3)
         state[0, i], state[1, i], state[2, i] = share * r1, share * r2, share * r3
-        state[3, i], state[4, i], state[5, i] = g1, flip * g2 + (1.0 - flip), g3
+        state[3, i], state[4, i], state[5, i] = g1, g2 if flip > 0.0 else 1.0, g3
 
 
 @kernel(fastmath=FASTEST, inner=True)
@@ -195,7 +196,8 @@ def longest_steps(tile, step, correction, rates):
     for i in range(tile.weights.size):
         i1, i2, i3, da, db, dc, e1, e2, e3 = _corrected(tile, step, correction, i)
         rates[0, i] = min(e1 * i1, min(e2 * i2, e3 * i3))
-        flip_rate = db / (state[1, i] + (1.0 - at(tile.flips, i)))
+        beta = state[1, i] if at(tile.flips, i) > 0.0 else 1.0  # a sum with 1 − flip could be taken in another order
+        flip_rate = db / beta
         rates[1, i] = min(da / state[0, i], min(dc / state[2, i], flip_rate))
 
 
@@ -317,15 +319,14 @@ def sides(tile, coefficients):
     state, _, signs, _, kappa = tile
     one = other = cost_one = cost_other = 0.0
     for i in range(signs.size):
-        positive = 0.5 + 0.5 * signs[i]  # 1 or 0
-        alpha, beta = state[0, i], state[1, i]
-        first, second = positive * alpha + (1.0 - positive) * beta, positive * beta + (1.0 - positive) * alpha
+        positive, alpha, beta = signs[i] > 0.0, state[0, i], state[1, i]
+        first, second = alpha if positive else beta, beta if positive else alpha
         coefficients[0, i], coefficients[1, i] = first, second
         one += first
         other += second
         cost = at(kappa, i) * beta
-        cost_one += (1.0 - positive) * cost
-        cost_other += positive * cost
+        cost_one += 0.0 if positive else cost
+        cost_other += cost if positive else 0.0
     return one, other, cost_one, cost_other
 
 

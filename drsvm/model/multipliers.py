@@ -138,8 +138,10 @@ class ArrayMultipliers(Multipliers):
             rounding = problem.rows.rounding + ROUNDING_OF_MASSES
             v, v0 = problem.signed_sum(signed)
         else:
-            v, rounding = careful_transposed_dot(problem.X, signed)
-            rounding = rounding + ULP * _is_rounded(alpha, beta)
+            v, errors = careful_transposed_dot(problem.X, signed)
+            sizes = problem.column_sizes
+            rounding = np.divide(errors, sizes, out=np.zeros_like(v), where=sizes > 0)
+            rounding += ULP * _is_rounded(alpha, beta)
             v0 = math.fsum(signed)
         return Totals(mass, problem.cost_of_flips(beta), v, v0, rounding)
 

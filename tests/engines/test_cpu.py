@@ -412,3 +412,16 @@ def test_methods_return_only_small_arrays_of_numbers(engine):
     for value in itertools.chain(*returned):
         assert value is None or np.asarray(value).dtype.kind == "f"
         assert np.size(value) <= engine.n_linear**2
+
+
+def test_tiny_multipliers_do_not_stop_a_step():
+    """They are lost if 1 is added and taken away again, as a compiler may that changes the order of sums."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.choice([-1, 1], 300)
+    problem = Problem(X, y, radius=0.1, flip_cost=rng.choice([100.0, math.inf], 300))
+    engine = CpuEngine(problem)
+    direction = 1e-9 * rng.normal(size=4), 1e-9
+    engine.center(np.full(4, 0.1), 2.0, 1e-12)
+    assert 0 < np.min(engine.multipliers()[1][problem.flip_cost < math.inf]) < 1e-16
+    engine.predict(*direction)
+    assert np.isfinite(engine.longest_steps(*direction, 1e-13)).all()

@@ -208,10 +208,11 @@ def test_sums_are_exact_however_much_cancels():
     for rows in (rng.normal(size=(300, 4)) * 10.0 ** rng.uniform(-6, 6, 4), (rng.random((300, 4)) < 0.3) * 1e6):
         c = rng.normal(size=300)
         c[-1] -= rows[:, 0] @ c / (rows[-1, 0] or 1.0)  # the first sum cancels
-        expected = [float(sum(Fraction(x) * Fraction(a) for x, a in zip(column, c, strict=True))) for column in rows.T]
+        exact = [sum(Fraction(x) * Fraction(a) for x, a in zip(column, c, strict=True)) for column in rows.T]
         for X in (rows, sparse.csr_array(rows), np.asfortranarray(rows)):
             sums, errors = careful_transposed_dot(X, c)
-            assert (np.abs(sums - expected) <= errors * (np.abs(c) @ np.abs(rows))).all()
+            assert all(abs(Fraction(a) - b) <= Fraction(e) for a, b, e in zip(sums, exact, errors, strict=True))
+            assert (errors <= 2.0**-53 * np.abs(sums) + 1e-21 * (np.abs(c) @ np.abs(rows))).all()
     zeros, errors = careful_transposed_dot(np.array([[0.1, 0.1], [0.1, 0.2], [0.1, 0.3]]), np.array([0.1, 0.2, -0.3]))
     assert errors[0] > 0  # 0.1 + 0.2 − 0.3 is not 0 in binary numbers
     assert careful_transposed_dot(np.array([[0.1], [0.3], [0.1]]), np.array([0.7, 0.0, -0.7]))[1] == 0

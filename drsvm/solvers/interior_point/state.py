@@ -48,6 +48,9 @@ PROMISING, CHEAP = 1.5, 2.0
 tolerances; for small problems, where it costs little, when the gap on the central path, of which it finds a quarter or
 more, is at most this many."""
 
+RESIDUAL = 1e3
+"""If the last proof left a gap this many times that on the central path, the multipliers have a dual residual."""
+
 DEEP, FUTILE_PROOFS = 1e-5, 3
 """With a gap on the central path below DEEP, anything that does not shrink is due to rounding: first the dual residual,
 which is then removed, and finally, after this many certificates without improvement, the proven gap itself."""
@@ -289,7 +292,8 @@ class InteriorPointState(State):
         return objective - bound
 
     def candidate(self) -> Candidate:
-        alpha, beta = self._restored_multipliers() if self.futile_proofs > 0 else self.engine.multipliers()
+        residual_counts = self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
+        alpha, beta = self._restored_multipliers() if residual_counts else self.engine.multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
