@@ -1,6 +1,7 @@
-"""Extract the weights, the intercept and the signs of the labels from any linear classifier.
+"""Extract weights, intercepts and labels from any linear classifier.
 
-A model with more than two classes has one row of weights per class; one class is then evaluated against the rest.
+A model with more than two classes has one row of weights per class. Either all classes are compared, and the largest
+decision value decides, or one class is evaluated against the rest.
 """
 
 from dataclasses import dataclass
@@ -9,9 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsvm.model.backends import fetched
+from drsvm.model.decision_values import DecisionValues
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.result import Result
-from drsvm.model.validation import check_label_vector, check_labels, check_rows, check_weight_vector, check_weights
+from drsvm.model.validation import (
+    check_label_vector,
+    check_labels,
+    check_rows,
+    check_weight_vector,
+    check_weights,
+    distinct_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,25 @@ class AuditData:
     coef: np.ndarray
     intercept: float
     classes: np.ndarray
-    own_ball: dict[str, Any]  # what a classifier of this library was trained with
-    names: Any  # of the features, or None
+    own_ball: dict[str, Any]
+    names: Any
+
+    @property
+    def decision_values(self) -> DecisionValues:
+        """The same as a comparison of two classes."""
+        half = 0.5 * self.signs * self.margins
+        pair = np.array([-0.5, 0.5])
+        return DecisionValues(
+            X=self.X,
+            codes=(self.signs > 0).astype(int),
+            weights=self.weights,
+            values=np.stack([-half, half]),
+            coef=np.outer(pair, self.coef),
+            intercept=pair * self.intercept,
+            classes=self.classes,
+            own_ball=self.own_ball,
+            names=self.names,
+        )
 
 
 class LinearClassifier(NamedTuple):
@@ -50,7 +76,7 @@ def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, An
     classes = getattr(linear, "classes_", None)
     if isinstance(linear, Result):
         pair = linear.weights, linear.intercept
-    elif isinstance(linear, tuple | list) and len(linear) == 2:
+    elif _is_pair(linear):
         pair = linear
     elif classes is not None and len(classes) > 2:
         pair = _row_of_class(linear, classes, positive)
@@ -79,10 +105,31 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     n, d = X.shape
     coef, intercept = check_weight_vector(classifier.coef, d, "the model's coef"), classifier.intercept
     classes, signs = _signs(y, n, classifier.classes, positive)
-    weights = check_weights(sample_weight, n)
-    weights = np.full(n, 1.0 / n) if weights is None else weights
     values = MemoryRows(X).dot(coef) + intercept
-    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, classifier.own_ball, classifier.names)
+    weights, own = _weights(sample_weight, n), classifier.own_ball
+    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own, classifier.names)
+
+
+def decision_values(model, X, y, sample_weight=None, positive=None) -> DecisionValues:
+    """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
+    linear = behind_pipeline(model)[0]
+    if positive is not None or not _compares_classes(linear):
+        return audit_data(model, X, y, sample_weight, positive).decision_values
+    X = behind_pipeline(model, X)[1]
+    _check_feature_names(linear, X)
+    names, X = _names(model, linear, X), check_rows(X)
+    n, d = X.shape
+    coef, intercept = _weights_of_classes(linear)
+    coef = np.array([check_weight_vector(weights, d, "the model's coef") for weights in coef])
+    classes, codes = _codes(check_label_vector(y, n), getattr(linear, "classes_", None), len(coef))
+    values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
+    weights = _weights(sample_weight, n)
+    return DecisionValues(X, codes, weights, values, coef, intercept, classes, own_ball(linear), names)
+
+
+def _weights(sample_weight, n: int) -> np.ndarray:
+    weights = check_weights(sample_weight, n)
+    return np.full(n, 1.0 / n) if weights is None else weights
 
 
 def own_ball(linear) -> dict[str, Any]:
@@ -113,30 +160,51 @@ def _coef_and_intercept(model):
     return coef, fetched(getattr(model, "intercept_", 0.0))
 
 
+def _compares_classes(linear) -> bool:
+    """Return whether a model has several decision values; (coef, intercept) may have those of two classes."""
+    if _is_pair(linear):
+        return np.ndim(linear[0]) == 2 and len(_as_array(linear[0])) > 1
+    return len(getattr(linear, "classes_", ())) > 2
+
+
+def _is_pair(linear) -> bool:
+    return isinstance(linear, tuple | list) and len(linear) == 2
+
+
 def _row_of_class(model, classes, positive) -> tuple[Any, Any]:
     """Return coef and intercept for one class against the rest, for a model with more than two classes."""
-    name = type(model).__name__
     if positive is None:
         raise ValueError(
-            f"{name} separates {len(classes)} classes: choose the one to evaluate against the rest with positive=, "
-            f"for instance positive={classes.tolist()[0]!r}."
+            f"{type(model).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
+            f"with positive=, for instance positive={classes.tolist()[0]!r}."
         )
     index = _index_of(positive, classes)
-    if hasattr(model, "support_vectors_"):
+    coef, intercept = _weights_of_classes(model, f"{positive!r} against the rest")
+    return coef[index], intercept[index]
+
+
+def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and the intercept of every class; with more than two, other models have none per class."""
+    name = type(model).__name__
+    if any(hasattr(model, sign) for sign in ("support_vectors_", "decision_function_shape", "pairwise_indices_")):
         raise ValueError(
-            f"{name} compares pairs of classes and has no decision function for {positive!r} against the rest: "
+            f"{name} compares pairs of classes and has no decision function for {wanted}: "
             "use LinearSVC, or wrap the model in a OneVsRestClassifier."
         )
-    if len(getattr(model, "estimators_", ())) == len(classes):  # OneVsRestClassifier
-        return _coef_and_intercept(model.estimators_[index])
-    coef, intercept = _coef_and_intercept(model)
-    coef = _as_array(coef)
-    if coef.ndim != 2 or len(coef) != len(classes):
+    if hasattr(model, "label_binarizer_"):  # OneVsRestClassifier
+        rows = [_one_row(*_coef_and_intercept(one)) for one in model.estimators_]
+        return np.array([coef for coef, _ in rows]), np.array([intercept for _, intercept in rows])
+    coef, intercept = model if _is_pair(model) else _coef_and_intercept(model)
+    coef, intercept = _as_array(coef), np.ravel(fetched(intercept)).astype(np.float64)
+    n_classes = len(getattr(model, "classes_", coef))
+    if coef.ndim != 2 or len(coef) != n_classes:
         raise ValueError(
-            f"{name} has {len(classes)} classes but coef_ of shape {coef.shape}: without one row per class, no class "
+            f"{name} has {n_classes} classes but coef_ of shape {coef.shape}: without one row per class, no class "
             "can be evaluated against the rest. Pass (coef, intercept) of one decision function."
         )
-    return coef[index], np.broadcast_to(np.ravel(intercept), len(classes))[index]
+    if len(intercept) not in (1, len(coef)) or not np.isfinite(intercept).all():
+        raise ValueError(f"the model's intercept must be one finite number per class, got {intercept.tolist()}.")
+    return coef, np.broadcast_to(intercept, len(coef))
 
 
 def _index_of(positive, classes) -> int:
@@ -187,6 +255,21 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     if positive is not None:
         _index_of(positive, classes)  # with two classes, either choice gives the same decisions
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
+
+
+def _codes(labels: np.ndarray, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
+    if classes is None:
+        classes = distinct_labels(labels)
+        if len(classes) != n_classes:
+            raise ValueError(
+                f"model separates {n_classes} classes, but y has {len(classes)} labels: which weights belong to which "
+                "label is not known. Pass rows of all classes, or one row (coef[k], intercept[k]) and its label as "
+                "positive=."
+            )
+    check_known(labels, classes)
+    order = np.argsort(classes)
+    return np.asarray(classes), order[np.searchsorted(classes, labels, sorter=order)]
 
 
 def check_known(labels, classes) -> None:

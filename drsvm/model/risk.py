@@ -134,11 +134,12 @@ def _bracket(breakpoints, weights, masses) -> tuple[float, float]:
     return low, high
 
 
-def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost) -> np.ndarray:
-    """Return the worst-case expected hinge loss for every radius."""
-    prices = smallest_best_price(margins, weights, norm_of_weights, radii, flip_cost)
+def worst_case_hinge(margins, weights, norm_of_weights: float, radii, flip_cost, flip_margins=None) -> np.ndarray:
+    """Return the worst-case expected hinge loss for every radius; flips may have the gains of other margins."""
+    flip_margins = margins if flip_margins is None else flip_margins
+    prices = smallest_best_price(flip_margins, weights, norm_of_weights, radii, flip_cost)
     unmoved = expected_loss(margins, weights, 0.0, np.inf)
-    return radii * prices + unmoved + _gains_of_flips(margins, weights, prices, flip_cost)
+    return radii * prices + unmoved + _gains_of_flips(flip_margins, weights, prices, flip_cost)
 
 
 def _gains_of_flips(margins, weights, prices, flip_cost) -> np.ndarray:

@@ -1,31 +1,25 @@
-"""The worst case within the ball for any linear classifier, including those of other libraries.
-
-With the budget ε, the adversary flips the labels of mass β_i at a cost of κ_i each and spends the rest,
-e = ε − Σ κ_i β_i, on moving mass with an active loss along the direction t (w·t = ‖w/a‖_q, ‖a ⊙ t‖_p = 1), away from
-the correct side.
-"""
+"""The worst case within the ball for any linear classifier, including those of other libraries."""
 
 import math
 import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from drsvm.model import validation
+from drsvm.model.adversary import Adversary
 from drsvm.model.backends import is_remote
-from drsvm.model.linear_model import AuditData, LinearClassifier, audit_data, check_known, linear_classifier_for
+from drsvm.model.decision_values import DecisionValues, margins_of
+from drsvm.model.linear_model import LinearClassifier, check_known, decision_values, linear_classifier_for
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.model.risk import flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
 from drsvm.model.validation import check_number
 
-ROUNDING = 1e-13  # if at most this share of the budget is left after flips, it is a rounding error
-
-_RISKS = {"hinge": worst_case_hinge, "zero-one": worst_case_error}
+_RISKS = {"hinge": Adversary.hinge_risks, "zero-one": Adversary.error_rates}
 
 # The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`.
 DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
@@ -52,10 +46,12 @@ def worst_case_risk(
     model : fitted linear classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
         The classifier to evaluate, from any library; it needs `coef_` and `intercept_`. In a pipeline, X is
         transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
-        `norm` are in standard deviations, not in the units of X.
+        `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision value
+        must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes vote, is
+        refused. In (coef, intercept) with several rows, these are in the order of the sorted labels of y.
     X, y : array, data frame or sparse matrix, array
         The sample at the centre of the ball. The rows may be on a Dask cluster or on a graphics card, as those of a
-        `drsvm.Problem`; y must then have two labels.
+        `drsvm.Problem`; y must then have two labels, or `positive` be given.
     radius : float or array of floats, optional
         Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
         WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
@@ -71,12 +67,13 @@ def worst_case_risk(
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
         Hinge loss max(1 − m, 0), or the error rate (a sample on the boundary counts as an error). The hinge loss
-        depends on the scale of the weights; the error rate does not, and can compare any classifiers.
+        depends on the scale of the weights; the error rate does not, and can compare any classifiers. With more than
+        two classes, the margin m is the decision value of the label minus the largest other one (the loss of Crammer
+        and Singer), and the label can be flipped to any other class.
     positive : label, optional
-        With more than two classes, the one to evaluate against the rest, by the sign of its own decision value (as in
-        one-vs-rest classifiers; a multinomial LogisticRegression compares the values of all classes instead, so wrap
-        it in a OneVsRestClassifier). For (coef, intercept) and a Result: the label for positive decision values, by
-        default the larger one.
+        With more than two classes, one of them to evaluate against the rest, by the sign of its own decision value (as
+        in one-vs-rest classifiers; for a multinomial LogisticRegression this sign means nothing). By default all are
+        compared. For (coef, intercept) and a Result: the label for positive decision values, by default the larger one.
 
     Returns
     -------
@@ -91,9 +88,11 @@ def worst_case_risk(
     >>> from drsvm import worst_case_risk
     >>> X, y = load_wine(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), LinearSVC()).fit(X, y)
-    >>> errors = worst_case_risk(model, X, y, radius=[0.0, 0.05, 0.1], loss="zero-one", positive=1)
+    >>> errors = worst_case_risk(model, X, y, radius=[0.0, 0.05, 0.1], loss="zero-one")
     >>> errors.round(2).tolist()
     [0.0, 0.14, 0.22]
+    >>> worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1).round(2)  # class 1 against the rest
+    0.22
     """
     if loss not in _RISKS:
         raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
@@ -109,11 +108,10 @@ _Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]  # the radius, or seve
 
 
 def _here(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
-    data = audit_data(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive)
     ball = _ball(model, data, parameters)
-    problem = _problem(data, {**ball, "radius": 0.0})
-    size = problem.norm_of(data.coef, data.intercept)
-    return ball["radius"], lambda radii: _RISKS[loss](data.margins, data.weights, size, radii, problem.flip_cost)
+    adversary = Adversary(data, _problem(data, {**ball, "radius": 0.0}))
+    return ball["radius"], partial(_RISKS[loss], adversary)
 
 
 def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
@@ -130,7 +128,7 @@ def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[st
     return ball["radius"], lambda radii: risk(problem, loss, coef, classifier.intercept, size, radii)
 
 
-def _ball(model, classifier: AuditData | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
+def _ball(model, classifier: DecisionValues | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of the ball: those that are not None, the model's own, or the defaults."""
     ball = DEFAULT_PRICES | classifier.own_ball
     ball |= {name: value for name, value in parameters.items() if value is not None}
@@ -149,10 +147,10 @@ def _ball(model, classifier: AuditData | LinearClassifier, parameters: dict[str,
     return ball
 
 
-def _problem(data: AuditData, ball: dict[str, Any]) -> Problem:
-    """Return the problem with these rows and this ball; they may be of one class, and have weight 0."""
-    rows, classes = MemoryRows(data.X), np.array([False, True])
-    problem = Problem.of_checked(rows=rows, signs=data.signs, sample_weight=data.weights, classes=classes)
+def _problem(data: DecisionValues, ball: dict[str, Any]) -> Problem:
+    """Return the problem with these rows and this ball, without their labels; rows may have weight 0."""
+    rows, signs = MemoryRows(data.X), np.ones(len(data.codes))
+    problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
     return problem.replace(fit_intercept=True, **ball)
 
 
@@ -171,7 +169,8 @@ class WorstCaseDistribution:
     shift : array
         How far the atom's features are moved.
     direction : array of shape (d,)
-        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1.
+        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1. With more than
+        two classes, the two for which a move adds most to the loss have the signs 1 and −1, and no other atoms move.
     risk : float
         The worst-case risk, from its one-dimensional formula.
     transport_cost, expected_loss : float
@@ -197,7 +196,8 @@ class WorstCaseDistribution:
     risk: float
     attained: bool
     _signs: np.ndarray
-    _data: AuditData
+    _codes: np.ndarray
+    _data: DecisionValues
     _problem: Problem
 
     @cached_property
@@ -217,14 +217,14 @@ class WorstCaseDistribution:
         costs = self._problem.feature_cost
         priced = self.direction[moved] if costs is None else self.direction[moved] * costs[moved]
         cost = float(self.mass @ self.shift) * self._problem.norm.dual.value(priced)
-        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.signs))
+        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.codes))
         return cost + self._problem.cost_of_flips(flips)
 
     @cached_property
     def expected_loss(self) -> float:
         """Σ mass · max(1 − m, 0) at the moved features and flipped labels."""
-        margins = self._signs * (self.features @ self._data.coef + self._data.intercept)
-        return float(self.mass @ np.maximum(1.0 - margins, 0.0))
+        values = (self.features @ self._data.coef.T + self._data.intercept).T
+        return float(self.mass @ np.maximum(1.0 - margins_of(values, self._codes), 0.0))
 
     def __repr__(self) -> str:
         moved = self.shift > 0
@@ -277,74 +277,23 @@ def worst_case_distribution(
     slack = check_number(slack, "slack")
     if slack == 0:
         raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
-    data = audit_data(model, X, y, sample_weight, positive)
+    data = decision_values(model, X, y, sample_weight, positive)
     parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
     problem = _problem(data, _ball(model, data, parameters))
-    size = problem.norm_of(data.coef)
-    share = _flipped_share(problem, data.margins, size)
-    rows, mass, flipped = _split(data.weights, share)
-    signs = np.where(flipped, -data.signs[rows], data.signs[rows])
-    margins = np.where(flipped, -data.margins[rows], data.margins[rows])
-    left = problem.radius - problem.cost_of_flips(data.weights * share)
-    left = left if left > ROUNDING * problem.radius else 0.0
-    attained, shift = True, np.zeros(len(rows))
-    if left > 0 and size > 0:
-        active = margins <= 1.0
-        if active.any():
-            shift[active] = left / mass[active].sum()
-        else:
-            attained = False
-            rows, mass, flipped, signs, shift = _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack)
+    adversary = Adversary(data, problem)
+    (rows, mass, codes), shift, (first, second), attained = adversary.worst_attack(slack)
     costs = 1.0 if problem.feature_cost is None else problem.feature_cost
     return WorstCaseDistribution(
         rows=rows,
         mass=mass,
-        flipped=flipped,
-        labels=data.classes[(signs > 0).astype(int)],
+        flipped=codes != data.codes[rows],
+        labels=data.classes[codes],
         shift=shift,
-        direction=problem.norm.worst_direction(data.coef / costs) / costs,
-        risk=float(worst_case_hinge(data.margins, data.weights, size, np.array(problem.radius), problem.flip_cost)),
+        direction=problem.norm.worst_direction((data.coef[first] - data.coef[second]) / costs) / costs,
+        risk=float(adversary.hinge_risks(np.array(problem.radius))),
         attained=attained,
-        _signs=signs,
+        _signs=(codes == first) * 1.0 - (codes == second),
+        _codes=codes,
         _data=data,
         _problem=problem,
     )
-
-
-def _flipped_share(problem: Problem, margins, size: float) -> np.ndarray:
-    """Return the share of each sample whose label the adversary flips; `size` is ‖w/a‖_q."""
-    weights, costs, gains = problem.sample_weight, problem.flip_costs, flip_gains(margins)
-    price = float(smallest_best_price(margins, weights, size, problem.radius, problem.flip_cost))
-    share = ((costs == 0) & (gains > 0)).astype(np.float64)
-    priced = problem.can_flip & (costs > 0)
-    if not priced.any():
-        return share
-    breakpoints = np.full(len(gains), -np.inf)
-    breakpoints[priced] = gains[priced] / costs[priced]
-    share[breakpoints > price] = 1.0
-    tied = (breakpoints == price) & (weights > 0)
-    # At λ = ‖w/a‖_q a tied flip gains as much as a move; it is needed only if there is no active loss to move.
-    if tied.any() and (price > size or (margins > 1).all()):
-        unit = float(costs[priced].max())
-        slopes = weights * (np.where(priced, costs, 0.0) / unit)
-        left = problem.radius / unit - float(slopes @ share)
-        share[tied] = min(max(left / slopes[tied].sum(), 0.0), 1.0)
-    return share
-
-
-def _split(weights, share):
-    """Return rows, masses and flips of the atoms: a partly flipped sample becomes two atoms."""
-    kept = np.flatnonzero((share < 1) & (weights > 0))
-    flipped = np.flatnonzero((share > 0) & (weights > 0))
-    rows = np.concatenate([kept, flipped])
-    mass = np.concatenate([weights[kept] * (1 - share[kept]), weights[flipped] * share[flipped]])
-    return rows, mass, np.repeat([False, True], [len(kept), len(flipped)])
-
-
-def _move_little_mass_far(rows, mass, flipped, signs, margins, left, slack):
-    """Split the atom nearest to the hinge and move part of it far enough to spend the budget."""
-    nearest = int(np.argmin(margins))
-    part = min(mass[nearest], slack / max(margins[nearest] - 1.0, slack))
-    rows, mass, flipped, signs = (np.append(values, values[nearest]) for values in (rows, mass, flipped, signs))
-    mass[nearest], mass[-1] = mass[nearest] - part, part
-    return rows, mass, flipped, signs, np.append(np.zeros(len(rows) - 1), left / part)

@@ -124,6 +124,12 @@ class WorstCaseDisplay(Display):
         ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
         rows: Any = {"sample_weight": sample_weight, "positive": positive}
         distribution = worst_case_distribution(estimator, X, y, **ball, **rows)
+        classes = distribution._data.classes.tolist()
+        if len(classes) > 2:
+            raise ValueError(
+                f"WorstCaseDisplay shows the two sides of one decision, and there are {len(classes)} classes: choose "
+                f"the one to show against the rest with positive=, for instance positive={classes[0]!r}."
+            )
         if feature_names is None and hasattr(X, "columns") and not hasattr(estimator, "steps"):
             feature_names = [str(name) for name in X.columns]
         display = cls(**_contents(distribution, positive, feature_names, max_points, random_state))
@@ -200,11 +206,11 @@ class WorstCaseDisplay(Display):
 def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_points, random_state) -> dict[str, Any]:
     """Return the arguments of the display for a distribution."""
     data = distribution._data
-    n = len(data.signs)
+    n = len(data.codes)
     rng = np.random.default_rng(random_state)
     candidates = np.flatnonzero(data.weights > 0)
     shown = candidates if len(candidates) <= max_points else np.sort(rng.choice(candidates, max_points, replace=False))
-    plane = plane_for(data.X, data.coef, data.intercept, feature_names)
+    plane = plane_for(data.X, data.coef[1] - data.coef[0], data.intercept[1] - data.intercept[0], feature_names)
     points = plane.coordinates(data.X[shown])
     axis_labels = plane.labels
     if data.X.shape[1] == 1:
@@ -225,7 +231,7 @@ def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_
     flips[distribution.rows[distribution.flipped]] = True
     return {
         "points": points,
-        "positive": data.signs[shown] > 0,
+        "positive": data.codes[shown] == 1,
         "flipped": flips[shown],
         "moved_from": moved_from,
         "moved_to": moved_from + steps,

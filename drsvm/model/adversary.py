@@ -1,0 +1,176 @@
+"""What an adversary can do, within a ball, to the rows on which a classifier compares the values of its classes.
+
+A row labelled k has the loss max(1 − m, 0) with m = f_k − max_{j ≠ k} f_j. Moves towards a class j increase it by up to
+‖(w_j − w_k)/a‖_q per unit. With the budget ε, the adversary flips the labels of mass β_i at a cost of κ_i each, and
+spends the rest, e = ε − Σ κ_i β_i, on moves between the two classes with the highest such rate.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.model.decision_values import DecisionValues, margins_of
+from drsvm.model.problem import Problem
+from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
+
+ROUNDING = 1e-13  # if at most this share of the budget is left after flips, it is a rounding error
+
+
+class Atoms(NamedTuple):
+    """Parts of rows: the row each comes from, its mass, and the place of its label among the classes."""
+
+    rows: np.ndarray
+    mass: np.ndarray
+    codes: np.ndarray
+
+
+class Attack(NamedTuple):
+    """Atoms, how far they move, and between which two classes; `attained` is False if farther would be worse."""
+
+    atoms: Atoms
+    shift: np.ndarray
+    pair: tuple[int, int]
+    attained: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Adversary:
+    """The worst case for decision values within the ball of a problem with the same rows."""
+
+    data: DecisionValues
+    problem: Problem
+
+    @cached_property
+    def rates(self) -> np.ndarray:
+        """‖(w_j − w_k)/a‖_q for all pairs of classes."""
+        coef, intercept = self.data.coef, self.data.intercept
+        rates = np.zeros((len(coef), len(coef)))
+        for j, k in zip(*np.tril_indices(len(coef), -1), strict=True):
+            rates[j, k] = rates[k, j] = self.problem.norm_of(coef[j] - coef[k], intercept[j] - intercept[k])
+        return rates
+
+    @cached_property
+    def _labels(self) -> np.ndarray:
+        """The classes that some mass belongs to, or can be flipped to."""
+        used = self.data.weights > 0
+        if np.isfinite(self.problem.flip_costs[used]).any():
+            return np.arange(len(self.data.coef))
+        return np.unique(self.data.codes[used])
+
+    @cached_property
+    def rate(self) -> float:
+        """The highest rate at which a shift can increase a loss, the least price λ of the radius."""
+        return float(self.rates[self._labels].max())
+
+    @cached_property
+    def _steepest(self) -> list[tuple[int, int]]:
+        """The pairs of classes with the highest rate."""
+        steep = np.zeros(self.rates.shape, dtype=bool)
+        steep[self._labels] = self.rates[self._labels] >= self.rate * (1.0 - TIE)
+        return [(int(j), int(k)) for j, k in np.argwhere(np.tril(steep | steep.T, -1))]
+
+    @cached_property
+    def distances(self) -> np.ndarray:
+        """What it costs to shift each row to the boundary of another class; 0 if it is on the wrong side."""
+        data = self.data
+        own, distances = data.values[data.codes, np.arange(len(data.codes))], np.full(len(data.codes), np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):  # the same weights: no shift changes the lead
+            for values, rates in zip(data.values, self.rates, strict=True):
+                np.fmin(distances, (own - values) / rates[data.codes], out=distances, where=own != values)
+        return np.where(data.margins > 0, distances, 0.0)
+
+    def hinge_risks(self, radii) -> np.ndarray:
+        """Return the largest expected loss for every radius."""
+        data, cost = self.data, self.problem.flip_cost
+        return worst_case_hinge(data.margins, data.weights, self.rate, radii, cost, data.flip_margins)
+
+    def error_rates(self, radii) -> np.ndarray:
+        """Return the largest error rate for every radius."""
+        return worst_case_error(self.distances, self.data.weights, 1.0, radii, self.problem.flip_cost)
+
+    def worst_attack(self, slack: float) -> Attack:
+        """Return an attack with the largest expected loss, or within `slack` of it if none has."""
+        share = self._flipped_share()
+        atoms = self._split(share)
+        left = self.problem.radius - self.problem.cost_of_flips(self.data.weights * share)
+        if left <= ROUNDING * self.problem.radius or self.rate == 0:
+            return Attack(atoms, np.zeros(len(atoms.rows)), self._steepest[0], attained=True)
+        for pair in self._steepest:
+            moved = self._movable(atoms, pair)
+            if moved.any():
+                return Attack(atoms, np.where(moved, left / atoms.mass[moved].sum(), 0.0), pair, attained=True)
+        return self._move_little_mass_far(atoms, left, slack)
+
+    def _flipped_share(self) -> np.ndarray:
+        """Return the share of each row whose label the adversary flips."""
+        problem, margins = self.problem, self.data.flip_margins
+        weights, costs, gains = problem.sample_weight, problem.flip_costs, flip_gains(margins)
+        price = float(smallest_best_price(margins, weights, self.rate, problem.radius, problem.flip_cost))
+        share = ((costs == 0) & (gains > 0)).astype(np.float64)
+        priced = problem.can_flip & (costs > 0)
+        if not priced.any():
+            return share
+        breakpoints = np.full(len(gains), -np.inf)
+        breakpoints[priced] = gains[priced] / costs[priced]
+        share[breakpoints > price] = 1.0
+        tied = (breakpoints == price) & (weights > 0)
+        # At the least price a tied flip gains as much as a move; it is needed only if there is nothing to move.
+        if tied.any() and (price > self.rate or not self._unflipped_move()):
+            unit = float(costs[priced].max())
+            slopes = weights * (np.where(priced, costs, 0.0) / unit)
+            left = problem.radius / unit - float(slopes @ share)
+            share[tied] = min(max(left / slopes[tied].sum(), 0.0), 1.0)
+        return share
+
+    def _unflipped_move(self) -> bool:
+        rows = self._split(np.zeros(len(self.data.codes)))
+        return any(self._movable(rows, pair).any() for pair in self._steepest)
+
+    def _split(self, share) -> Atoms:
+        """Return the atoms: a partly flipped row becomes two."""
+        weights, codes, flips = self.data.weights, self.data.codes, self.data.worst_flips
+        kept = np.flatnonzero((share < 1) & (weights > 0))
+        flipped = np.flatnonzero((share > 0) & (weights > 0))
+        mass = np.concatenate([weights[kept] * (1 - share[kept]), weights[flipped] * share[flipped]])
+        return Atoms(np.concatenate([kept, flipped]), mass, np.concatenate([codes[kept], flips[flipped]]))
+
+    def _movable(self, atoms: Atoms, pair: tuple[int, int]) -> np.ndarray:
+        """Return which atoms lose most at once when they are moved from their class of the pair to the other."""
+        starts = [(atoms.codes == label) & (forgone <= 0) for label, forgone in self._forgone(atoms, pair)]
+        return starts[0] | starts[1]
+
+    def _forgone(self, atoms: Atoms, pair: tuple[int, int]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield both classes of a pair, and by how much the losses exceed 1 − m for this class and the other one."""
+        values = self.data.values[:, atoms.rows]
+        margins = margins_of(values, atoms.codes)
+        for label, other in (pair, pair[::-1]):
+            lead = values[label] - values[other]
+            yield label, np.maximum(lead - margins, lead - 1.0)
+
+    def _move_little_mass_far(self, atoms: Atoms, left: float, slack: float) -> Attack:
+        """Split the atom that forgoes least, flip a part of it if need be, and move it as far as the budget allows."""
+        options = []
+        for pair in self._steepest:
+            for label, forgone in self._forgone(atoms, pair):
+                costs = self._costs_of_label(atoms, label)
+                forgone = forgone + self.rate * costs
+                best = int(np.lexsort((forgone, costs > 0))[0])
+                options.append((costs[best] > 0, float(forgone[best]), best, label, float(costs[best]), pair))
+        _, forgone, best, label, cost, pair = min(options)
+        part = min(atoms.mass[best], slack / max(forgone, slack), left / cost if cost > 0 else np.inf)
+        atoms.mass[best] -= part
+        added = (atoms.rows[best], part, label)
+        atoms = Atoms(*(np.append(values, value) for values, value in zip(atoms, added, strict=True)))
+        shift = np.append(np.zeros(len(atoms.rows) - 1), left / part - cost)
+        return Attack(atoms, shift, pair, attained=forgone <= 0)
+
+    def _costs_of_label(self, atoms: Atoms, label: int) -> np.ndarray:
+        """Return what it costs to give the atoms a label that is not the row's own, or that they have."""
+        own = self.data.codes[atoms.rows]
+        costs = np.where(atoms.codes == own, self.problem.flip_costs[atoms.rows], 0.0)
+        costs[own == label] = np.inf
+        costs[atoms.codes == label] = 0.0
+        return costs
