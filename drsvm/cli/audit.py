@@ -30,7 +30,7 @@ def audit(
     """Compute the exact worst-case risk and error rate of a saved model for several radii.
 
     Shifts are measured in the units of the model's features: standard deviations for numbers, if it standardises them,
-    while 0/1 columns stay as they are.
+    while 0/1 columns stay as they are. With more than two classes, the risk of each class against the rest follows.
     """
     from drsvm.cli import work
     from drsvm.cli.files import check_inputs
@@ -40,10 +40,6 @@ def audit(
     opt.check_choice("--norm", norm, (None, *opt.NORMS))
     wanted = opt.numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
-    n_classes = len(saved.model.classes_)
-    for option, given in (("--plot", outputs.plot), ("--compare", compare)):
-        if given and n_classes > 2:
-            raise ValueError(f"{option} needs two classes; this model has {n_classes}: omit {option}.")
     y = work.known_labels(dataset, saved.model.classes_, "an audit")
     ball = _ball(saved.model[-1], wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
@@ -107,8 +103,9 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
     columns: dict[str, Any] = {"radius": ball["radius"]}
     for loss, word in (("hinge", "risk"), ("zero-one", "error")):
         for name, model in models.items():
-            classes = model.classes_.tolist()
-            sides: dict[str, Any] = {"": None} if len(classes) == 2 else {f"_{label}": label for label in classes}
+            sides: dict[str, Any] = {"": None}
+            if len(model.classes_) > 2 and name == "drsvm":  # others need not be trained against the rest
+                sides |= {f"_{label}": label for label in model.classes_.tolist()}
             for side, positive in sides.items():
                 values = worst_case_risk(model, X, y, **ball, loss=loss, positive=positive)
                 columns[f"{word}_{name}{side}" if len(models) > 1 or side else word] = values

@@ -4,7 +4,8 @@
 or elsewhere (`backends`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk`
 give the objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`)
 and adds them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the
-single-sample step; `worst_case` and `linear_model` serve the classifiers of other libraries too.
+single-sample step; `worst_case` serves the classifiers of other libraries too: `linear_model` reads their weights,
+`decision_values` are those on the rows, and an `adversary` attacks them.
 """
 
 from typing import TYPE_CHECKING

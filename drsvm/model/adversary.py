@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.model.decision_values import DecisionValues, margins_of
+from drsvm.model.decision_values import DecisionValues, margins_of, values_at
 from drsvm.model.problem import Problem
 from drsvm.model.risk import TIE, flip_gains, smallest_best_price, worst_case_error, worst_case_hinge
 
@@ -76,7 +76,7 @@ class Adversary:
     def distances(self) -> np.ndarray:
         """What it costs to shift each row to the boundary of another class; 0 if it is on the wrong side."""
         data = self.data
-        own, distances = data.values[data.codes, np.arange(len(data.codes))], np.full(len(data.codes), np.inf)
+        own, distances = values_at(data.values, data.codes), np.full(len(data.codes), np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):  # the same weights: no shift changes the lead
             for values, rates in zip(data.values, self.rates, strict=True):
                 np.fmin(distances, (own - values) / rates[data.codes], out=distances, where=own != values)
@@ -131,11 +131,12 @@ class Adversary:
 
     def _split(self, share) -> Atoms:
         """Return the atoms: a partly flipped row becomes two."""
-        weights, codes, flips = self.data.weights, self.data.codes, self.data.worst_flips
+        weights = self.data.weights
         kept = np.flatnonzero((share < 1) & (weights > 0))
         flipped = np.flatnonzero((share > 0) & (weights > 0))
         mass = np.concatenate([weights[kept] * (1 - share[kept]), weights[flipped] * share[flipped]])
-        return Atoms(np.concatenate([kept, flipped]), mass, np.concatenate([codes[kept], flips[flipped]]))
+        codes = np.concatenate([self.data.codes[kept], self.data.worst_flips(flipped)])
+        return Atoms(np.concatenate([kept, flipped]), mass, codes)
 
     def _movable(self, atoms: Atoms, pair: tuple[int, int]) -> np.ndarray:
         """Return which atoms lose most at once when they are moved from their class of the pair to the other."""

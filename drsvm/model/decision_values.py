@@ -30,29 +30,37 @@ class DecisionValues:
         return margins_of(self.values, self.codes)
 
     @cached_property
-    def worst_flips(self) -> np.ndarray:
-        """The class with the lowest value other than that of the label: no flip to another class hurts more."""
-        return _except(self.values, self.codes, np.inf).argmin(axis=0)
-
-    @cached_property
     def flip_margins(self) -> np.ndarray:
         """The margins with which flips would gain as much if there were two classes.
 
-        A flip turns the loss (1 − m)₊ into 1 + m′, where m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the
-        margin g it would gain min(2g, 1 + g); where it gains something, m′ = m = g then.
+        A flip to the lowest other class, which hurts most, turns the loss (1 − m)₊ into 1 + m′, where
+        m′ = max_j f_j − min_{j ≠ y} f_j. With two classes and the margin g it would gain min(2g, 1 + g).
         """
-        lowest = self.values[self.worst_flips, np.arange(len(self.codes))]
-        margins, flipped = self.margins, self.values.max(axis=0) - lowest
+        if len(self.values) == 2:
+            return self.margins
+        margins, flipped = self.margins, self.values.max(axis=0) + _largest_other(-self.values, self.codes)
         both = margins + flipped
         return np.where(margins > 1.0, flipped, np.maximum(0.5 * both, both - 1.0))
+
+    def worst_flips(self, rows: np.ndarray) -> np.ndarray:
+        """Return the lowest class of some rows other than that of the label: no other flip hurts more."""
+        values = self.values[:, rows]
+        values[self.codes[rows], np.arange(len(rows))] = np.inf
+        return values.argmin(axis=0)
+
+
+def values_at(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return the value of the given class in every column."""
+    return values[codes, np.arange(len(codes))]
 
 
 def margins_of(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return by how much the value of the given class exceeds the largest other one, for every column."""
-    return values[codes, np.arange(len(codes))] - _except(values, codes, -np.inf).max(axis=0)
+    return values_at(values, codes) - _largest_other(values, codes)
 
 
-def _except(values: np.ndarray, codes: np.ndarray, replacement: float) -> np.ndarray:
-    others = values.copy()
-    others[codes, np.arange(len(codes))] = replacement
-    return others
+def _largest_other(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    largest = np.full(len(codes), -np.inf)
+    for label, row in enumerate(values):
+        np.maximum(largest, row, out=largest, where=codes != label)
+    return largest

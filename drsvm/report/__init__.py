@@ -129,7 +129,8 @@ def make_report(
         own steps.
     positive : label, optional
         With two classes, the one that positive weights speak for; by default the second. With more, the one whose
-        decision against the rest is shown; by default the largest. The certificates and accuracies cover all classes.
+        decision against the rest is shown; by default the largest. The certificates, accuracies and error rates cover
+        all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
 

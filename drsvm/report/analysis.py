@@ -78,18 +78,18 @@ class Analysis:
     def adversary(self) -> dict[str, Any]:
         """The arguments of `worst_case_risk` on these rows, except the radius; all rows count the same."""
         ball = self.material.ball_of(self.judged.y)
-        return {**{name: value for name, value in ball.items() if name != "radius"}, "positive": self.positive}
+        return {name: value for name, value in ball.items() if name != "radius"}
 
     @cached_property
     def comparison(self) -> dict[str, dict[str, Any]]:
-        """Scores and worst cases of all classifiers on the rows they are judged by."""
+        """Scores and worst cases of all classifiers on the rows they are judged by; risks are of the shown decision."""
         material, (X, y, _) = self.material, self.judged
         adversary = {**self.adversary, "radius": self.radius}
         return {
             name: {
                 **scores(model.decision_function(X), y, model.classes_),
                 "train_accuracy": float(model.score(material.X, material.y)),
-                "worst_case_risk": float(worst_case_risk(model, X, y, **adversary)),
+                "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **adversary)),
                 "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **adversary)),
             }
             for name, model in self.models.items()
@@ -118,8 +118,8 @@ class Analysis:
         }
 
     def _errors(self, **ball) -> dict[str, list[float]]:
-        ball = {"loss": "zero-one", "positive": self.positive, **ball}
-        risks = {name: worst_case_risk(model, *self.judged[:2], **ball) for name, model in self.models.items()}
+        ball, judged = {"loss": "zero-one", **ball}, self.judged[:2]
+        risks = {name: worst_case_risk(model, *judged, **ball) for name, model in self.models.items()}
         return {name: np.asarray(values).tolist() for name, values in risks.items()}
 
     @cached_property

@@ -44,11 +44,12 @@ def draw_all(analysis: Analysis) -> dict[str, str]:
         return plots
     attack = {"X": rows.X, "y": rows.y, "radius": radius, **analysis.adversary}
     radii = np.linspace(0.0, 4.0 * radius, 81) if radius > 0 else None
-    for name, loss in (("risk-hinge", "hinge"), ("risk-error", "zero-one")):
-        plots[name] = svg(name, RiskCurveDisplay.from_estimators, analysis.models, radii=radii, loss=loss, **attack)
+    side = {"positive": analysis.positive}
+    for name, risk in (("risk-hinge", {"loss": "hinge", **side}), ("risk-error", {"loss": "zero-one"})):
+        plots[name] = svg(name, RiskCurveDisplay.from_estimators, analysis.models, radii=radii, **risk, **attack)
     del attack["feature_cost"]  # the model has its own
     draw, shown = WorstCaseDisplay.from_estimator, {"max_points": POINTS, "size": (5.8, 4.6), **names}
-    return plots | {"worst-case": svg("worst-case", draw, material.linear, **shown, **attack)}
+    return plots | {"worst-case": svg("worst-case", draw, material.linear, **shown, **side, **attack)}
 
 
 def svg(name: str, draw: Callable, *arguments, size: tuple[float, float] = SIZE, **options) -> str:

@@ -77,8 +77,7 @@ def _figures_of_merit(analysis: Analysis, writer: Writer) -> str:
     auc = ["ROC AUC", *("–" if one["roc_auc"] is None else f"{one['roc_auc']:.3f}" for one in columns)]
     auc[1] += " (noise)" if analysis.noise and auc[1] != "–" else ""
     rows = [row("accuracy", "accuracy"), row("balanced accuracy", "balanced_accuracy"), auc]
-    side = f", {writer.text(short(analysis.positive, 14))} against the rest" if analysis.multiclass else ""
-    rows.append(row(f"worst-case error rate{side}", "worst_case_error"))
+    rows.append(row("worst-case error rate", "worst_case_error"))
     head = [analysis.judged.counted, *map(writer.key, analysis.comparison)]
     return writer.table(head, rows, own=0)
 
@@ -118,8 +117,8 @@ def _certificate(analysis: Analysis, writer: Writer) -> str:
         for label, r in zip(analysis.classes, analysis.material.results, strict=True)
     ]
     text = (
-        f"Each class has its own decision and proof. Worst cases, path, features and pulls are those of "
-        f"{writer.strong(analysis.positive)} against the rest; accuracies are those of all classes."
+        "Each class has its own decision and proof. Hinge risks, path, features and pulls are those of "
+        f"{writer.strong(analysis.positive)} against the rest; accuracies and error rates are those of all classes."
     )
     head = ["class against the rest", "objective", "lower bound", "gap", "status"]
     table = writer.table(head, rows, own=analysis.index)
@@ -202,11 +201,12 @@ def _worst_case(analysis: Analysis, writer: Writer) -> str:
         deeds.append("moves a tiny part of the rows very far (the worst case is approached but not attained)")
     else:
         deeds.append("moves no row")
+    whose = "the overall" if analysis.multiclass else "its"
     calm = float((1 - distribution._data.margins).clip(min=0).mean())
     text = (
         f"On the {analysis.judged.counted}, the worst distribution for this classifier "
         f"{' and '.join(deeds)}. This raises its hinge risk from {number(calm)} to {number(distribution.risk)}, and "
-        f"its error rate can reach {percent(analysis.own['worst_case_error'])}."
+        f"{whose} error rate can reach {percent(analysis.own['worst_case_error'])}."
     )
     some = f" ({POINTS} of them, chosen at random)" if len(analysis.judged.y) > POINTS else ""
     caption = (
@@ -286,10 +286,9 @@ def _reading(analysis: Analysis, writer: Writer) -> str:
 
 def _audit(analysis: Analysis, writer: Writer) -> str:
     flips, shifts = analysis.bounds["flipped_labels"], analysis.bounds["shifted_features"]
-    side = f" Errors are those of {writer.strong(analysis.positive)} against the rest." if analysis.multiclass else ""
     text = (
         f"The largest error rate on the {analysis.judged.counted} that each change can cause: "
-        f"exact values, not estimates. All rows count the same, and a row on the boundary is an error.{side}"
+        f"exact values, not estimates. All rows count the same, and a row on the boundary is an error."
     )
     return writer.section(
         "For auditors",

@@ -112,11 +112,10 @@ def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
     cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
     if analysis.radius == 0:
         return cost
-    side = f" of {style.text(analysis.positive)} against the rest" if analysis.multiclass else ""
     mine, others = own["worst_case_error"], other["worst_case_error"]
     verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
     return (
-        f"{cost} Under the attack it was trained against, the error rate{side} on these rows can reach "
+        f"{cost} Under the attack it was trained against, the error rate on these rows can reach "
         f"{percent(mine)}, {verdict} that of {rival} ({percent(others)})."
     )
 

@@ -37,15 +37,24 @@ def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     assert code == 0 and "audited file" not in err
 
 
-def test_audit_of_three_classes_rejects_plots_and_writes_nothing(drsvm_command, tmp_path):
+def test_audit_of_three_classes(drsvm_command, tmp_path):
+    from drsvm import worst_case_risk
+
     pytest.importorskip("matplotlib")
     X, y = rows(60, 3)
-    table = write_csv(tmp_path / "t.csv", X, np.array(["a", "b", "c"])[y])
+    labels = np.array(["a", "b", "c"])[y]
+    table = write_csv(tmp_path / "t.csv", X, labels)
     drsvm_command("fit", table, "--model", tmp_path / "m.drsvm")
-    for option in (["--plot", tmp_path / "r.png"], ["--compare"]):
-        code, _, err = drsvm_command("audit", tmp_path / "m.drsvm", table, "--csv", tmp_path / "r.csv", *option)
-        assert code == 2 and f"{option[0]} needs two classes; this model has 3" in err
-    assert not (tmp_path / "r.csv").exists() and not (tmp_path / "r.png").exists()
+    audit = ("audit", tmp_path / "m.drsvm", table, "--radii", "0,0.2", "--json")
+    alone = json.loads(drsvm_command(*audit)[1])["risks"]
+    assert list(alone)[1:5] == ["risk", "risk_drsvm_a", "risk_drsvm_b", "risk_drsvm_c"]
+    saved = load_model(tmp_path / "m.drsvm")
+    errors = worst_case_risk(saved, X, labels, radius=[0.0, 0.2], loss="zero-one")
+    np.testing.assert_allclose(alone["error"], errors)
+    assert errors[0] == pytest.approx(1 - saved.score(X, labels))
+    compared = json.loads(drsvm_command(*audit, "--compare", "--plot", tmp_path / "r.svg")[1])["risks"]
+    assert compared["error_drsvm"] == alone["error"] and "error_LogisticRegression" in compared
+    assert (tmp_path / "r.svg").read_text().startswith("<?xml")
 
 
 def test_audit_lists_the_norms(drsvm_command, model, table):

@@ -8,6 +8,7 @@ from problems import NORMS
 from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
@@ -352,6 +353,10 @@ def test_unsuitable_weights_are_refused(four):
         worst_case_risk((model.coef_, model.intercept_[:2]), X, y, radius=0.1)
     by_hand = worst_case_risk((model.coef_, model.intercept_), X, y, radius=0.1)
     assert by_hand == worst_case_risk(model, X, y, radius=0.1)
+    voting = VotingClassifier([(str(k), LinearSVC()) for k in range(4)]).fit(X, y)  # as many members as classes
+    for positive in (None, "ant"):
+        with pytest.raises(TypeError, match="VotingClassifier has no coef_"):
+            worst_case_risk(voting, X, y, radius=0.1, positive=positive)
     model.coef_ = model.coef_[:2]
     with pytest.raises(ValueError, match=r"LogisticRegression has 4 classes but coef_ of shape \(2, 3\)"):
         worst_case_risk(model, X, y, radius=0.1)

@@ -6,7 +6,7 @@ from legends import labels
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from drsvm import WassersteinSVC, worst_case_risk
 from drsvm.plotting import RiskCurveDisplay
@@ -82,5 +82,16 @@ def test_risk_curves_reject_bad_arguments(data, ax):
         RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, y), rows, y, loss="log", ax=ax)
     with pytest.raises(ValueError, match="estimators is empty"):
         RiskCurveDisplay.from_estimators({}, rows, y, ax=ax)
-    with pytest.raises(ValueError, match="separates 3 classes: choose"):
-        RiskCurveDisplay.from_estimators(LinearSVC().fit(rows, np.arange(120) % 3), rows, y, ax=ax)
+    with pytest.raises(ValueError, match="SVC compares pairs of classes"):
+        RiskCurveDisplay.from_estimators(SVC(kernel="linear").fit(rows, np.arange(120) % 3), rows, y, ax=ax)
+
+
+def test_risk_curves_of_three_classes(data, ax):
+    rows, _ = data
+    y = np.argmax(rows[:, :3], axis=1)
+    models = [LinearSVC().fit(rows, y), LogisticRegression().fit(rows, y)]
+    display = RiskCurveDisplay.from_estimators(models, rows, y, loss="zero-one", ax=ax)
+    for name, model in zip(("LinearSVC", "LogisticRegression"), models, strict=True):
+        risks = worst_case_risk(model, rows, y, radius=display.radii, loss="zero-one")
+        np.testing.assert_array_equal(display.risks[name], risks)
+        assert risks[0] == pytest.approx(1 - model.score(rows, y)) and risks[-1] > 0.4
