@@ -169,9 +169,7 @@ class Adversary:
         return Attack(atoms, shift, pair, attained=forgone <= 0)
 
     def _costs_of_label(self, atoms: Atoms, label: int) -> np.ndarray:
-        """Return what it costs to give the atoms a label that is not the row's own, or that they have."""
+        """Return what it costs to give the atoms a label: a flip, nothing, or less than nothing where one is undone."""
         own = self.data.codes[atoms.rows]
-        costs = np.where(atoms.codes == own, self.problem.flip_costs[atoms.rows], 0.0)
-        costs[own == label] = np.inf
-        costs[atoms.codes == label] = 0.0
-        return costs
+        flips = 1.0 * (own != label) - (own != atoms.codes)
+        return np.multiply(flips, self.problem.flip_costs[atoms.rows], out=np.zeros(len(own)), where=flips != 0)
