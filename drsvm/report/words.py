@@ -106,7 +106,7 @@ def in_plain_words(analysis: Analysis, style: Plain) -> list[str]:
     """Return the report in plain words, a figure or a statement to a line; the next step follows them."""
     lines = [line for figure in FIGURES if (line := _figure(analysis, figure))]
     if analysis.constant is not None:
-        return [*lines, "The proof below holds, but no shift can change a constant answer."]
+        return [*lines, "The proof holds, but no shift can change a constant answer."]
     attack = [_under_attack(analysis, style)] if analysis.radius > 0 else []
     return [*lines, *attack, *(part(analysis, style) for part in (_guarantee, _labels, _features))]
 

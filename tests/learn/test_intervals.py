@@ -175,14 +175,13 @@ def test_coverage(m, n, auc):
     """Of all samples, about 95 % have intervals that contain what is true of the source."""
     rng, codes, shift = np.random.default_rng(4), np.repeat([1, 0], [m, n]), math.sqrt(2) * norm.ppf(auc)
     right, repeats = norm.cdf(shift / 2), unless_long(300, 4000)
-    covered = np.zeros(5)
+    covered = np.zeros(6)
     for _ in range(repeats):
         noise = rng.normal(size=(2, m + n))
         first, second = (each + shift * (codes - 0.5) for each in (noise[0], 0.6 * noise[0] + 0.8 * noise[1]))
         ends = scores(first, codes, TWO, new_rows=True)["intervals"]
         truth = {"accuracy": right, "balanced_accuracy": right, "roc_auc": auc}
         inside = [ends[name][0] <= value <= ends[name][1] for name, value in truth.items()]
-        found = leads(first, second, codes, TWO)
-        gaps = [found[name]["interval"] for name in ("accuracy", "roc_auc")]
+        gaps = [lead["interval"] for lead in leads(first, second, codes, TWO).values()]
         covered += [*inside, *(low <= 0 <= high for low, high in gaps)]
     assert covered.min() / repeats >= 0.92 and covered[:2].max() / repeats <= 0.985
