@@ -46,6 +46,7 @@ def audit(
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
     columns = _risks(models, dataset.X, y, ball)
+    figures = _figures(models, dataset.X, y, rivals_are_new=train is not None and train.resolve() != file.resolve())
 
     def draw() -> Any:
         import numpy as np
@@ -57,9 +58,9 @@ def audit(
 
     files = outputs.save(columns, draw)
     payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
-    payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], "risks": columns, **files}
+    payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **figures, "risks": columns, **files}
     title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
-    screen.finish(payload, title, columns)
+    screen.finish(payload, *_lines(figures), title, columns)
 
 
 def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: str | None) -> dict[str, Any]:
@@ -95,6 +96,29 @@ def _rivals(saved, dataset, y, train: Path | None, options: opt.FileOptions, scr
         rows = saved.model[:-1].transform(X) if steps else X
         rivals = (LinearSVC(random_state=0), LogisticRegression(max_iter=1000))
         return {type(rival).__name__: make_pipeline(*steps, rival.fit(rows, y)) for rival in rivals}
+
+
+def _figures(models: dict[str, Any], X, y, *, rivals_are_new: bool) -> dict[str, Any]:
+    """Return the figures without an adversary, and leads over classifiers that have not seen these rows either."""
+    from drsvm.learn.scores import leads, scores
+
+    (_, own), *rivals = ((name, model.decision_function(X)) for name, model in models.items())
+    classes = models["drsvm"].classes_
+    found = {name: leads(own, rival, y, classes) for name, rival in rivals} if rivals_are_new else {}
+    return {"scores": scores(own, y, classes, new_rows=True), "leads": found or None}
+
+
+def _lines(figures: dict[str, Any]) -> list[str]:
+    from drsvm.learn.scores import IF_NEW, SHORT_NAMES, compared, interval_line, summary
+
+    found, rivals = figures["scores"], figures["leads"] or {}
+    verdicts = {
+        name: [compared(key, lead[key], rival) for rival, lead in rivals.items() if lead[key]]
+        for key, name in SHORT_NAMES.items()
+    }
+    lines = [f"  {name}: {', '.join(words)}" for name, words in verdicts.items() if words]
+    header = ["beside the others, if the rows are new to them, too:"] if lines else []
+    return [summary(found), interval_line(found, IF_NEW), *header, *lines]
 
 
 def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]:

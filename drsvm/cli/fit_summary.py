@@ -129,14 +129,15 @@ def _proof(certificate: dict[str, Any], named: bool) -> str:
 
 def _figures(payload: dict[str, Any]) -> dict[str, str]:
     """Return the figures: of the test, by class, or of the training rows where there is no test."""
-    from drsvm.learn.scores import by_class, summary
+    from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
 
     tested, held_out = payload["test"], payload["held_out"]
     if tested is None:
         lines = [f"{summary(payload['train'])}, on the training rows, so optimistic", *by_class(payload["train"])]
         return {"training": _below(lines)}
     how = f"held out; trained on the other {held_out['trained_on']:,}" if held_out else "of the test file"
-    return {"test": _below([f"{summary(tested)}, {how}", *by_class(tested)]), "training": summary(payload["train"])}
+    lines = [f"{summary(tested)}, {how}", interval_line(tested, "" if held_out else IF_NEW), *by_class(tested)]
+    return {"test": _below(lines), "training": summary(payload["train"])}
 
 
 def _below(lines: list[str]) -> str:

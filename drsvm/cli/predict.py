@@ -68,14 +68,15 @@ def predict(
 
 
 def _text(payload: dict[str, Any], probability: bool) -> str:
-    from drsvm.learn.scores import by_class, summary
+    from drsvm.learn.scores import IF_NEW, by_class, interval_line, summary
 
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}"]
     if probability and payload["positive"] is not None:
         lines.append(f"probability: that of {payload['positive']}; predictions go by the sign of the decision")
     if payload["scores"]:
-        lines += [summary(payload["scores"]), *by_class(payload["scores"])]
+        found = payload["scores"]
+        lines += [summary(found), interval_line(found, IF_NEW), *by_class(found)]
     if payload["output"]:
         lines.append(f"predictions in {payload['output']}")
     return "\n".join(lines)

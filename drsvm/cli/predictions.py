@@ -103,7 +103,7 @@ class Predictions:
             "classes": self.classes,
             "positive": self.classes.tolist()[self.place] if len(self.classes) == 2 else None,
             "predicted": dict(zip(found.tolist(), counts.tolist(), strict=True)),
-            "scores": None if self.labels is None else scores(judged, self.labels, self.classes),
+            "scores": None if self.labels is None else scores(judged, self.labels, self.classes, new_rows=True),
         }
 
 

@@ -164,10 +164,8 @@ COMMANDS = {
 
 
 def _text(summary: dict[str, Any], output: Path) -> str:
-    own = summary["models"]["WassersteinSVC"]["accuracy"]
-    others = ", ".join(f"{name} {figures['accuracy']:.1%}" for name, figures in list(summary["models"].items())[1:])
     lines = [text for text in (summary["warning"], summary["tell_tale"], summary["noise"]) if text]
-    lines += [f"accuracy on the {summary['judged_by']}: {own:.1%} ({others})"]
+    lines += [f"- {line}" for line in summary["in_plain_words"]]
     return "\n".join([*lines, f"next: {summary['next']['command']}", f"report written to {output.resolve()}"])
 
 

@@ -98,7 +98,9 @@ class Fitted(NamedTuple):
 
     def test_scores(self) -> dict[str, Any] | None:
         y = self.parts.y_test
-        return None if y is None else scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_)
+        if y is None:
+            return None
+        return scores(self.decisions(self.prepared.X_test), y, self.classifier.classes_, new_rows=True)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from drsvm.persistence.model_files import write_whole
 from drsvm.report.figures import draw_all
 from drsvm.report.inputs import Given
 from drsvm.report.sections import document
-from drsvm.report.words import constant_warning, next_step, noise_warning, paragraph, tell_tale_warning
+from drsvm.report.words import constant_warning, in_plain_words, next_step, noise_warning, tell_tale_warning
 from drsvm.report.work import analyse, following_report, report_stage
 from drsvm.report.writers import Html, Markdown, Plain
 
@@ -167,7 +167,7 @@ def report_on(model, given: Given, *, title: str | None, positive, progress) -> 
             "warning": constant_warning(analysis, Plain()),
             "tell_tale": tell_tale_warning(analysis, Plain()),
             "noise": noise_warning(analysis),
-            "in_plain_words": paragraph(analysis, Plain()),
+            "in_plain_words": in_plain_words(analysis, Plain()),
             "next": {"why": step.why, "command": given.source.command(step)},
         }
         with report_stage("done"):

@@ -10,7 +10,7 @@ import numpy as np
 
 from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
-from drsvm.learn.scores import are_noise, column_deviations, scores, weights_that_count
+from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
@@ -81,19 +81,30 @@ class Analysis:
         return {name: value for name, value in ball.items() if name != "radius"}
 
     @cached_property
+    def decisions(self) -> dict[str, np.ndarray]:
+        """The decision values of all classifiers on these rows."""
+        return {name: np.asarray(model.decision_function(self.judged.X)) for name, model in self.models.items()}
+
+    @cached_property
     def comparison(self) -> dict[str, dict[str, Any]]:
         """Scores and worst cases of all classifiers on the rows they are judged by; risks are of the shown decision."""
-        material, (X, y, _) = self.material, self.judged
+        material, (X, y, held_out) = self.material, self.judged
         adversary = {**self.adversary, "radius": self.radius}
         return {
             name: {
-                **scores(model.decision_function(X), y, model.classes_),
+                **scores(self.decisions[name], y, model.classes_, new_rows=held_out),
                 "train_accuracy": float(model.score(material.X, material.y)),
                 "worst_case_risk": float(worst_case_risk(model, X, y, positive=self.positive, **adversary)),
                 "worst_case_error": float(worst_case_risk(model, X, y, loss="zero-one", **adversary)),
             }
             for name, model in self.models.items()
         }
+
+    @cached_property
+    def leads(self) -> dict[str, dict[str, Any]]:
+        """By how much the figures of the robust classifier exceed those of each rival, with intervals."""
+        (_, y, _), classes, own = self.judged, self.material.linear.classes_, self.decisions[ROBUST]
+        return {name: leads(own, rival, y, classes) for name, rival in self.decisions.items() if name != ROBUST}
 
     @property
     def own(self) -> dict[str, Any]:
@@ -130,8 +141,7 @@ class Analysis:
     @cached_property
     def noise(self) -> list[Any]:
         """The labels (with two classes, the positive one) whose decision values on the judged rows are noise."""
-        decisions = self.material.linear.decision_function(self.judged.X)
-        found = are_noise(decisions, [(result.gap, result.tol) for result in self.material.results])
+        found = are_noise(self.decisions[ROBUST], [(result.gap, result.tol) for result in self.material.results])
         labels = self.classes if self.multiclass else [self.positive]
         return [label for label, noise in zip(labels, found, strict=True) if noise]
 
@@ -221,6 +231,7 @@ class Analysis:
             **certificates[self.index],
             "certificates": certificates,
             "models": self.comparison,
+            "leads": self.leads if self.judged.held_out else None,
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
             "constant_decisions": self.noise,
             "bounds": self.bounds,

@@ -45,7 +45,7 @@ def _opening(analysis: Analysis, writer: Writer) -> list:
         writer.paragraph(_first_sentences(analysis, writer), "lead"),
         _figures_of_merit(analysis, writer),
         writer.notes(notes),
-        writer.paragraph(words.paragraph(analysis, writer)),
+        writer.items(words.in_plain_words(analysis, writer)),
         writer.paragraph(f"Next: {writer.text(step.why)}"),
         writer.command(analysis.material.source.command(step)),
     ]

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from drsvm.learn.scores import compared
 from drsvm.report.analysis import Analysis, useful_accuracy
 from drsvm.report.writers import ROBUST, Plain, listed, number, percent
 
@@ -14,6 +15,13 @@ UNEQUAL = 0.7  # from this share of the largest class on, classes of equal weigh
 CHECK_FIRST, CARRIERS = 5, 3
 
 MATTERS = 0.05  # a feature with less than this share of the largest weight carries nothing
+
+FIGURES = {
+    "accuracy": ("Accuracy", percent),
+    "balanced_accuracy": ("Balanced accuracy", percent),
+    "roc_auc": ("ROC AUC", lambda value: f"{value:.3f}"),
+}
+"""Names and formats of the figures."""
 
 
 class NextStep(NamedTuple):
@@ -94,41 +102,37 @@ def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
     )
 
 
-def paragraph(analysis: Analysis, style: Plain) -> str:
-    """Return the report in plain words; the next step follows it."""
+def in_plain_words(analysis: Analysis, style: Plain) -> list[str]:
+    """Return the report in plain words, a figure or a statement to a line; the next step follows them."""
+    lines = [line for figure in FIGURES if (line := _figure(analysis, figure))]
     if analysis.constant is not None:
-        return "The proof below holds, but no shift can change a constant answer."
-    parts = (_cost_and_gain, _guarantee, _labels, _features)
-    return " ".join(part(analysis, style) for part in parts)
+        return [*lines, "The proof holds, but no shift can change a constant answer."]
+    attack = [_under_attack(analysis, style)] if analysis.radius > 0 else []
+    return [*lines, *attack, *(part(analysis, style) for part in (_guarantee, _labels, _features))]
 
 
-def _cost_and_gain(analysis: Analysis, style: Plain) -> str:
-    own, rival, difference = analysis.own, analysis.best_rival, _advantage(analysis)
-    other, n = analysis.comparison[rival], len(analysis.judged.y)
-    rows = round(abs(difference) * n)
-    size = f"{100 * abs(difference):.1f} points ({rows:,} of {analysis.judged.counted})"
-    cost = f"Robustness cost {size}" if difference < 0 else f"Robustness gained {size}"
-    cost = f"Robustness cost no accuracy on the {analysis.judged.counted}" if rows == 0 else f"{cost} of accuracy"
-    cost += f" beside {rival}{', which may be chance' if rows > 0 and abs(difference) <= _chance(analysis) else ''}."
-    if analysis.radius == 0:
-        return cost
-    mine, others = own["worst_case_error"], other["worst_case_error"]
+def _figure(analysis: Analysis, figure: str) -> str | None:
+    """Return a figure of the robust classifier beside those of its rivals; only held-out rows say how certain it is."""
+    if analysis.own[figure] is None or (figure == "roc_auc" and analysis.noise):
+        return None
+    name, shown = FIGURES[figure]
+    value, rivals = f"{name} on {analysis.judged.counted}: {shown(analysis.own[figure])}", analysis.leads
+    if not analysis.judged.held_out:
+        others = ", ".join(f"{rival} {shown(analysis.comparison[rival][figure])}" for rival in rivals)
+        return f"{value} ({others})."
+    low, high = map(shown, analysis.own["intervals"][figure])
+    verdicts = listed([compared(figure, lead[figure], rival) for rival, lead in rivals.items()])
+    return f"{value} (95\u202f%: {low} to {high}); {verdicts}."
+
+
+def _under_attack(analysis: Analysis, style: Plain) -> str:
+    rival = analysis.best_rival
+    mine, others = (analysis.comparison[name]["worst_case_error"] for name in (ROBUST, rival))
     verdict = "as high as" if percent(mine) == percent(others) else "lower than" if mine < others else "higher than"
     return (
-        f"{cost} Under the attack it was trained against, the error rate on these rows can reach "
+        f"Under the attack it was trained against, the error rate on the {analysis.judged.name} can reach "
         f"{percent(mine)}, {verdict} that of {rival} ({percent(others)})."
     )
-
-
-def _advantage(analysis: Analysis) -> float:
-    return analysis.own["accuracy"] - analysis.comparison[analysis.best_rival]["accuracy"]
-
-
-def _chance(analysis: Analysis) -> float:
-    """Return two standard errors of the lead, which comes from the rows that only one of the two gets right."""
-    rows = analysis.judged
-    right = [analysis.models[name].predict(rows.X) == rows.y for name in (ROBUST, analysis.best_rival)]
-    return 2.0 * math.sqrt(np.count_nonzero(right[0] != right[1])) / len(rows.y)
 
 
 def _guarantee(analysis: Analysis, style: Plain) -> str:
@@ -189,8 +193,9 @@ def next_step(analysis: Analysis) -> NextStep:
         why = "Leave out what is known only after the label, and make this report again."
         python = f"make_report(model, X.drop(columns={names!r}), y)"
         return NextStep("report", why, python, keeps_settings=True, changes={"drop": names})
-    if _advantage(analysis) < -max(0.01, _chance(analysis)):
-        rival = analysis.best_rival
+    rival = analysis.best_rival
+    lead = analysis.leads[rival]["accuracy"]
+    if lead["difference"] < -0.01 and lead["interval"][1] < 0:
         return _cross_validation(f"{rival} is more accurate here: let cross-validation choose the parameters.")
     if analysis.wrong_labels is not None:
         why = "Check the doubtful labels first; correct those that are wrong, and make this report again."

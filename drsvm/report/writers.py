@@ -74,6 +74,9 @@ class Markdown(Plain):
     def caption(self, text: str) -> str:
         return ""
 
+    def items(self, lines: Sequence[str]) -> str:
+        return "\n".join(f"- {line}" for line in lines)
+
     def notes(self, items: Sequence[str]) -> str:
         return "\n".join(f"> **Note:** {item}" for item in items)
 
@@ -131,12 +134,13 @@ class Html(Plain):
     def caption(self, text: str) -> str:
         return self.paragraph(text)
 
+    def items(self, lines: Sequence[str], attributes: str = "") -> str:
+        listed = "".join(f"<li>{line}</li>" for line in lines)
+        return f"<ul{attributes}>{listed}</ul>"
+
     def notes(self, items: Sequence[str]) -> str:
         """Return warnings that must not be missed, or nothing if there are none."""
-        if not items:
-            return ""
-        listed = "".join(f"<li>{item}</li>" for item in items)
-        return f'<ul class="notes" aria-label="Warnings">{listed}</ul>'
+        return self.items(items, ' class="notes" aria-label="Warnings"') if items else ""
 
     def command(self, text: str) -> str:
         """Return a command to copy, given without markup."""

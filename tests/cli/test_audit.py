@@ -20,6 +20,9 @@ def test_audit(drsvm_command, model, table):
     ball = {"radius": [0.0, 0.1], "flip_cost": saved[-1].flip_cost, "norm": 2}
     np.testing.assert_allclose(answer["risks"]["risk"], worst_case_risk(saved, X, labels, **ball))
     np.testing.assert_allclose(answer["risks"]["error"], worst_case_risk(saved, X, labels, loss="zero-one", **ball))
+    low, high = answer["scores"]["intervals"]["accuracy"]
+    assert low < answer["scores"]["accuracy"] < high and answer["leads"] is None
+    assert answer["scores"]["accuracy"] == pytest.approx(1 - answer["risks"]["error"][0])
 
 
 def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
@@ -35,6 +38,15 @@ def test_audit_with_other_classifiers(drsvm_command, model, table, tmp_path):
     assert (tmp_path / "r.svg").read_text().startswith("<?xml")
     code, _, err = drsvm_command("audit", model, table, "--compare", "--train", table)
     assert code == 0 and "audited file" not in err
+
+
+def test_leads_are_said_only_if_the_others_have_not_seen_the_rows(drsvm_command, model, table, tmp_path):
+    X, y = rows(seed=5)
+    other = write_csv(tmp_path / "other.csv", X, np.array(["cat", "dog"])[y])
+    out = drsvm_command("audit", model, other, "--compare", "--train", table)[1]
+    assert "  accuracy: " in out and "LinearSVC (95\u202f%: " in out and "if the rows are new to them" in out
+    for more in ((), ("--train", other)):
+        assert "LinearSVC (95" not in drsvm_command("audit", model, other, "--compare", *more)[1]
 
 
 def test_audit_of_three_classes(drsvm_command, tmp_path):

@@ -18,6 +18,7 @@ def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
     assert re.search(r"at most \d\.\de-\d+ above the optimum \(tolerance 1e-06: optimal\)", out)
     tested = r"accuracy 0\.\d{4}, balanced 0\.\d{4}, ROC AUC 0\.\d{4} \(30 rows\), held out; trained on the other 90"
     assert re.search(rf"^test +{tested}$", out, re.MULTILINE)
+    assert re.search(r"^ +95\u202f% intervals: accuracy 0\.\d{4} to 0\.\d{4}, balanced 0\.\d{4} to ", out, re.MULTILINE)
     assert re.search(r"^ +cat +15  0\.\d{4} +0\.\d{4} +\d+ +\d+$", out, re.MULTILINE)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
     assert "note: Column 'kind' is used as the label (the last column)" in err
@@ -57,7 +58,7 @@ def test_fit_of_svmlight_with_a_test_file(drsvm_command, svmlight, tmp_path):
     answer = json.loads(out)
     assert code == 0
     assert answer["classes"] == {"0": 60, "1": 60} and answer["positive"] == 1
-    assert answer["train"] == answer["test"]
+    assert {**answer["train"], "intervals": answer["test"]["intervals"]} == answer["test"]
     scaler = load_model(tmp_path / "m.drsvm")[0]
     assert scaler.with_mean is False
     _, out, _ = drsvm_command("fit", svmlight, "--no-standardise", "--json", "--model", tmp_path / "m.drsvm")

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from drsvm import WassersteinSVC
-from drsvm.learn.scores import weights_that_count
+from drsvm.learn.scores import compared, leads, weights_that_count
 from drsvm.report import make_report
 from drsvm.report.analysis import constant_label
 
@@ -58,6 +58,40 @@ def test_figures_lead_and_those_of_the_others_stand_beside_them(tumours, good):
     assert f"{100 * rival.score(X, y):.1f}\u202f%" in opening and "143 held-out rows" in opening
 
 
+def test_the_summary_is_a_list_with_intervals_and_leads(tumours, good):
+    rival, X, y = fitted(LogisticRegression(max_iter=1000), *tumours)
+    model, _, _ = fitted(WassersteinSVC(), *tumours)
+    found = leads(model.decision_function(X), rival.decision_function(X), y, model.classes_)
+    for name, lead in good.summary["leads"]["LogisticRegression"].items():
+        assert lead["difference"] == pytest.approx(found[name]["difference"])
+        assert lead["interval"] == pytest.approx(found[name]["interval"])
+    own, lines = good.summary["models"]["WassersteinSVC"], good.summary["in_plain_words"]
+    low, high = (f"{100 * end:.1f}\u202f%" for end in own["intervals"]["accuracy"])
+    assert lines[0].startswith(
+        f"Accuracy on 143 held-out rows: {100 * own['accuracy']:.1f}\u202f% (95\u202f%: {low} to {high}); "
+    )
+    assert compared("accuracy", found["accuracy"], "LogisticRegression") in lines[0]
+    assert [line.partition(" on")[0] for line in lines[1:3]] == ["Balanced accuracy", "ROC AUC"]
+    for line in lines[:3]:
+        assert f"<li>{line}</li>" in good.html and f"\n- {line}\n" in good.markdown
+
+
+@pytest.mark.usefixtures("no_plots")
+def test_a_loss_is_said_as_plainly_as_a_gain_and_training_rows_prove_neither(tumours):
+    X, y = tumours
+    made = make_report(WassersteinSVC(radius=0.6), X, y)
+    lead = made.summary["leads"]["LinearSVC"]["accuracy"]
+    low, high = (100 * abs(end) for end in lead["interval"])
+    assert high < 100 * abs(lead["difference"]) < low
+    loss = f"{-100 * lead['difference']:.1f} points lower than LinearSVC (95\u202f%: {high:.1f} to {low:.1f})"
+    assert loss in made.summary["in_plain_words"][0]
+    assert made.summary["next"]["command"] == "WassersteinSVCCV().fit(X, y)"
+    training = make_report(WassersteinSVC(radius=0.6), X, y, test_size=0).summary
+    assert training["leads"] is None and "intervals" not in training["models"]["WassersteinSVC"]
+    assert training["in_plain_words"][0].startswith("Accuracy on 569 training rows: ")
+    assert not any("95\u202f%" in line or "clear difference" in line for line in training["in_plain_words"])
+
+
 def test_a_constant_classifier_says_so_first_and_leaves_out_noise(tumours, constant):
     _, _, _, y = parts(*tumours)
     benign = (y == "benign").mean()
@@ -70,6 +104,7 @@ def test_a_constant_classifier_says_so_first_and_leaves_out_noise(tumours, const
     for noise in ("Most influential", "Most important", "The worst case", "Labels worth checking"):
         assert noise not in constant.html and noise not in constant.markdown
     assert summary["next"]["command"].startswith("make_report(WassersteinSVC(0.")
+    assert not any(line.startswith("ROC AUC") for line in summary["in_plain_words"])  # ranks are noise
     assert constant.html.count("<svg") == 1
 
 

@@ -62,7 +62,8 @@ def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
         "onehotencoder__shape_rough",
         "onehotencoder__shape_smooth",
     }
-    assert made.summary["label"] == "tumour" and "in units of each feature" in made.summary["in_plain_words"]
+    words = " ".join(made.summary["in_plain_words"])
+    assert made.summary["label"] == "tumour" and "in units of each feature" in words
 
 
 @pytest.mark.thorough
