@@ -6,9 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from drsvm import Problem, solve
+from drsvm import Problem, WassersteinSVC, solve
 
 NORMS = (1, 2, math.inf)
+PLAIN = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
+"""Settings of the estimators with which they solve the problem as it is stated."""
+
+
+def plain_svc(*radius, **settings):
+    """Return a classifier that solves the problem as it is stated."""
+    return WassersteinSVC(*radius, **PLAIN | settings)
+
+
 DUAL_ORDER = {1: math.inf, 2: 2, math.inf: 1}
 """The norm of the weights for each norm of the shifts."""
 

@@ -11,10 +11,11 @@ from itertools import product
 import numpy as np
 from cases import MOVES
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
 
@@ -22,6 +23,7 @@ COSTS = np.logspace(-5, 2, 8)
 WEIGHTS = (None, "balanced")
 REFERENCE = "LinearSVC, tuned"
 BALANCED_REFERENCE = "LinearSVC, tuned by balanced accuracy"
+LOGISTIC = "LogisticRegression, tuned"
 
 
 def folds_of(X, y) -> list:
@@ -53,6 +55,14 @@ def quality(predicted, y) -> list[float]:
     return [100.0 * float((predicted == y).mean()), 100.0 * float(balanced_accuracy_score(y, predicted))]
 
 
+def all_figures(model, X, y) -> list[float]:
+    """Return accuracy, balanced accuracy and the area under the ROC curve (NaN for several classes) in percent."""
+    if y.max() > 1:
+        return [*quality(model.predict(X), y), float("nan")]
+    values = model.decision_function(X) if hasattr(model, "decision_function") else model.predict_proba(X)[:, 1]
+    return [*quality(model.predict(X), y), 100.0 * float(roc_auc_score(y, values))]
+
+
 def tuned_linear_svc(X, y) -> dict:
     grid = [LinearSVC(C=c, class_weight=w, dual=False) for c, w in product(COSTS, WEIGHTS)]
     by_accuracy, balanced = Tuned(grid).fit(X, y).chosen
@@ -62,7 +72,7 @@ def tuned_linear_svc(X, y) -> dict:
 def tuned_logistic(X, y) -> dict:
     grid = [LogisticRegression(C=c, class_weight=w, max_iter=1000) for c, w in product(COSTS, WEIGHTS)]
     chosen = Tuned(grid).fit(X, y).chosen[0]
-    models = {"LogisticRegression, tuned": chosen}
+    models = {LOGISTIC: chosen}
     if find_spec("cleanlab") is not None:
         from cleanlab.classification import CleanLearning
 
@@ -78,8 +88,9 @@ def tuned_hinge(X, y) -> dict:
 def untuned(X, y) -> dict:
     models = {
         "WassersteinSVC()": WassersteinSVC(),
-        'WassersteinSVC(class_weight="balanced")': WassersteinSVC(class_weight="balanced"),
-        "WassersteinSVC(intercept_cost=inf)": WassersteinSVC(intercept_cost=np.inf),
+        'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
+        'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
+        "WassersteinSVC as in 0.2.0": WassersteinSVC(l2=0.0, class_weight=None, threshold="optimum"),
     }
     return {name: model.fit(X, y) for name, model in models.items()}
 
@@ -99,19 +110,29 @@ def searched(X, y) -> dict:
     }
 
 
-CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched)
-RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_logistic, tuned_hinge)
+def flexible(X, y) -> dict:
+    grid = [SVC(C=c, gamma=g / X.shape[1]) for c, g in product((0.1, 1.0, 10.0), (0.03, 0.1, 0.3, 1.0, 3.0))]
+    models = {
+        "SVC()": SVC(),
+        "RandomForestClassifier()": RandomForestClassifier(random_state=0),
+        "HistGradientBoostingClassifier()": HistGradientBoostingClassifier(random_state=0),
+    }
+    fitted = {name: model.fit(X, y) for name, model in models.items()}
+    return {**fitted, "SVC, tuned": Tuned(grid).fit(X, y).chosen[0]}
+
+
+CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched, tuned_logistic)
+RIVALS: tuple[Callable[..., dict], ...] = (untuned_rivals, tuned_hinge, flexible)
 
 
 def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
-    """Return accuracy and balanced accuracy of every method in a case and, if its labels are correct, after moves."""
+    """Return the figures of every method in a case and, if its labels are correct, after moves."""
     X, y, X_test, y_test = case.split()
     models = {name: model for family in families for name, model in family(X, y).items()}
-    found = {case.setting: {name: quality(model.predict(X_test), y_test) for name, model in models.items()}}
+    found = {case.setting: {name: all_figures(model, X_test, y_test) for name, model in models.items()}}
     for move in MOVES if case.setting == "clean" and y.max() == 1 else ():
         found[move] = {
-            name: quality(model.predict(case.moved(X_test, y_test, move, model)), y_test)
-            for name, model in models.items()
+            name: all_figures(model, case.moved(X_test, y_test, move, model), y_test) for name, model in models.items()
         }
     return found
 

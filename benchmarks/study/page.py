@@ -9,7 +9,7 @@ import numpy as np
 from _common import RESULTS, report, table, use_threads
 from cases import BIASED, DECIDED, MULTICLASS, NOISE, REPORTED, SHIFTS, Case, is_available, rows_of, sizes
 from joblib import Parallel, delayed
-from methods import BALANCED_REFERENCE, CORE, REFERENCE, RIVALS, gains_by_data, outcomes, quality
+from methods import BALANCED_REFERENCE, CORE, LOGISTIC, REFERENCE, RIVALS, gains_by_data, outcomes, quality
 from pictures import draw
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -88,7 +88,7 @@ def run_one(case, families) -> dict:
 
 
 def keep(found, name: str) -> None:
-    """Save accuracy and balanced accuracy of every case, for other tables and pictures."""
+    """Save the figures of every case, for other tables and pictures."""
     RESULTS.mkdir(exist_ok=True)
     with gzip.open(RESULTS / f"study-{name}.json.gz", "wt", encoding="utf-8") as stream:
         json.dump([{**case._asdict(), "outcomes": values} for case, values in found.items()], stream)
@@ -122,7 +122,10 @@ def gain_tables(found) -> list[str]:
             ("Accuracy", 0, REFERENCE),
             ("Balanced accuracy", 1, REFERENCE),
             ("Balanced accuracy", 1, BALANCED_REFERENCE),
+            ("Area under the ROC curve", 2, REFERENCE),
+            *(("Accuracy", 0, LOGISTIC), ("Balanced accuracy", 1, LOGISTIC)),
         )
+        if reference in next(iter(found.values())) and np.isfinite(next(iter(found.values()))[reference][measure])
     ]
 
 
@@ -142,7 +145,7 @@ def gains(found, measure: int, reference: str, settings) -> str:
 def data_tables(found) -> list[str]:
     return [
         f"{label} by data set: {REFERENCE}, WassersteinSVC() and WassersteinSVCCV(), in percent.\n\n{by_data(found, m)}"
-        for m, label in enumerate(("Accuracy", "Balanced accuracy"))
+        for m, label in enumerate(("Accuracy", "Balanced accuracy", "Area under the ROC curve"))
     ]
 
 

@@ -31,6 +31,7 @@ def fit(
     ] = None,
     positive: opt.Positive = None,
     class_weight: opt.ClassWeight = None,
+    threshold: opt.Threshold = None,
     cv: Annotated[
         bool,
         opt.classifier(
@@ -62,7 +63,8 @@ def fit(
     check_model_output(model)
     work.check_split(split)
     settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
-    settings |= {"class_weight": class_weight, "random_state": split.seed, "n_jobs": jobs}
+    settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
+    settings |= {"random_state": split.seed, "n_jobs": jobs}
     _check_settings(settings, cv and radius is not None, verified)
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, cv, screen) as rows:
@@ -83,7 +85,6 @@ def fit(
 
 
 def _check_settings(settings: dict[str, Any], radius_and_search: bool, verified: str | None) -> None:
-    opt.check_choice("--class-weight", settings["class_weight"], (None, "balanced"))
     if radius_and_search:
         raise ValueError("--cv chooses the radius: omit --radius or --cv.")
     if verified is not None and "flip_cost" not in settings:

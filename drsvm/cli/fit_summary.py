@@ -24,7 +24,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
-    names = ("flip_cost", "norm", "l2", "fit_intercept", "class_weight")
+    names = ("flip_cost", "norm", "fit_intercept", "class_weight", "threshold")
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
@@ -36,6 +36,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         "positive": parts.positive,
         "parameters": {
             "radius": getattr(classifier, "radius_", classifier.radius),
+            "l2": getattr(classifier, "l2_", classifier.l2),
             **{name: getattr(classifier, name) for name in names},
             "standardise": standardise,
         },

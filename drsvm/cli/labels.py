@@ -4,7 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from drsvm.cli.options import BallOptions, ClassWeight, DataFile, DataOptions, TableOptions, classifier, output, solving
+from drsvm.cli.options import (
+    BallOptions,
+    ClassWeight,
+    DataFile,
+    DataOptions,
+    TableOptions,
+    chosen_classes_and_threshold,
+    classifier,
+    output,
+    solving,
+)
 from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
@@ -51,7 +61,7 @@ def labels(
     from drsvm.datasets import read, read_cells
 
     outputs.check(file)
-    settings = {**ball.ball(), **ball.run(), "class_weight": class_weight}
+    settings = {**ball.ball(), **ball.run(), **chosen_classes_and_threshold(class_weight)}
     original: dict[str, list[str]] = {}
 
     def reader(path: Path, options):

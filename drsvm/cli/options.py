@@ -38,7 +38,20 @@ Positive = Annotated[
         "classes: the one to separate from the others."
     ),
 ]
-ClassWeight = Annotated[str | None, classifier("balanced: all classes have the same total weight.")]
+ClassWeight = Annotated[
+    str | None,
+    classifier(
+        "Weights of the classes: none (every row counts the same), balanced (every class does), or auto, half-way "
+        "between them. Default: auto."
+    ),
+]
+Threshold = Annotated[
+    str | None,
+    classifier(
+        "What the threshold between two classes is placed for: accuracy, balanced-accuracy, or optimum, where the "
+        "problem itself has it. Default: accuracy."
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -123,7 +136,7 @@ class BallOptions:
         ),
     ] = None
     norm: Annotated[str, classifier("Norm of the shifts: 1, 2, or inf, which gives sparse weights.")] = "2"
-    l2: Annotated[float, classifier("Coefficient of an additional ridge term.")] = 0.0
+    l2: Annotated[str | None, classifier("Coefficient of a ridge term, or auto. Default: auto.")] = None
     intercept: Annotated[bool, classifier("Whether to fit an intercept.")] = True
     standardise: Annotated[
         bool, classifier("Scale numbers to variance 1 (and mean 0, unless sparse); categories are 0 or 1.")
@@ -140,17 +153,13 @@ class BallOptions:
         check_choice("--norm", self.norm, NORMS)
         cost = flip_cost_of(self.flip_cost)
         given = {} if cost is None else {"flip_cost": cost}
-        return {**given, "norm": float(self.norm), "l2": self.l2, "fit_intercept": self.intercept}
+        given |= {} if self.l2 is None else {"l2": number_or_auto("--l2", self.l2)}
+        return {**given, "norm": float(self.norm), "fit_intercept": self.intercept}
 
     def with_radius(self, radius: str | None) -> dict[str, Any]:
         """Return the given parameters, and the radius if it was given."""
         ball = self.ball()
-        if radius is None:
-            return ball
-        try:
-            return {"radius": radius if radius == "auto" else float(radius), **ball}
-        except ValueError:
-            raise ValueError(f"--radius must be a number or auto, got {radius!r}.") from None
+        return ball if radius is None else {"radius": number_or_auto("--radius", radius), **ball}
 
     def run(self) -> dict[str, Any]:
         """Return the solver and the limits of a run."""
@@ -230,6 +239,22 @@ def flip_cost_of(given: Texts) -> float | dict[str, float] | None:
         pass
     shown = " ".join(f"--flip-cost {text}" for text in given)
     raise ValueError(f"{shown}: give one number, or one for every class: --flip-cost yes=5 --flip-cost no=inf.")
+
+
+def number_or_auto(option: str, text: str) -> float | str:
+    """Return a number, or the word auto."""
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise ValueError(f"{option} must be a number or auto, got {text!r}.") from None
+
+
+def chosen_classes_and_threshold(class_weight: str | None, threshold: str | None = None) -> dict[str, Any]:
+    """Return class weights and threshold as parameters of a classifier, if they were given."""
+    check_choice("--class-weight", class_weight, (None, "auto", "balanced", "none"))
+    check_choice("--threshold", threshold, (None, "accuracy", "balanced-accuracy", "optimum"))
+    given = {} if class_weight is None else {"class_weight": None if class_weight == "none" else class_weight}
+    return given if threshold is None else {**given, "threshold": threshold.replace("-", "_")}
 
 
 def check_choice(option: str, value: str | None, allowed: Sequence[str | None]) -> None:

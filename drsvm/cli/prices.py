@@ -31,11 +31,12 @@ def feature_prices(parts: Parts, prepared: Prepared) -> dict[str, Any]:
 
 
 def problem_of(parts: Parts, prepared: Prepared, y, radius: float, ball: BallOptions, prices: PriceOptions) -> Problem:
-    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve."""
+    """Return the problem of two classes that a `WassersteinSVC` with the given options would solve, without weights."""
     names = ("flip_cost", "norm", "l2", "fit_intercept", "intercept_cost", "feature_cost", "monotonic_cst")
     settings: dict[str, Any] = {name: getattr(WassersteinSVC(), name) for name in names}
     settings |= ball.ball() | prices.intercept()
     settings |= feature_prices(parts, prepared)
+    settings["l2"] = 0.0 if settings["l2"] == "auto" else settings["l2"]  # the ball alone
     settings["flip_cost"] = flip_cost_by_row(settings["flip_cost"], parts.y, None)
     cost = settings.pop("intercept_cost")
     return with_intercept_cost(Problem(prepared.X, y, radius=radius, **settings), cost)

@@ -56,6 +56,7 @@ def report(
     radius: opt.Radius = None,
     positive: opt.Positive = None,
     class_weight: opt.ClassWeight = None,
+    threshold: opt.Threshold = None,
     title: Annotated[str | None, opt.output("Title of the page.")] = None,
     output: Annotated[
         Path | None, opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
@@ -72,9 +73,8 @@ def report(
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
-    opt.check_choice("--class-weight", class_weight, (None, "balanced"))
     settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
-    settings |= {"random_state": split.seed, "class_weight": class_weight}
+    settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
     wanted = options.read_options(mentioned=prices.mentioned(), name_rows=True)
     whole = work.load_parts(file, wanted, replace(split, test_size=None), screen)
@@ -82,7 +82,8 @@ def report(
     whole = whole if several else work.with_positive(whole, positive)
     parts = work.held_out(whole, split, screen) or whole
     shown = work.label_called(parts.y, positive) if several and positive else parts.positive
-    named = {"radius": radius, "class_weight": class_weight, "positive": None if several else positive}
+    named = {"radius": radius, "class_weight": class_weight, "threshold": threshold}
+    named |= {"positive": None if several else positive}
     typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
     with screen.progress("report"), screen.warnings_as_notes():

@@ -162,7 +162,8 @@ def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Par
 def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen) -> Found:
     """Cross-validate on the rows that are not held out, then train on all rows with what was chosen."""
     flip_cost, rows = settings.get("flip_cost"), whole if held is None else held
-    given = {name: value for name, value in settings.items() if value is not None and not isinstance(value, dict)}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if not isinstance(value, dict)}
+    given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
     estimator = PreparedSearch(cv=folds, **{SEVERAL.get(name, name): value for name, value in given.items()})
     training = Training(estimator, standardise, flip_cost, True, TimeLimit.of(settings["max_time"]))
     with screen.progress(f"{len(rows.y):,} rows"), screen.warnings_as_notes():

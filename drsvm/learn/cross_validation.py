@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 
     def params(self, radius) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii; flip costs by row are not among them."""
-        names = ("flip_cost", "norm", "intercept_cost")
+        names = ("flip_cost", "norm", "l2", "intercept_cost")
         chosen = {name: self.ball[name] for name in names if not isinstance(self.ball[name], np.ndarray)}
         return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
 

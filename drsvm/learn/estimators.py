@@ -25,7 +25,8 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import fit_data, remote_decisions
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.radius_rule import Automatic, automatic
+from drsvm.learn.radius_rule import Automatic, automatic, automatic_ridge
+from drsvm.learn.threshold import check_goal, judged_rows, nearest_good
 from drsvm.learn.warning import positions_deprecated
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
@@ -62,8 +63,10 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         every class; `fit` also takes one per row.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
-    l2 : float, default=0.0
-        Coefficient of a ridge term ``l2 / 2 * ||w||²``.
+    l2 : float or "auto", default="auto"
+        Coefficient of a ridge term ``l2 / 2 * ||w||²``. With "auto" it is computed from the data: at most 0.04 times
+        the mean squared distance of a row from the centre, less the more rows there are and the fewer labels look
+        wrong. It makes the optimum unique. 0: the ball alone.
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"
@@ -79,9 +82,17 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     monotonic_cst : array of shape (n_features,) or dict, optional
         1 where the decision function must increase with the feature (towards ``classes_[1]``), -1 where it must
         decrease, 0 where both are allowed; or a dict by name. For two classes only.
-    class_weight : dict or "balanced", optional
-        Weights of the classes. "balanced": inversely proportional to their frequencies. For more than two classes see
-        the notes.
+    class_weight : "auto", "balanced", dict or None, default="auto"
+        Weights of the classes. "balanced": inversely proportional to their frequencies; "auto": half-way there, the
+        roots of these weights; None: equal. For more than two classes see the notes.
+    threshold : {"accuracy", "balanced_accuracy", "optimum"}, default="accuracy"
+        What the threshold of a classifier for two classes is placed for, once its direction is known; see the notes.
+        "optimum": where the problem's own intercept puts it, to which the certificate refers. For costs of errors use
+        scikit-learn's ``TunedThresholdClassifierCV`` around this classifier.
+    cv : int, splitter or iterable, optional
+        Folds for the threshold, as in scikit-learn. By default up to 5,000 rows are judged in five folds that depend
+        on the contents of the rows, not on their order; of more rows, those of one fold, or if there are many per
+        feature, the training rows themselves.
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
@@ -122,8 +133,11 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         `partial_fit` there is no certificate: all but the price are NaN. If weights cost nothing (``radius=0``, or
         features that cannot shift, both without ridge), the bound is for weights up to a limit, see `Result`; there is
         no warning, because another setting would be another problem.
-    radius_, intercept_cost_ : float
-        The radius and the price of the intercept that were used.
+    radius_, l2_, intercept_cost_ : float
+        The radius, the ridge and the price of the intercept that were used.
+    threshold_ : float
+        By how much the threshold was moved: `intercept_` is that of `result_` minus this, and the certificate refers
+        to that of `result_`. 0 after `partial_fit`, and with more than two classes.
     n_iter_ : int
         Number of iterations (the maximum over the classes); after `partial_fit`, of blocks.
     result_ : Result, or list of them
@@ -133,6 +147,13 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
 
     Notes
     -----
+    What is proven is the direction: `objective_`, `lower_bound_` and `gap_` are those of `result_`, with the intercept
+    of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
+    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within 0.7
+    standard errors of the best; it is never so far out that all these rows would be decided alike. Class weights that
+    you give count in this accuracy, those of "auto" do not.
+    `drsvm.worst_case_risk` evaluates the classifier as it stands.
+
     With K > 2 classes there is one problem for each class against the rest. Since a class is compared with K − 1
     others, each of its rows has K − 1 times the weight of a row of the others. With classes of equal size both
     sides then have half of the weight, and `radius` and `flip_cost` mean the same for any K. Classes of unequal size
@@ -157,12 +178,14 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         *,
         flip_cost: float | Mapping[Any, float] = math.inf,
         norm: Any = 2,
-        l2: float = 0.0,
+        l2: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         intercept_cost: float | Literal["auto"] = "auto",
         feature_cost: Any = None,
         monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
+        threshold: Literal["accuracy", "balanced_accuracy", "optimum"] = "accuracy",
+        cv: Any = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -182,6 +205,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         self.feature_cost = feature_cost
         self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
+        self.threshold = threshold
+        self.cv = cv
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -255,6 +280,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
+        goal = check_goal(self.threshold)
         earlier = self._earlier_classifier() if self.warm_start else None
         data = fit_data(self, X, y, sample_weight)
         self.classes_ = data.classes
@@ -263,12 +289,12 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             problems = data.problems(self._ball(data.costs_by_class, flip_cost))
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = prices.shared_centre(problems[0]) if len(problems) == 1 else prices.at_centre
-            solutions = self._choose_radius(problems, at_centre, data.counts, time)
+            solutions = self._choose_ball(problems, at_centre, data.counts, time)
         except ValueError:
             if data.backend is None:  # an entry may be too large; not before, which would be another pass over the rows
                 check_entries(data.X)
             raise
-        problems = [problem.replace(radius=self.radius_) for problem in problems]
+        problems = [problem.replace(radius=self.radius_, l2=self.l2_) for problem in problems]
         one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)
         context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
@@ -276,6 +302,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
+        if goal != "optimum" and len(problems) == 1:
+            self._place_threshold(data, at_centre(problems[0]), results[0], goal, time)
         if data.backend is not None:
             self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
@@ -288,34 +316,59 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         costs = self.flip_cost if flip_cost is None else flip_cost
         if isinstance(costs, Mapping):
             costs = costs_by_class(prices.flip_costs_of_classes(costs, self.classes_))
-        ball = {"flip_cost": costs, "norm": self.norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+        l2 = 0.0 if self._is_automatic("l2") else self.l2
+        ball = {"flip_cost": costs, "norm": self.norm, "l2": l2, "fit_intercept": bool(self.fit_intercept)}
         ball["intercept_cost"] = prices.intercept_cost_or_auto(self.intercept_cost)
         return ball | prices.feature_prices(self)
 
-    def _choose_radius(
+    def _choose_ball(
         self, problems: list[Problem], at_centre, counts: Callable[[int], Any], time: TimeLimit
     ) -> list[Result | None]:
-        """Set `radius_`, and return what is known about the solutions then; `counts` are those of a problem's rows."""
-        if not self._radius_is_automatic():
+        """Set `radius_` and `l2_`, and return what is known about the solutions; `counts` are those of a problem."""
+        rule = {True: automatic, False: automatic_ridge}[self._is_automatic("radius")]
+        if not self._is_automatic("radius"):
             self.radius_ = check_number(self.radius, "radius")
-            return [None] * len(problems)
+        if not self._is_automatic("l2"):
+            self.l2_ = check_number(self.l2, "l2")
+            if not self._is_automatic("radius"):
+                return [None] * len(problems)
 
         def measure(index: int, **options) -> Automatic:
             centred = at_centre(problems[index])
-            found = automatic(centred.problem, counts=counts(index), **options)
+            found = rule(centred.problem, counts=counts(index), **options)
             return found._replace(solution=centred.from_centred(found.solution))
 
         # No share of the time, because the fit may then take its first step even if no time is left.
         pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
         with stage("choosing the radius"):
             found = one_vs_rest.for_each(range(len(problems)), measure, pilot)
-        self.radius_ = min(one.radius for one in found)
+        if self._is_automatic("radius"):
+            self.radius_ = min(one.radius for one in found)
+        if self._is_automatic("l2"):
+            self.l2_ = float(np.mean([one.ridge for one in found]))
         return [one.solution for one in found] + [None] * (len(problems) - len(found))
 
-    def _radius_is_automatic(self) -> bool:
-        if isinstance(self.radius, str) and self.radius != "auto":
-            raise ValueError(f"radius must be a number or 'auto', got radius={self.radius!r}.")
-        return isinstance(self.radius, str)
+    def _is_automatic(self, name: str) -> bool:
+        value = getattr(self, name)
+        if isinstance(value, str) and value != "auto":
+            raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
+        return isinstance(value, str)
+
+    def _place_threshold(self, data, centred: Centred, result: Result, goal: str, time: TimeLimit) -> None:
+        """Move the intercept to where the classifier of two classes decides best."""
+        problem = centred.problem
+        if not self.fit_intercept or not result.weights.any() or result.status is Status.INTERRUPTED or time.over:
+            return
+        with stage("placing the threshold"):
+            judged = judged_rows(
+                problem,
+                centred.to_centred(result),
+                lambda some: data.real_counts(some, problem.n_rows),
+                self.cv,
+                time,
+            )
+        self.threshold_ = nearest_good(judged, goal)
+        self.intercept_ = self.intercept_ - self.threshold_
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
         """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""
@@ -396,6 +449,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         self.coef_ = np.stack([result.weights for result in results])
         intercepts = np.array([result.intercept for result in results])
         self.intercept_ = one_vs_rest.towards_majority(problems, self.coef_, intercepts)
+        self.threshold_ = 0.0
         self.n_iter_ = max(result.n_iter for result in results)
         self._store_figures(results)
         self.result_ = results[0] if len(results) == 1 else Results(results, self.classes_.tolist())
@@ -417,4 +471,4 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         if lost:
             raise RowsLost(f"{lost[0]} The best classifier so far is stored.")
         one_vs_rest.warn_of_large_gaps([r for r in results if r.status not in FINISHED], len(results))
-        one_vs_rest.warn_of_constant_ones(problems, results, self.classes_)
+        one_vs_rest.warn_of_constant_ones(problems, results, self.threshold_, self.classes_)

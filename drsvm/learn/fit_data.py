@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
@@ -26,9 +25,32 @@ class FitData:
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
         self.sample_weight = sample_weight
-        factors = estimator.class_weight
-        self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, factors, sample_weight)
+        one_vs_rest.check_that_every_class_counts(self.y, self.classes, sample_weight)
+        self.class_weight = estimator.class_weight
+        self.class_factors = np.ones(len(self.classes))
+        if estimator.class_weight is not None:
+            given = estimator.class_weight, self.classes, self.y, sample_weight
+            self.class_factors = one_vs_rest.factors_of_classes(*given)
+        self.weights = self._row_weights(estimator.class_weight is not None)
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
+
+    def _row_weights(self, by_class: bool) -> np.ndarray | None:
+        if not by_class:
+            return self.sample_weight
+        factors = self.class_factors[np.searchsorted(self.classes, self.y)]
+        return factors if self.sample_weight is None else factors * self.sample_weight
+
+    @property
+    def n_counted(self) -> float | None:
+        """The number of rows that they count for; None: their own number."""
+        return None if self.sample_weight is None else float(self.sample_weight.sum())
+
+    def real_counts(self, problem: Problem, n_rows: int) -> np.ndarray:
+        """Return how many rows each row of a problem of two classes counts for, without automatic class weights."""
+        negative, positive = self.class_factors if self.class_weight == "auto" else (1.0, 1.0)
+        counts = problem.sample_weight / np.where(problem.signs > 0, positive, negative)
+        total = (self.n_counted or n_rows) * problem.n_rows / n_rows
+        return counts * (total / counts.sum())
 
     def counts(self, index: int) -> Any:
         """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
@@ -52,13 +74,17 @@ class RemoteFit(FitData):
         _check_feature_names(estimator, self.backend.named(X), reset=True)
         estimator.n_features_in_ = self.backend.n_features(self.X)
         self.classes = one_vs_rest.classes_of(self.backend.classes_of(self.y), estimator)
-        self.sample_weight = sample_weight
+        self.sample_weight, self.class_weight = sample_weight, estimator.class_weight
         self.class_factors = np.ones(len(self.classes))
         if estimator.class_weight is not None:
             masses = self.backend.masses_of_classes(self.y, self.classes, sample_weight)
-            of_classes = {"classes": self.classes, "y": self.classes, "sample_weight": masses}
-            self.class_factors = compute_class_weight(estimator.class_weight, **of_classes)
+            given = estimator.class_weight, self.classes, self.classes, masses
+            self.class_factors = one_vs_rest.factors_of_classes(*given)
         self.first: Any = None  # of the problems
+
+    @property
+    def n_counted(self):
+        return None  # the weights are elsewhere
 
     def counts(self, index):
         if self.sample_weight is None:

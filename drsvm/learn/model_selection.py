@@ -27,7 +27,7 @@ from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting, score_path
 from drsvm.learn.estimators import WassersteinSVC
-from drsvm.learn.radius_rule import auto_radius
+from drsvm.learn.radius_rule import automatic
 from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.messages import Message, Parameter
 from drsvm.model.norms import norm_for
@@ -41,7 +41,8 @@ N_RADII, N_FOLDS = 12, 5
 
 SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
 
-FROM_THE_REFIT = ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_", "n_iter_", "result_")
+FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
+FROM_THE_REFIT += ("n_iter_", "result_")
 
 
 class WassersteinSVCCV(RobustClassifier):
@@ -64,8 +65,12 @@ class WassersteinSVCCV(RobustClassifier):
         Prices of the intercept, see `WassersteinSVC`.
     l2, fit_intercept, feature_cost, monotonic_cst
         As in `WassersteinSVC`.
-    class_weight : "cv", None, "balanced" or dict, default="cv"
-        Weights of the classes as in `WassersteinSVC`; "cv" tries equal weights and "balanced" ones.
+    class_weight : "cv", "auto", "balanced", dict or None, default="cv"
+        Weights of the classes as in `WassersteinSVC`; "cv" tries "auto" and None, or "balanced" if the
+        score weighs the classes equally.
+    threshold : {"auto", "accuracy", "balanced_accuracy", "optimum"}, default="auto"
+        What the threshold of the refit is placed for, see `WassersteinSVC`. "auto": balanced accuracy if the score
+        weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
         As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
     scoring : str or callable, optional
@@ -97,18 +102,18 @@ class WassersteinSVCCV(RobustClassifier):
     Attributes
     ----------
     cv_results_ : dict of arrays
-        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_intercept_cost``,
-        ``param_class_weight``, ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``,
-        ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its setting) and
-        ``constant_score`` (of always predicting the majority). It can be converted to a pandas DataFrame.
+        One entry per candidate: ``param_radius``, ``param_flip_cost``, ``param_norm``, ``param_l2``,
+        ``param_intercept_cost``, ``param_class_weight``, ``params``, ``split<k>_test_score``, ``mean_test_score``,
+        ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``largest_gap``, ``auto_radius`` (of its setting)
+        and ``constant_score`` (of always predicting the majority). It can be converted to a pandas DataFrame.
     best_index_, best_params_, best_score_ : int, dict, float
         Index and parameters of the chosen candidate, and its mean score.
-    radius_, flip_cost_, norm_, intercept_cost_, class_weight_
+    radius_, flip_cost_, norm_, l2_, intercept_cost_, class_weight_
         The chosen parameters. `flip_cost_` is None if `fit` took one per row; after the refit, `intercept_cost_`
         is a number.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+    coef_, intercept_, threshold_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
 
     Notes
@@ -135,12 +140,13 @@ class WassersteinSVCCV(RobustClassifier):
         *,
         flip_costs: float | Sequence[float] | np.ndarray = math.inf,
         norms: Any = 2,
-        l2: float = 0.0,
+        l2: float | Literal["auto"] = "auto",
         fit_intercept: bool = True,
         intercept_costs: Any = ("auto", math.inf),
         feature_cost: Any = None,
         monotonic_cst: Any = None,
-        class_weight: Mapping[Any, float] | Literal["cv", "balanced"] | None = "cv",
+        class_weight: Mapping[Any, float] | Literal["cv", "auto", "balanced"] | None = "cv",
+        threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] = "auto",
         cv: Any = None,
         scoring: str | Callable[..., Any] | None = None,
         selection: str | Callable[[dict[str, Any]], int] = "auto",
@@ -162,6 +168,7 @@ class WassersteinSVCCV(RobustClassifier):
         self.feature_cost = feature_cost
         self.monotonic_cst = monotonic_cst
         self.class_weight = class_weight
+        self.threshold = threshold
         self.cv = cv
         self.scoring = scoring
         self.selection = selection
@@ -271,9 +278,10 @@ class WassersteinSVCCV(RobustClassifier):
         for done, (class_weight, norm) in enumerate(groups):
             weights = one_vs_rest.weights_of_rows(X, y, self.classes_, class_weight, sample_weight)
             one_vs_rest.check_that_every_class_counts(y, self.classes_, weights)
-            common = {"norm": norm, "l2": self.l2, "fit_intercept": bool(self.fit_intercept)}
+            common = {"norm": norm, "l2": 0.0, "fit_intercept": bool(self.fit_intercept)}
             common |= prices.feature_prices(self)
-            auto, radii = self._radii(X, y, weights, common, sample_weight, time.share(len(groups) - done))
+            auto, ridge, radii = self._radii(X, y, weights, common, sample_weight, time.share(len(groups) - done))
+            common["l2"] = ridge if isinstance(self.l2, str) else check_number(self.l2, "l2")
             for cost, price in product(flip_costs, intercept_costs if self.fit_intercept else [math.inf]):
                 ball = {**common, "flip_cost": cost, "intercept_cost": price}
                 settings.append(Setting(class_weight, ball, radii, auto, weights))
@@ -282,22 +290,23 @@ class WassersteinSVCCV(RobustClassifier):
     def _class_weights(self) -> tuple[Any, ...]:
         if not (isinstance(self.class_weight, str) and self.class_weight == "cv"):
             return (self.class_weight,)
-        return ("balanced", None) if cross_validation.weighs_classes_equally(self.scoring) else (None, "balanced")
+        return ("balanced", "auto") if cross_validation.weighs_classes_equally(self.scoring) else ("auto", None)
 
-    def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, np.ndarray]:
-        """Return the automatic radius and all radii, for trusted labels and an automatic price of the intercept."""
+    def _radii(self, X, y, weights, common, counts, time: TimeLimit) -> tuple[float, float, np.ndarray]:
+        """Return the automatic radius and ridge, and all radii; for trusted labels and an automatic price."""
         ball = {**common, "flip_cost": math.inf, "intercept_cost": "auto"}
         problems = one_vs_rest.binary_problems(X, y, self.classes_, weights, **ball)
         problems = [prices.at_centre(problem).problem for problem in problems]
         limits = {"counts": counts, "n_threads": self._n_threads()}
-        auto = min(one_vs_rest.for_each(problems, auto_radius, time.share(2), **limits))
+        found = one_vs_rest.for_each(problems, automatic, time.share(2), **limits)
+        auto, ridge = min(one.radius for one in found), float(np.mean([one.ridge for one in found]))
         radii = N_RADII if self.radii is None else self.radii
         if isinstance(radii, numbers.Integral) and not isinstance(radii, bool):
             if radii < 1:
                 raise ValueError(f"radii must be an integer ≥ 1 or a list of radii, got radii={radii}.")
-            return auto, cross_validation.default_radii(problems, int(radii), auto, time)
+            return auto, ridge, cross_validation.default_radii(problems, int(radii), auto, time)
         radii = sorted((check_number(radius, "radii") for radius in _listed(radii, "radii")), reverse=True)
-        return auto, np.array(radii)
+        return auto, ridge, np.array(radii)
 
     def _n_threads(self) -> int | None:
         return 1 if effective_n_jobs(self.n_jobs) > 1 else None
@@ -386,8 +395,11 @@ class WassersteinSVCCV(RobustClassifier):
         return one_vs_rest.is_constant(decisions)
 
     def _chosen_classifier(self) -> WassersteinSVC:
-        names = ("l2", "fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        names = ("fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
+        equally = cross_validation.weighs_classes_equally(self.scoring)
+        automatic = "balanced_accuracy" if equally else "accuracy"
+        settings["threshold"] = automatic if self.threshold == "auto" else self.threshold
         return WassersteinSVC(**settings | self.best_params_)
 
 

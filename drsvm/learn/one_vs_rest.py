@@ -100,9 +100,18 @@ def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | 
         return None
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
-        factors = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weights)
-        weights = weights * factors[np.searchsorted(classes, y)]
+        weights = weights * factors_of_classes(class_weight, classes, y, weights)[np.searchsorted(classes, y)]
     return weights
+
+
+def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
+    """Return the factors of the classes; "auto" is half-way to balanced ones: their roots."""
+    automatic = isinstance(class_weight, str) and class_weight == "auto"
+    if isinstance(class_weight, str) and class_weight not in ("auto", "balanced"):
+        raise ValueError(f"class_weight must be 'auto', 'balanced', a dict or None, got class_weight={class_weight!r}.")
+    given = "balanced" if automatic else class_weight
+    factors = compute_class_weight(given, classes=classes, y=y, sample_weight=sample_weight)
+    return np.sqrt(factors) if automatic else factors
 
 
 def check_that_every_class_counts(y, classes, weights) -> None:
@@ -157,14 +166,14 @@ def towards_majority(problems: list[Problem], coefs: np.ndarray, intercepts: np.
     return np.where(undecided, TINY * (np.array(shares) - 0.5), intercepts)
 
 
-def warn_of_constant_ones(problems: list[Problem], results: list[Result], classes) -> None:
+def warn_of_constant_ones(problems: list[Problem], results: list[Result], threshold: float, classes) -> None:
     """Warn of classifiers that decide alike for all training rows, except those that ran out of time."""
     constant: list[str] = []
     advice = ""
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         if result.status is Status.TIME_LIMIT:
             continue
-        decided = problem.decisions(result.weights, result.intercept)
+        decided = problem.decisions(result.weights, result.intercept - threshold)
         # One class against the rest may never be predicted; it is constant if its decision values do not differ.
         useless = decided.highest - decided.lowest <= CONSTANT
         if useless or (len(problems) == 1 and (decided.lowest > 0 or decided.highest <= 0)):

@@ -7,7 +7,7 @@ import numpy as np
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
-from drsvm.learn.radius_rule import auto_radius
+from drsvm.learn.radius_rule import automatic
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
@@ -23,8 +23,9 @@ class PartialFitMixin:
 
         The first block determines what `fit` computes from all rows. An intercept with a price is priced at the centre
         of its rows (of sparse rows, at the origin); with ``intercept_cost="auto"`` the price is that of this block.
-        With ``radius="auto"``, the radius is what `fit` would use for this block alone: for all rows together it
-        would be smaller, about in proportion to the root of their number.
+        With ``radius="auto"``, radius and ridge are what `fit` would use for this block alone: for all rows together
+        they would be smaller, about in proportion to the root of their number; with a given radius, ``l2="auto"`` is 0.
+        ``class_weight="auto"`` means equal weights here, and the threshold is that of the optimum.
 
         Parameters
         ----------
@@ -48,7 +49,8 @@ class PartialFitMixin:
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"y contains the label {unknown[0]!r}, which is not among the classes {self.classes_!r}.")
-        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, self.class_weight, sample_weight)
+        factors = None if self.class_weight == "auto" else self.class_weight
+        weights = one_vs_rest.weights_of_rows(X, y, self.classes_, factors, sample_weight)
         check_weights(weights, len(y))
         by_row = flip_cost is not None or (not first and self._flip_cost_by_row)
         ball = self._ball(lambda costs: costs[np.searchsorted(self.classes_, y)], flip_cost)
@@ -60,7 +62,7 @@ class PartialFitMixin:
             sides = one_vs_rest.side_weights(y, label, self.classes_, weights)
             fit.feed(CheckedRows(X), signs, sides, ball["flip_cost"])
         self.coef_ = np.stack([fit.weights for fit in self._block_fits])
-        self.intercept_ = np.array([fit.intercept for fit in self._block_fits])
+        self.intercept_, self.threshold_ = np.array([fit.intercept for fit in self._block_fits]), 0.0
         self.n_iter_, self.result_ = self._block_fits[0].n_blocks, None
         self._store_figures(self._block_fits)
         return self
@@ -70,7 +72,7 @@ class PartialFitMixin:
         earlier = self._earlier_classifier()
         if classes is None and earlier is None:
             raise ValueError("classes is required in the first call to partial_fit: a block need not contain them all.")
-        if isinstance(self.class_weight, str):
+        if isinstance(self.class_weight, str) and self.class_weight != "auto":
             raise ValueError(
                 f"class_weight={self.class_weight!r} needs all rows at once: with partial_fit, use a dict of weights."
             )
@@ -92,10 +94,12 @@ class PartialFitMixin:
             ball["intercept_cost"] = self.intercept_cost_
         block = prices.with_intercept_cost(self._block_problem(X, weights), ball["intercept_cost"])
         self.intercept_cost_ = ball["intercept_cost"] = block.intercept_cost
-        if not self._radius_is_automatic():
-            self.radius_ = check_number(self.radius, "radius")
+        if not self._is_automatic("radius"):
+            self.radius_, self.l2_ = check_number(self.radius, "radius"), ball["l2"]
         elif earlier is None:
-            self.radius_ = self._radius_of_block(X, y, weights, counts, ball)
+            self.radius_, ridge = self._ball_of_block(X, y, weights, counts, ball)
+            self.l2_ = ridge if self._is_automatic("l2") else ball["l2"]
+        ball["l2"] = self.l2_
         parameters = {name: ball[name] for name in ("norm", "l2", "fit_intercept", "intercept_cost")}
         labels = one_vs_rest.positive_labels(self.classes_)
         self._block_fits = []
@@ -123,7 +127,8 @@ class PartialFitMixin:
             monotonic_cst=None,
         )
 
-    def _radius_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> float:
+    def _ball_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> tuple[float, float]:
+        """Return the automatic radius and ridge."""
         present = np.unique(y)
         if len(present) < 2:
             raise ValueError(
@@ -133,7 +138,8 @@ class PartialFitMixin:
         one_vs_rest.check_that_every_class_counts(y, present, weights)
         problems = one_vs_rest.binary_problems(X, y, present, weights, **ball)
         problems = [prices.at_centre(problem).problem for problem in problems]
-        return min(one_vs_rest.for_each(problems, auto_radius, TimeLimit.of(self.max_time), counts=counts))
+        found = one_vs_rest.for_each(problems, automatic, TimeLimit.of(self.max_time), counts=counts)
+        return min(one.radius for one in found), float(np.mean([one.ridge for one in found]))
 
     def _classifier_of(self: Any, start):
         """Return weights, intercept and λ to start from; without a result, λ is the norm of the weights."""

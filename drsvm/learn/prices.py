@@ -110,11 +110,11 @@ def at_centre(problem: Problem) -> Centred:
 
 
 def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
-    """Return `at_centre` for problems that differ from this one in the radius only: one copy of the rows for all."""
+    """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all."""
     first = at_centre(problem)
     if first.offset is None:
         return Centred
-    return lambda other: Centred(first.problem.replace(radius=other.radius), first.offset)
+    return lambda other: Centred(first.problem.replace(radius=other.radius, l2=other.l2), first.offset)
 
 
 def path_at_centre(problem: Problem, radii, **options: Any) -> RadiusPath:

@@ -1,4 +1,4 @@
-"""A radius from the data alone, without cross-validation.
+"""A radius and a ridge from the data alone, without cross-validation.
 
 The ball should be large enough to cover the chance effects in a sample of n rows. A row with an active hinge
 contributes π_i y_i x_i to the gradient of the loss. If the labels of these rows were random, their contributions would
@@ -8,6 +8,12 @@ not cancel exactly but add up to a vector of typical norm
 
 which is about (scale of the rows) / √n. A classifier trained with this radius does not respond to such a gradient.
 With uninformative labels, F may exceed the whole gradient: from `radius_max` on, the classifier is constant.
+
+Chance acts on all directions in which the rows vary, and the classifier uses few of them. With k such directions
+(effective ones: k = (Σ λ)² / Σ λ² for the eigenvalues λ of the covariance) and k ≪ n, the radius is smaller than F by
+the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
+lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
+the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
 """
 
 import math
@@ -25,11 +31,11 @@ from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
-SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F of dense data; for norm=inf, F leaves few weights
+SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 
-# Sparse data have a further factor, features per row (at most 1 and at least this). Their columns have different
-# scales, and F is that of the frequent ones; with more features than rows, only the radius prevents overfitting.
-LEAST_IF_SPARSE = 0.5
+CHANCE_DIRECTIONS = 2.5  # before √(k/n)
+GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
+ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
 
@@ -64,8 +70,9 @@ def auto_radius(
 
     The radius is F, but at most half of `radius_max`, from which on the classifier is constant. If the classifier gives
     up the rarer class (predicts it for less than a quarter of its share of the rows), the radius is reduced until it
-    does not, down to a ninth. For norm=1 it is half of F, for norm=inf a quarter, and for sparse data with fewer
-    features than rows it is smaller, down to half as much. It falls as 1/√n and is in the units of the features.
+    does not, down to a ninth. For norm=1 it is half of F, for norm=inf a quarter. Where the rows vary in few directions
+    compared to their number n, the radius is smaller by the factor 2.5·√(k/n), with k the effective number of
+    directions. It is in the units of the features.
 
     Parameters
     ----------
@@ -104,31 +111,78 @@ class Automatic(NamedTuple):
 
     radius: float
     solution: Any
+    ridge: float = 0.0  # the automatic one
 
 
 def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
-    with part(0.0, 0.15):
+    with part(0.0, 0.1):
         everything = problem.pull_variances(counts=counts)
     if not np.isfinite(everything.squares).all():
         raise ValueError("The squares of some features are too large for numbers: scale the features first.")
     features = np.flatnonzero(_deviations(problem, everything))
     if len(features) == 0:
         return Automatic(0.0, None)
+    with part(0.1, 0.15):
+        spread = Spread.of(problem, counts)
     # Features that do not differ between rows would still change the steps of a rough solution.
     lively = problem.on_features(features)
     of_all = PullVariances(everything.sums[features], everything.squares[features], everything.mass)
     sample, limits = _sample(lively), {"max_time": time, "n_threads": n_threads}
     with part(0.15, 0.6):
         pilot = {**limits, "max_time": time.share(2)}
-        chance = chance_of_active(lively, sample, chance_gradient(lively, of_all), counts, pilot)
+        chance, active = chance_of_active(lively, sample, of_all, counts, pilot)
     with part(0.6, 0.8):
-        radius = _far_from_largest(lively, sample, _share_of_chance(lively, counts) * chance, limits)
+        radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
     with part(0.8, 1.0):
         found = _without_giving_up(lively, sample, radius, limits)
-    return found._replace(solution=_with_all_features(found.solution, features, problem.n_features))
+    solution = _with_all_features(found.solution, features, problem.n_features)
+    return Automatic(spread.factor * found.radius, solution, spread.ridge(active))
+
+
+def _centred_products(problem: Problem, X) -> np.ndarray:
+    """Return the products of all pairs of rows, relative to their weighted mean."""
+    products = (X @ X.T).toarray() if problem.is_sparse else np.asarray(X, dtype=np.float64) @ X.T
+    with_mean = products @ problem.sample_weight
+    return products - with_mean[:, None] - with_mean[None, :] + float(problem.sample_weight @ with_mean)
+
+
+def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
+    """Return the automatic ridge for the problem's own radius, and the pilot solution."""
+    everything = problem.pull_variances(counts=counts)
+    limits = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
+    active = chance_of_active(problem, _sample(problem), everything, counts, limits)[1]
+    return Automatic(problem.radius, None, Spread.of(problem, counts).ridge(active))
+
+
+class Spread(NamedTuple):
+    """How the rows vary: their mean squared distance from the centre, and the factor s of the automatic radius."""
+
+    square: float
+    factor: float
+
+    @classmethod
+    def of(cls, problem: Problem, counts=None) -> "Spread":
+        """Measure rows that are drawn by their contents."""
+        n_rows = problem.n_rows if counts is None else float(counts.sum())
+        few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
+        few = few.nearby(math.inf)
+        products = _centred_products(few, few.X)
+        square = float(few.sample_weight @ products.diagonal())
+        if not square > 0.0:
+            return cls(0.0, 1.0)
+        if few.feature_cost is not None:  # shifts of dear features are small
+            prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
+            products = _centred_products(few, few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices)
+        sum_of_squares = float(few.sample_weight @ np.square(products) @ few.sample_weight)
+        directions = float(few.sample_weight @ products.diagonal()) ** 2 / (sum_of_squares or 1.0)
+        return cls(square, min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows)))
+
+    def ridge(self, active: float) -> float:
+        """Return the automatic ridge, given the share of active rows."""
+        return max(GENERAL_RIDGE * active**4 * self.factor**2, LEAST_RIDGE) * self.square
 
 
 def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> Any:
@@ -191,23 +245,19 @@ def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Res
     return result
 
 
-def _share_of_chance(problem: Problem, counts=None) -> float:
-    share = SHARE_OF_CHANCE[problem.norm.p]
-    if not problem.is_sparse:
-        return share
-    n_rows = problem.n_rows if counts is None else float(counts.sum())
-    return share * min(max(problem.n_features / n_rows, LEAST_IF_SPARSE), 1.0)
-
-
-def chance_of_active(problem: Problem, sample: Problem, of_all: float, counts, limits: dict[str, Any]) -> float:
-    """Return F, computed over the rows that are active in a pilot solution of a sample; of_all is that of all rows."""
+def chance_of_active(
+    problem: Problem, sample: Problem, everything: PullVariances, counts, limits: dict[str, Any]
+) -> tuple[float, float]:
+    """Return F, computed over the rows that are active in a pilot solution of a sample, and their share."""
+    of_all = chance_gradient(problem, everything)
     if limits["max_time"].spent:
-        return of_all
+        return of_all, 1.0
     with part(0.0, 0.4):
-        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all), limits)
+        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all, l2=0.0), limits)
     with part(0.6, 1.0):
         active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
-    return chance_gradient(problem, active) or of_all  # 0 if no row is active, or only one, or equal ones
+    # F is 0 if no row is active, or only one, or equal ones.
+    return chance_gradient(problem, active) or of_all, active.mass / everything.mass
 
 
 def chance_gradient(problem: Problem, active: PullVariances) -> float:

@@ -215,7 +215,7 @@ def _away_from_constant(analysis: Analysis) -> NextStep:
         python = f"make_report(WassersteinSVC({radius}), X, y)"
         return NextStep("report", why, python, changes={"radius": radius})
     largest = max(np.unique(analysis.material.y, return_counts=True)[1]) / len(analysis.material.y)
-    if largest >= UNEQUAL and analysis.material.setting("class_weight") is None:
+    if largest >= UNEQUAL and analysis.material.setting("class_weight") in (None, "auto"):
         why = f"{percent(largest)} of the rows are of one class: give the classes equal weight."
         python = 'make_report(WassersteinSVC(class_weight="balanced"), X, y)'
         return NextStep("report", why, python, changes={"class_weight": "balanced"})

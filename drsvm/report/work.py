@@ -139,6 +139,7 @@ def _shown_decision(material: Material, positive) -> tuple[int, Any]:
 
 def _rivals(material: Material) -> dict[str, Any]:
     weights = material.setting("class_weight")
+    weights = None if weights == "auto" else weights  # the default of theirs
     logistic = LogisticRegression(class_weight=weights, max_iter=1000)
     rivals = {
         "LinearSVC": LinearSVC(class_weight=weights, random_state=0),

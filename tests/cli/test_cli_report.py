@@ -112,7 +112,7 @@ def test_features_of_svmlight_files_are_numbered_as_in_the_file(drsvm_command, t
 
 
 def test_prices_by_class_and_trusted_columns_are_accepted(drsvm_command, people, tmp_path):
-    prices = ("--flip-cost", "Yes=5", "--flip-cost", "No=inf", "--trust-column", "months", "--radius", 0.1)
+    prices = ("--flip-cost", "Yes=5", "--flip-cost", "No=inf", "--trust-column", "months", "--radius", 0.1, "--l2", 0)
     code, out, _ = drsvm_command("report", people, "--label", "Churn", *prices, "--output", tmp_path / "r.md", "--json")
     assert code == 3 and json.loads(out)["summary"]["flip_cost"] == {"No": "inf", "Yes": 5.0}
     assert json.loads(out)["summary"]["certificates"][0]["status"] == "optimal within bounds"

@@ -95,10 +95,10 @@ def test_an_unreached_tolerance_is_exit_code_1(drsvm_command, table, tmp_path):
 
 
 def test_a_gap_for_limited_weights_is_exit_code_3(drsvm_command, table):
-    code, out, _ = drsvm_command("fit", table, "--radius", 0)
+    code, out, _ = drsvm_command("fit", table, "--radius", 0, "--l2", 0)
     assert code == 3
     assert re.search(r"above the optimum for weights of norm up to .* \(tolerance 1e-06: optimal within bounds\)", out)
-    code, out, _ = drsvm_command("fit", table, "--radius", 0, "--json")
+    code, out, _ = drsvm_command("fit", table, "--radius", 0, "--l2", 0, "--json")
     answer = json.loads(out)
     assert code == 3 and not answer["proven"] and answer["certificates"][0]["only_for"]
     code, out, _ = drsvm_command("fit", table, "--radius", 0, "--l2", 0.01, "--json")

@@ -121,7 +121,7 @@ def test_bad_input(drsvm_command, mislabelled, tmp_path):
         (["--csv", mislabelled], "would be overwritten"),
         (["--plot", tmp_path / "p.txt"], "must end in"),
         (["--solver", "magic"], "--solver must be one of auto"),
-        (["--class-weight", "heavy"], "class_weight"),
+        (["--class-weight", "heavy"], "--class-weight must be one of auto"),
     ):
         code, _, err = drsvm_command("labels", mislabelled, "--drop", "id,remark", *arguments)
         assert code == 2 and message in err

@@ -25,7 +25,7 @@ def test_help_shows_the_defaults_of_the_estimator(drsvm_command):
         (["--solver", "magic"], "--solver must be one of auto, interior-point"),
         (["--missing", "zero"], "--missing must be one of fill, drop, error"),
         (["--format", "xls"], "--format must be one of csv, parquet, svmlight"),
-        (["--class-weight", "heavy"], "--class-weight must be balanced"),
+        (["--class-weight", "heavy"], "--class-weight must be one of auto, balanced, none"),
         (["--test-size", "0.3", "--test", "x.csv"], "use --test or --test-size, not both"),
         (["--test-size", "0.001"], "--test-size 0.001"),
         (["--test-size", "5000"], "--test-size 5000"),

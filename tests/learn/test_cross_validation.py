@@ -38,7 +38,7 @@ def rows():
 def test_flip_costs_of_rows_are_no_parameter_but_are_sliced():
     costs = np.arange(6.0)
     one = setting(flip_cost=costs)
-    assert one.params(0.2) == {"radius": 0.2, "norm": 2, "intercept_cost": "auto", "class_weight": None}
+    assert one.params(0.2) == {"radius": 0.2, "norm": 2, "l2": 0.0, "intercept_cost": "auto", "class_weight": None}
     np.testing.assert_array_equal(one.ball_of([4, 1])["flip_cost"], [4.0, 1.0])
     assert setting().ball_of([4, 1])["flip_cost"] == 5.0 == setting().params(0.1)["flip_cost"]
     assert str(one) == "norm 2, flip cost by row, intercept cost auto"

@@ -103,7 +103,8 @@ def test_the_default_classifier_has_the_default_settings(tumours):
     X, y, _ = tumours
     scaled = StandardScaler().fit_transform(X)
     expected, found = WassersteinSVC().fit(scaled, y), robust_classifier(X).fit(X, y)[-1]
-    assert found.radius_ == pytest.approx(expected.radius_) and found.intercept_cost_ == pytest.approx(1.0)
+    assert found.radius_ == pytest.approx(expected.radius_) and found.l2_ == pytest.approx(expected.l2_)
+    assert found.intercept_cost_ == pytest.approx(expected.intercept_cost_)
     assert found.objective_ == pytest.approx(expected.objective_, abs=1e-4)
     assert robust_classifier(X, radius=0.3).fit(X, y)[-1].radius_ == 0.3
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from problems import PLAIN
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -61,11 +62,11 @@ def test_scores_are_those_of_a_plain_search(data, request):
     radii, costs, norms, prices = [0.2, 0.02], [1.0, np.inf], [2, np.inf], ["auto", np.inf]
     grid = {"radius": radii, "flip_cost": costs, "norm": norms, "intercept_cost": prices}
     ours = WassersteinSVCCV(
-        radii, flip_costs=costs, norms=norms, class_weight="balanced", cv=folds, selection="best"
+        radii, flip_costs=costs, norms=norms, l2=0.0, class_weight="balanced", cv=folds, selection="best"
     ).fit(X, y)
     # "balanced" weights are computed from all rows, in every fold
     counts = dict(zip(*np.unique(y, return_counts=True), strict=True))
-    model = WassersteinSVC(class_weight={label: 1.0 / count for label, count in counts.items()}, tol=1e-6)
+    model = WassersteinSVC(**{**PLAIN, "class_weight": {label: 1 / n for label, n in counts.items()}}, tol=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about large budgets
         plain = GridSearchCV(model, grid, cv=folds).fit(X, y)
@@ -127,15 +128,16 @@ def test_flip_costs_of_rows_go_with_the_rows(two_classes):
     X, y = two_classes
     costs = np.where(np.arange(len(y)) % 3 == 0, np.inf, np.linspace(0.5, 3.0, len(y)))
     folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-    fixed = {"radii": [0.1], "intercept_costs": "auto", "class_weight": None}
+    fixed = {"radii": [0.1], "intercept_costs": "auto", **PLAIN}
     search = WassersteinSVCCV(**fixed, cv=folds).fit(X, y, flip_cost=costs)
     assert "flip_cost" not in search.best_params_ and search.flip_cost_ is None
     for k, (train, test) in enumerate(folds):
-        alone = WassersteinSVC(0.1, tol=1e-6).fit(X[train], y[train], flip_cost=costs[train]).score(X[test], y[test])
+        alone = WassersteinSVC(0.1, tol=1e-6, **PLAIN).fit(X[train], y[train], flip_cost=costs[train])
+        alone = alone.score(X[test], y[test])
         assert search.cv_results_[f"split{k}_test_score"][0] == pytest.approx(alone, abs=1.01 / len(test))
-    refit = WassersteinSVC(0.1).fit(X, y, flip_cost=costs)
+    refit = WassersteinSVC(0.1, **PLAIN).fit(X, y, flip_cost=costs)
     np.testing.assert_array_equal(search.coef_, refit.coef_)
-    assert abs(refit.objective_ - WassersteinSVC(0.1).fit(X, y).objective_) > 1e-3  # the costs matter
+    assert abs(refit.objective_ - WassersteinSVC(0.1, **PLAIN).fit(X, y).objective_) > 1e-3  # the costs matter
     with pytest.raises(ValueError, match="flip_cost is required"):
         worst_case_risk(search, X, y)
 
@@ -171,7 +173,7 @@ def test_the_refit_is_the_chosen_model(three_classes):
     X, y = three_classes
     model = WassersteinSVCCV([0.5, 0.02], flip_costs=5.0, cv=2, selection=lambda results: 1, tol=1e-9).fit(X, y)
     assert model.best_index_ == 1 and model.best_params_ == model.cv_results_["params"][1]
-    assert (model.radius_, model.flip_cost_, model.norm_, model.class_weight_) == (0.02, 5.0, 2, None)
+    assert (model.radius_, model.flip_cost_, model.norm_, model.class_weight_) == (0.02, 5.0, 2, "auto")
     assert model.best_params_["intercept_cost"] == "auto" and model.intercept_cost_ == pytest.approx(1.0)
     alone = WassersteinSVC(**model.best_params_, tol=1e-9).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
@@ -200,8 +202,8 @@ def test_the_classes_weigh_the_same_if_they_do_in_the_score(scoring):
     y = np.repeat([0, 1], [60, 30])
     X = np.random.default_rng(0).normal(size=(90, 2)) + 8.0 * y[:, None]  # all candidates score 1
     search = WassersteinSVCCV(radii=3, scoring=scoring, cv=3, refit=False).fit(X, y)
-    assert set(search.cv_results_["param_class_weight"]) == {None, "balanced"}
-    assert search.class_weight_ == (None if scoring is None else "balanced")
+    assert set(search.cv_results_["param_class_weight"]) == {"auto", None if scoring is None else "balanced"}
+    assert search.class_weight_ == ("auto" if scoring is None else "balanced")
 
 
 def test_uninformative_features_give_the_automatic_radius():
@@ -209,7 +211,7 @@ def test_uninformative_features_give_the_automatic_radius():
     X, y = rng.normal(size=(120, 3)), np.arange(120) % 2
     model = WassersteinSVCCV(radii=4).fit(X, y)
     assert model.radius_ == WassersteinSVC().fit(X, y).radius_ == model.cv_results_["auto_radius"][model.best_index_]
-    assert model.best_params_["intercept_cost"] == "auto" and model.class_weight_ is None
+    assert model.best_params_["intercept_cost"] == "auto" and model.class_weight_ == "auto"
     assert model.objective_ == pytest.approx(WassersteinSVC().fit(X, y).objective_, abs=1e-6)
 
 
@@ -256,7 +258,7 @@ def test_a_constant_classifier_that_was_chosen_as_such_stays_and_is_a_warning(tw
 
 def test_sparse_rows_and_weights(two_classes):
     X, y = two_classes
-    search = WassersteinSVCCV(**SMALL, selection="best")  # the automatic radius depends on the storage
+    search = WassersteinSVCCV(**SMALL, l2=0.0, selection="best")
     dense, rows = clone(search).fit(X, y), clone(search).fit(sparse.csr_array(X), y)
     np.testing.assert_allclose(rows.coef_, dense.coef_, atol=1e-6)
     weights = np.r_[np.ones(120), np.zeros(40)]
@@ -264,7 +266,9 @@ def test_sparse_rows_and_weights(two_classes):
     with_zeros = WassersteinSVCCV(3, cv=folds).fit(X, y, sample_weight=weights)
     folds = [(np.arange(60), np.arange(60, 120)), (np.arange(60, 120), np.arange(60))]
     without = WassersteinSVCCV(3, cv=folds).fit(X[:120], y[:120])
-    assert with_zeros.best_params_ == without.best_params_
+    for name, value in without.best_params_.items():
+        same = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+        assert with_zeros.best_params_[name] == same
     np.testing.assert_allclose(with_zeros.coef_, without.coef_, atol=1e-6)
 
 
@@ -332,7 +336,7 @@ def test_a_search_without_time_takes_a_typical_radius(two_classes, n_jobs):
         search.fit(*two_classes)
     messages = [str(warning.message) for warning in caught]
     assert "40 of 40 paths in 5 folds unfinished" in messages[0] and "time limit" in messages[1]
-    assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ is None
+    assert np.isnan(search.best_score_) and search.flip_cost_ == 5.0 and search.class_weight_ == "auto"
     assert search.best_params_["intercept_cost"] == "auto"
     assert search.radius_ == search.cv_results_["auto_radius"][0]
     assert search.n_iter_ == 1 and search.coef_.any()

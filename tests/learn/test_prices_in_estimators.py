@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from problems import PLAIN, plain_svc
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from strategies import powers_of_ten
 from thorough import examples
 
-from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, auto_radius, solve, worst_case_risk
+from drsvm import Problem, WassersteinSVCCV, auto_radius, solve, worst_case_risk
 from drsvm.learn import prices
 from drsvm.persistence import load_model, save_model
 
@@ -42,7 +43,7 @@ def frame(data):
 
 def model(**parameters):
     """Return a classifier that has no prices but the given ones."""
-    return WassersteinSVC(**{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters})
+    return plain_svc(**{"radius": 0.1, "flip_cost": 10.0, "intercept_cost": math.inf, **parameters})
 
 
 def same_classifier(one, other, atol=1e-5):
@@ -194,7 +195,7 @@ def price_of_intercept(X, weights=None, cost="auto", **ball):
 
 def test_the_automatic_price_is_the_deviation_of_a_typical_column(data):
     X, y = data
-    assert WassersteinSVC().fit(X, y).intercept_cost_ == pytest.approx(1.0)  # standardised
+    assert plain_svc().fit(X, y).intercept_cost_ == pytest.approx(1.0)  # standardised
     assert price_of_intercept(X) == pytest.approx(1.0)
     assert price_of_intercept(X, norm=1) == pytest.approx(math.sqrt(3.0))
     assert price_of_intercept(X, norm=math.inf) == pytest.approx(1.0)
@@ -252,8 +253,8 @@ def test_rows_are_copied_only_if_they_must_be_shifted(data, dtype):
 @examples(4, 100)
 def test_with_the_defaults_neither_unit_nor_origin_matters(norm, unit, shift):
     X, y = make_classification(60, 3, n_informative=3, n_redundant=0, flip_y=0.1, random_state=2)
-    here = WassersteinSVC(norm=norm, tol=1e-9).fit(X, y)
-    there = WassersteinSVC(norm=norm, tol=1e-9).fit(unit * (X + shift), y)
+    here = plain_svc(norm=norm, tol=1e-9).fit(X, y)
+    there = plain_svc(norm=norm, tol=1e-9).fit(unit * (X + shift), y)
     assert there.radius_ == pytest.approx(unit * here.radius_, rel=1e-6)
     assert there.intercept_cost_ == pytest.approx(unit * here.intercept_cost_, rel=1e-6)
     assert there.objective_ == pytest.approx(here.objective_, abs=1e-8)
@@ -452,7 +453,7 @@ def test_partial_fit_takes_prices_that_change_nothing(data):
 def test_cross_validation_with_prices(data, frame):
     _, y = data
     of_features = {"feature_cost": {"income": 4.0}, "monotonic_cst": {"age": 1}}
-    fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "class_weight": None, "cv": 3, "selection": "best"}
+    fixed = {"radii": [0.05, 0.2], "flip_costs": 10.0, "cv": 3, "selection": "best", **PLAIN}
     chosen = WassersteinSVCCV(**fixed, **of_features, intercept_costs=1.0).fit(frame + 10.0, y)
     assert chosen.intercept_cost_ == 1.0
     same = model(**of_features, intercept_cost=1.0, radius=chosen.radius_).fit(frame + 10.0, y)

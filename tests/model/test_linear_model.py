@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pandas as pd
 import pytest
+from problems import PLAIN, plain_svc
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
@@ -96,20 +97,20 @@ def test_a_result_is_a_model(three):
 
 def test_the_audit_of_a_robust_classifier_is_its_objective(three):
     rows, y = three[0][:60], three[1][:60]
-    model = make_pipeline(StandardScaler(), WassersteinSVC(radius=0.1, flip_cost=2.0)).fit(rows, y)
+    model = make_pipeline(StandardScaler(), plain_svc(radius=0.1, flip_cost=2.0)).fit(rows, y)
     risk = worst_case_risk(model, rows, y, radius=0.1, flip_cost=2.0)
     assert risk == pytest.approx(model[-1].objective_, rel=1e-12)
 
 
 FREE = {"intercept_cost": np.inf}  # then the objective is the worst-case risk
 OURS = {
-    "classifier": WassersteinSVC(radius="auto", flip_cost=2.0, norm=1, **FREE),
+    "classifier": plain_svc(radius="auto", flip_cost=2.0, norm=1, **FREE),
     "cross-validation": WassersteinSVCCV(
-        radii=[0.3, 0.2], flip_costs=[0.5, 2.0], norms=[np.inf, 1], intercept_costs=np.inf, cv=2
+        radii=[0.3, 0.2], flip_costs=[0.5, 2.0], norms=[np.inf, 1], intercept_costs=np.inf, cv=2, **PLAIN
     ),
-    "pipeline": make_pipeline(StandardScaler(), WassersteinSVC(radius=0.2, flip_cost=np.inf, norm=np.inf, **FREE)),
+    "pipeline": make_pipeline(StandardScaler(), plain_svc(radius=0.2, flip_cost=np.inf, norm=np.inf, **FREE)),
     "search": GridSearchCV(
-        make_pipeline(StandardScaler(), WassersteinSVC(norm=1, **FREE)), {"wassersteinsvc__radius": [0.1, 0.2]}, cv=2
+        make_pipeline(StandardScaler(), plain_svc(norm=1, **FREE)), {"wassersteinsvc__radius": [0.1, 0.2]}, cv=2
     ),
 }
 

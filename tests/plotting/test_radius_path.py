@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from legends import labels
+from problems import plain_svc
 from scipy import sparse
 from sklearn.metrics import balanced_accuracy_score
 
-from drsvm import WassersteinSVC, radius_path
+from drsvm import radius_path
 from drsvm.plotting import RadiusPathDisplay
 
 
@@ -41,7 +42,7 @@ def test_from_data_solves_the_path_and_takes_the_names_of_the_columns(data, ax):
         kind="weights",
         ax=ax,
     )
-    expected = WassersteinSVC(radius=0.3, tol=1e-8).fit(rows, y)  # with its defaults
+    expected = plain_svc(radius=0.3, tol=1e-8).fit(rows, y)
     np.testing.assert_allclose(display.weights[2], expected.coef_[0], atol=1e-3)
     assert set(labels(ax)) == {"a", "b", "c", r"price in \$", "e" * 22 + "…"}
     assert ax.get_xscale() == "symlog"  # 0 is among the radii

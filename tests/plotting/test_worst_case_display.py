@@ -5,16 +5,16 @@ import re
 import numpy as np
 import pytest
 from legends import labels
+from problems import plain_svc
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from drsvm import WassersteinSVC
 from drsvm.plotting import WorstCaseDisplay
 
 
 def test_the_worst_case_of_two_features_is_drawn_directly(data, ax):
     rows, y = data[0][:, :2], data[1]
-    model = WassersteinSVC(radius=0.2, flip_cost=4.0).fit(rows, y)
+    model = plain_svc(radius=0.2, flip_cost=4.0).fit(rows, y)
     display = WorstCaseDisplay.from_estimator(model, rows, y, radius=0.2, flip_cost=4.0, ax=ax)
     distribution = display.distribution_
     np.testing.assert_array_equal(display.points, rows)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import compute_sample_weight
 
 from drsvm import WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
@@ -13,8 +14,15 @@ from drsvm.report.work import analyse
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
     X, y, *_ = noisy
     path, radius = report[0].summary["radius_path"], report[0].summary["radius"]
-    priced = {"flip_cost": np.inf, "fit_intercept": True, "intercept_cost": 1.0}
-    problem = Problem(StandardScaler().fit_transform(X), y, **priced)
+    priced = {
+        "flip_cost": np.inf,
+        "fit_intercept": True,
+    }
+    weights = np.sqrt(compute_sample_weight("balanced", y))
+    X = StandardScaler().fit_transform(X)
+    mean, variance = np.average(X, axis=0, weights=weights), np.average(X**2, axis=0, weights=weights)
+    priced["intercept_cost"] = np.sqrt((variance - mean**2).mean())
+    problem = Problem(X - mean, y, sample_weight=weights, **priced)
     assert max(path["radius"]) == pytest.approx(radius_max(problem), rel=1e-5)
     assert radius in path["radius"]
     at_radius = path["objective"][path["radius"].index(radius)]

@@ -1,0 +1,121 @@
+"""The threshold: where it is placed, on what it does not depend, and that the proof is that of the direction."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.datasets import make_classification
+from sklearn.metrics import accuracy_score, balanced_accuracy_score
+from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
+from thorough import examples
+
+from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_risk
+from drsvm.learn.threshold import SLACK, Judged, folds_by_content, nearest_good
+
+SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
+
+
+@pytest.fixture
+def rare():
+    """Overlapping classes, 8 % of the rows positive."""
+    return make_classification(500, 8, n_informative=4, weights=[0.92], class_sep=0.7, flip_y=0.02, random_state=3)
+
+
+def standard_error(goal, signs):
+    sides = (signs > 0).sum(), (signs < 0).sum()
+    return 0.5 / np.sqrt(len(signs)) if goal == "accuracy" else 0.25 * np.sqrt(sum(1.0 / side for side in sides))
+
+
+@examples(60, 500)
+@given(st.integers(0, 10_000), st.sampled_from(list(SCORES)))
+def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 40))
+    signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n))
+    decisions = np.round(rng.normal(size=n + 2) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
+    found = nearest_good(Judged(decisions, signs, np.ones(n + 2)), goal)
+    values = np.unique(decisions)
+    if len(values) < 2:
+        assert found == 0.0
+        return
+    middles = 0.5 * (values[:-1] + values[1:])
+    candidates = [0.0 if low < 0 < high else m for low, high, m in zip(values, values[1:], middles, strict=False)]
+    scores = np.array([SCORES[goal](signs, np.where(decisions > t, 1.0, -1.0)) for t in candidates])
+    good = np.array(candidates)[scores >= scores.max() - SLACK * standard_error(goal, signs) - 1e-12]
+    assert abs(found) == pytest.approx(np.abs(good).min()) and values[0] < found < values[-1]
+
+
+def test_the_proof_is_that_of_the_direction(rare):
+    X, y = rare
+    moved, own = (WassersteinSVC(threshold=goal).fit(X, y) for goal in ("balanced_accuracy", "optimum"))
+    assert moved.threshold_ != 0.0 and own.threshold_ == 0.0
+    np.testing.assert_array_equal(moved.coef_, own.coef_)
+    assert (moved.objective_, moved.gap_) == (own.objective_, own.gap_) and moved.gap_ <= 1e-6
+    assert (
+        moved.intercept_[0] == moved.result_.intercept - moved.threshold_ and own.intercept_[0] == own.result_.intercept
+    )
+    np.testing.assert_array_equal(moved.predict(X) == 1, moved.decision_function(X) > 0)
+    # The worst case is that of the classifier as it stands.
+    error = worst_case_risk(moved, X, y, radius=0.0, loss="zero-one")
+    assert error == pytest.approx(1.0 - moved.score(X, y), abs=1e-12)
+
+
+def test_what_it_is_placed_for(rare):
+    X, y = rare
+    of = {goal: WassersteinSVC(threshold=goal).fit(X, y) for goal in SCORES}
+    assert balanced_accuracy_score(y, of["balanced_accuracy"].predict(X)) > 0.02 + balanced_accuracy_score(
+        y, of["accuracy"].predict(X)
+    )
+    assert of["accuracy"].score(X, y) > of["balanced_accuracy"].score(X, y)
+    for model in (*of.values(), WassersteinSVCCV(radii=3).fit(X, y)):
+        assert set(model.predict(X)) == {0, 1}, "never constant"
+    # Class weights that are given count.
+    weighted = WassersteinSVC(class_weight={0: 1.0, 1: 20.0}).fit(X, y).predict(X).mean()
+    assert weighted > 2.0 * of["accuracy"].predict(X).mean()
+    with pytest.raises(ValueError, match=r"threshold must be one of 'accuracy'.*got threshold='f1'"):
+        WassersteinSVC(threshold="f1").fit(X, y)
+
+
+def test_order_copies_and_storage_change_nothing(rare):
+    X, y = rare
+    model = WassersteinSVC().fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    counts = np.random.default_rng(1).integers(0, 3, len(y))
+    pairs = [
+        (model, WassersteinSVC().fit(X[order], y[order])),
+        (WassersteinSVC().fit(X, y, counts), WassersteinSVC().fit(X.repeat(counts, axis=0), y.repeat(counts))),
+    ]
+    for one, other in pairs:
+        assert other.threshold_ == pytest.approx(one.threshold_, abs=1e-8)
+        np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
+    problem = Problem(X, y)
+    folds = folds_by_content(problem, np.ones(len(y)))
+    assert np.bincount(folds).min() >= len(y) // 5 - 2
+    assert all(np.ptp([(folds[y == label] == k).sum() for k in range(5)]) <= 1 for label in (0, 1))
+    np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), np.ones(len(y))), folds)
+
+
+def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
+    from drsvm.learn import threshold
+
+    X, y = make_classification(900, 6, weights=[0.8], random_state=0)
+    solved = []
+    monkeypatch.setattr(threshold, "solve_many", lambda parts, **_: [solve(p) for p in parts if not solved.append(p)])
+    WassersteinSVC().fit(X, y)
+    assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
+    for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
+        solved.clear()
+        monkeypatch.setattr(threshold, "FEW_ROWS", few_rows)
+        monkeypatch.setattr(threshold, "ROWS_PER_FEATURE", per_feature)
+        assert np.isfinite(WassersteinSVC().fit(X, y).threshold_) and len(solved) == expected
+    for cv in (3, StratifiedKFold(4)):
+        solved.clear()
+        WassersteinSVC(cv=cv).fit(X, y)
+        assert len(solved) == (3 if cv == 3 else 4)
+
+
+def test_scikit_learn_can_place_another(rare):
+    X, y = rare
+    tuned = TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1", cv=3).fit(X, y)
+    assert np.isfinite(tuned.best_threshold_) and set(tuned.predict(X)) == {0, 1}
