@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -25,8 +26,8 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.fit_data import fit_data, remote_decisions
 from drsvm.learn.partial_fit import PartialFitMixin
-from drsvm.learn.radius_rule import Automatic, automatic, automatic_ridge
-from drsvm.learn.threshold import check_goal, judged_rows, nearest_good
+from drsvm.learn.radius_rule import Automatic, chosen_ball
+from drsvm.learn.threshold import check_goal, placed
 from drsvm.learn.warning import positions_deprecated
 from drsvm.model.backends import backend_of, is_remote
 from drsvm.model.memory_rows import must_stay
@@ -57,10 +58,9 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
         from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
     flip_cost : float or dict, default=inf
-        Cost of flipping a label, in units of a shift: with its whole budget the adversary can flip a share
-        ``radius / flip_cost`` of all labels. With ``inf`` it can only shift features; the classifier that withstands
-        this also withstands wrong training labels, and did so better than with a finite cost. A dict has one cost for
-        every class; `fit` also takes one per row.
+        Cost of flipping a label, in units of a shift: the adversary can flip a share ``radius / flip_cost`` of all
+        labels. With ``inf`` it can only shift features; the classifier that withstands this also withstands wrong
+        labels, and did so better than with a finite cost. A dict has one cost for every class; `fit` takes one per row.
     norm : {1, 2, inf}, default=2
         Norm in which shifts are measured; ``inf`` gives sparse weights.
     l2 : float or "auto", default="auto"
@@ -72,10 +72,9 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     intercept_cost : float or "auto", default="auto"
         Price of the intercept, which regularises it as if it were the weight of a constant column of this size; the
         ridge term does not include it. A free intercept (``inf``) follows the class shares of wrong labels. The price
-        refers to the centre of the data (the weighted means of the columns; unless they are 0, the rows are copied), so
-        that a shift of the columns changes nothing. Sparse rows cannot be centred: there it refers to the origin. With
-        "auto" it is the deviation of a typical column, 1 for standardised features (for norm=1 times √n_features); for
-        sparse data it is the norm of a typical row.
+        refers to the centre of the data (the weighted means of the columns; unless they are 0, the rows are copied), of
+        sparse rows to the origin. With "auto" it is the deviation of a typical column, 1 for standardised features (for
+        norm=1 times √n_features); for sparse data it is the norm of a typical row.
     feature_cost : array of shape (n_features,) or dict, optional
         Cost of a shift of each feature by 1, or a dict with the costs of some features by name. By default 1. With
         ``inf`` the feature cannot shift, and its weight is not regularised (except by `l2`).
@@ -101,25 +100,21 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     max_iter : int, optional
         Iteration limit per class.
     max_time : float, optional
-        Time limit for `fit` in seconds, not counting the first compilation of kernels. The classes share it evenly, and
-        time that one class does not use is available to the next ones. A class that starts after the time is up gets
-        weights of 0 (with ``warm_start`` those of the previous fit), still with a certificate; a ConvergenceWarning
-        states how many classes were cut short.
+        Time limit for `fit` in seconds, not counting the first compilation of kernels. The classes share it evenly. One
+        that starts after the time is up gets weights of 0 (with ``warm_start`` those of the previous fit), still with a
+        certificate; a ConvergenceWarning states how many classes were cut short.
     warm_start : bool, default=False
         Whether `fit` starts from the classifier of the previous fit, if that has the same classes and features.
     random_state : int or Generator, optional
         Seed for randomised solvers.
     verbose : int, default=0
-        1: print a line for every class, one when kernels are compiled for the first time, which takes 10 to 20 s,
-        and how far a fit is that takes more than a few seconds; 2: also print a line for every certificate. With 0, an
-        interactive interpreter or notebook still shows the line about kernels, once, on standard error, unless the
-        logger ``drsvm`` has a level (``logging.getLogger("drsvm").setLevel("WARNING")``).
+        1: print a line for every class and one when kernels are compiled for the first time, which takes 10 to 20 s
+        (interactive sessions always do), and how far a long fit is; 2: also print a line for every certificate.
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
-        Where the rows are and the work is done. With "auto" this follows the type of X: Dask collections stay on their
-        cluster, arrays on a graphics card (of CuPy, torch and others) stay there, and everything else is for this
-        machine's cores. "gpu" moves other arrays to the card. The other values only check where X is.
+        Where the work is done. With "auto" Dask collections stay on their cluster, arrays on a graphics card stay there,
+        and other rows are for this machine's cores; "gpu" moves them to the card. "cpu" and "dask" check where X is.
 
     Attributes
     ----------
@@ -302,8 +297,12 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
-        if goal != "optimum" and len(problems) == 1:
-            self._place_threshold(data, at_centre(problems[0]), results[0], goal, time)
+        if goal != "optimum" and len(problems) == 1 and self.fit_intercept and not time.over:
+            centred, counts = at_centre(problems[0]), partial(data.real_counts, n_rows=problems[0].n_rows)
+            with stage("placing the threshold"):
+                result = centred.to_centred(results[0])
+                self.threshold_ = placed(centred.problem, result, counts, goal, self.cv, time)
+            self.intercept_ = self.intercept_ - self.threshold_
         if data.backend is not None:
             self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
@@ -325,50 +324,27 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         self, problems: list[Problem], at_centre, counts: Callable[[int], Any], time: TimeLimit
     ) -> list[Result | None]:
         """Set `radius_` and `l2_`, and return what is known about the solutions; `counts` are those of a problem."""
-        rule = {True: automatic, False: automatic_ridge}[self._is_automatic("radius")]
-        if not self._is_automatic("radius"):
-            self.radius_ = check_number(self.radius, "radius")
-        if not self._is_automatic("l2"):
-            self.l2_ = check_number(self.l2, "l2")
-            if not self._is_automatic("radius"):
-                return [None] * len(problems)
+        given = [None if self._is_automatic(k) else check_number(getattr(self, k), k) for k in ("radius", "l2")]
+        # No share of the time, because the fit may then take its first step even if no time is left.
+        pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
 
-        def measure(index: int, **options) -> Automatic:
+        def measure(index: int, rule: Callable[..., Automatic], **options) -> Automatic:
             centred = at_centre(problems[index])
             found = rule(centred.problem, counts=counts(index), **options)
             return found._replace(solution=centred.from_centred(found.solution))
 
-        # No share of the time, because the fit may then take its first step even if no time is left.
-        pilot = TimeLimit(time.left() / PILOT_PARTS, within=time)
-        with stage("choosing the radius"):
-            found = one_vs_rest.for_each(range(len(problems)), measure, pilot)
-        if self._is_automatic("radius"):
-            self.radius_ = min(one.radius for one in found)
-        if self._is_automatic("l2"):
-            self.l2_ = float(np.mean([one.ridge for one in found]))
-        return [one.solution for one in found] + [None] * (len(problems) - len(found))
+        def found_by(rule) -> list[Automatic]:
+            with stage("choosing the radius"):
+                return one_vs_rest.for_each(range(len(problems)), measure, pilot, rule=rule)
+
+        self.radius_, self.l2_, solutions = chosen_ball(len(problems), found_by, *given)
+        return solutions
 
     def _is_automatic(self, name: str) -> bool:
         value = getattr(self, name)
         if isinstance(value, str) and value != "auto":
             raise ValueError(f"{name} must be a number or 'auto', got {name}={value!r}.")
         return isinstance(value, str)
-
-    def _place_threshold(self, data, centred: Centred, result: Result, goal: str, time: TimeLimit) -> None:
-        """Move the intercept to where the classifier of two classes decides best."""
-        problem = centred.problem
-        if not self.fit_intercept or not result.weights.any() or result.status is Status.INTERRUPTED or time.over:
-            return
-        with stage("placing the threshold"):
-            judged = judged_rows(
-                problem,
-                centred.to_centred(result),
-                lambda some: data.real_counts(some, problem.n_rows),
-                self.cv,
-                time,
-            )
-        self.threshold_ = nearest_good(judged, goal)
-        self.intercept_ = self.intercept_ - self.threshold_
 
     def _earlier_classifier(self) -> tuple[np.ndarray, list[Any]] | None:
         """Return the classes of an earlier fit and its results (with multipliers), or else its classifiers."""

@@ -17,6 +17,7 @@ the rows that are active in the pilot solution. With correct labels there are fe
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -183,6 +184,22 @@ class Spread(NamedTuple):
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
         return max(GENERAL_RIDGE * active**4 * self.factor**2, LEAST_RIDGE) * self.square
+
+
+def chosen_ball(
+    n_problems: int, found_by: Callable[[Any], list[Automatic]], radius: float | None, l2: float | None
+) -> tuple[float, float, list[Any]]:
+    """Return radius and ridge of all problems, by rule if they are None, and a rough solution of each, or None.
+
+    `found_by(rule)` returns what a rule, `automatic` or `automatic_ridge`, gives for the first problems or all.
+    """
+    unknown: list[Any] = [None] * n_problems
+    if radius is not None and l2 is not None:
+        return radius, l2, unknown
+    found = found_by(automatic if radius is None else automatic_ridge)
+    radius = min(one.radius for one in found) if radius is None else radius
+    l2 = float(np.mean([one.ridge for one in found])) if l2 is None else l2
+    return radius, l2, [one.solution for one in found] + unknown[len(found) :]
 
 
 def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> Any:

@@ -16,7 +16,7 @@ from sklearn.model_selection import check_cv
 
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result
+from drsvm.model.result import Result, Status
 from drsvm.solvers.many import solve_many
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
@@ -45,10 +45,17 @@ def check_goal(threshold) -> str:
     return threshold
 
 
+def placed(problem: Problem, result: Result, counts, goal: str, cv: Any, time: TimeLimit) -> float:
+    """Return by how much to move the threshold of a classifier; `counts` are those of a problem's rows."""
+    if not result.weights.any() or result.status is Status.INTERRUPTED:
+        return 0.0
+    return nearest_good(judged_rows(problem, result, counts, cv, time), goal)
+
+
 def judged_rows(problem: Problem, result: Result, counts, cv: Any, time: TimeLimit) -> Judged:
     """Return decisions of the rows of a problem, by classifiers that have not seen them if there are few of them.
 
-    `counts` has an entry for each row of the problem, or is a function of such a problem.
+    `counts` is a function of the problem, or of one with some of its rows.
     """
     if not problem.rows.readable:
         problem = problem.drawn(MOST_FETCHED) if problem.n_rows > MOST_FETCHED else problem
