@@ -113,7 +113,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     n_jobs : int, optional
         Number of classes fitted in parallel. A problem with two classes uses all cores regardless of `n_jobs`.
     engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
-        Where the work is done. With "auto" Dask collections stay on their cluster, arrays on a graphics card stay there,
+        Where the work is done. With "auto" Dask collections stay on their cluster, arrays on a card stay there,
         and other rows are for this machine's cores; "gpu" moves them to the card. "cpu" and "dask" check where X is.
 
     Attributes
