@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from thorough import unless_long
 
 from drsvm import Problem, WassersteinSVC, certify, radius_max, radius_path, solve
 from drsvm.engines import cpu
@@ -128,7 +129,7 @@ def test_sparse_rows_in_files(any_size, tmp_path, density):
     assert automatic.radius_ == pytest.approx(expected.radius_, rel=0.01)  # it comes from rough solutions
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("dtype", unless_long([np.float64], [np.float64, np.float32]))
 def test_an_estimator_agrees_on_file_and_memory(any_size, mapped, dtype):
     X, y = two_classes(dtype=dtype, centre=0.5)
     expected = WassersteinSVC(tol=1e-9).fit(X, y)

@@ -98,5 +98,5 @@ def test_a_trusted_feature_has_the_same_status():
 @pytest.mark.filterwarnings("error")
 def test_the_estimator_does_not_warn():
     problem = overlapping()
-    model = WassersteinSVC(radius=0.0, fit_intercept=False).fit(problem.X, problem.signs)
+    model = WassersteinSVC(radius=0.0, l2=0.0, fit_intercept=False).fit(problem.X, problem.signs)
     assert model.result_.status is Status.OPTIMAL_WITHIN_BOUNDS

@@ -42,7 +42,7 @@ def calls(monkeypatch):
     fit_intercept=[False, True],
     flip_cost=[1.0, math.inf, np.geomspace(0.1, 10.0, ROWS)],
     prices=[{}, {"feature_cost": PRICES}, {"monotonic_cst": SIGNS}, {"feature_cost": PRICES, "monotonic_cst": SIGNS}],
-    form=[np.asarray, sparse.csr_array, lambda X: X.astype(np.float32)],
+    form=[np.asarray, sparse.csr_array, *unless_long([], [lambda X: X.astype(np.float32)])],
 )
 def test_the_steps_are_the_same(calls, norm, radius, l2, fit_intercept, flip_cost, prices, form):
     parameters = {"radius": radius, "l2": l2, "fit_intercept": fit_intercept, "flip_cost": flip_cost, **prices}
