@@ -83,7 +83,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         decrease, 0 where both are allowed; or a dict by name. For two classes only.
     class_weight : "auto", "balanced", dict or None, default="auto"
         Weights of the classes. "balanced": inversely proportional to their frequencies; "auto": half-way there, the
-        roots of these weights; None: equal. For more than two classes see the notes.
+        roots of these weights (the rarer of two classes has at least 0.3 of the weight); None: equal.
     threshold : {"accuracy", "balanced_accuracy", "optimum"}, default="accuracy"
         What the threshold of a classifier for two classes is placed for, once its direction is known; see the notes.
         "optimum": where the problem's own intercept puts it, to which the certificate refers. For costs of errors use

@@ -30,6 +30,7 @@ ROWS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32
 
 CONSTANT = 1e-5  # a classifier whose decision values differ by no more is constant; margins are of order 1
 MOST_NAMED = 5  # the number of classes that a warning names
+LEAST_SHARE = 0.6  # of an equal share of the weight, for a rare class with class_weight="auto"
 TINY = 1e-12  # size of an intercept that only decides between the classes
 ADVICE_SECONDS, ADVICE_SMALLEST = 5.0, 1e-6  # for `radius_max` in a warning; smallest one / a typical row
 
@@ -105,13 +106,20 @@ def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | 
 
 
 def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
-    """Return the factors of the classes; "auto" is half-way to balanced ones: their roots."""
+    """Return the factors of the classes; "auto" is half-way to balanced ones, and more for rare classes."""
     automatic = isinstance(class_weight, str) and class_weight == "auto"
     if isinstance(class_weight, str) and class_weight not in ("auto", "balanced"):
         raise ValueError(f"class_weight must be 'auto', 'balanced', a dict or None, got class_weight={class_weight!r}.")
     given = "balanced" if automatic else class_weight
     factors = compute_class_weight(given, classes=classes, y=y, sample_weight=sample_weight)
-    return np.sqrt(factors) if automatic else factors
+    return _halfway(factors) if automatic else factors
+
+
+def _halfway(balanced: np.ndarray) -> np.ndarray:
+    """Return the roots of balanced factors, and larger ones for classes with too small a share of the weight."""
+    roots = np.sqrt(balanced)
+    shares, least = (1.0 / roots) / (1.0 / roots).sum(), LEAST_SHARE / len(roots)
+    return roots * np.maximum(1.0, least / (1.0 - least) * (1.0 - shares) / shares)
 
 
 def check_that_every_class_counts(y, classes, weights) -> None:

@@ -202,3 +202,17 @@ def test_rows_of_any_form_are_converted_once_and_not_modified(fit, container):
         X.data[0] += 1.0  # the caller's matrix is still writable
     else:
         assert X.flags.writeable
+
+
+@pytest.mark.parametrize("counts", [(50, 50), (70, 30), (98, 2), (60, 30, 10), (96, 2, 2)])
+def test_automatic_weights_are_halfway_and_rare_classes_have_their_share(counts):
+    y = np.repeat(np.arange(len(counts)), counts)
+    factors = one_vs_rest.factors_of_classes("auto", np.arange(len(counts)), y, None)
+    masses = factors * counts / (factors * counts).sum()
+    roots = np.sqrt(counts) / np.sqrt(counts).sum()
+    least = 0.6 / len(counts)
+    if roots.min() >= least:
+        np.testing.assert_allclose(masses, roots)
+    elif len(counts) == 2:
+        assert masses.min() == pytest.approx(least)
+    assert masses.min() >= min(roots.min(), 0.9 * least) and (np.diff(masses) <= 1e-12).all()
