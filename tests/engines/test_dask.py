@@ -224,6 +224,7 @@ def test_an_iteration_takes_three_rounds(client, few_features, monkeypatch):
     assert problem.rows.coordinator.n_rounds - before <= 3 * result.n_iter + 12
 
 
+@pytest.mark.thorough
 def test_multipliers_are_fetched_when_they_are_computed(client):
     X, y = samples()
     problem = Problem(*on_cluster(X, y), **BALL)
@@ -367,6 +368,7 @@ def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
     assert sorted(problem.rows.coordinator.restored) == sorted(k for k, place in places.items() if place == victim)
 
 
+@pytest.mark.thorough
 def test_workers_that_are_gone(client_here, monkeypatch):
     monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
@@ -386,6 +388,7 @@ def test_workers_that_are_gone(client_here, monkeypatch):
         problem.price_and_objective(np.ones(D))
 
 
+@pytest.mark.thorough
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
     workers = list(own_client.nthreads())

@@ -105,6 +105,7 @@ def test_a_second_process_compiles_nothing_and_is_told_nothing(site):
     assert run(site) == {"values": [6.0, 6.0], "compiled": 0, "told": []}
 
 
+@pytest.mark.thorough
 def test_a_change_in_another_file_is_noticed(site):
     (site / "drsvm/kernels/neighbour.py").write_text(NEIGHBOUR.format(factor=5.0))
     assert run(site)["values"] == [15.0, 15.0]
@@ -133,6 +134,7 @@ def test_a_damaged_file_is_recompiled_and_repaired(site, kind, damage):
     assert run(site) == {"values": [6.0, 6.0], "compiled": 0, "told": []}
 
 
+@pytest.mark.thorough
 def test_code_of_another_signature_is_not_run(site):
     one, other = stored(site, "probe.scaled*.nbc")
     content = one.read_bytes()

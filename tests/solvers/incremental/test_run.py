@@ -74,6 +74,7 @@ def test_memory_leads_far_below_the_default_tolerance(instance, method, norm):
     assert result.status is Status.OPTIMAL
 
 
+@pytest.mark.thorough
 @for_each_method
 def test_dense_and_sparse_rows_give_the_same_result(method):
     problem = well_conditioned_instance(1, 100, 5)
