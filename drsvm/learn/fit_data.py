@@ -1,6 +1,7 @@
 """The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,21 +25,15 @@ class FitData:
         self.classes = one_vs_rest.classes_of(self.y, estimator)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
-        self.sample_weight = sample_weight
+        self.sample_weight, self.class_weight = sample_weight, estimator.class_weight
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, sample_weight)
-        self.class_weight = estimator.class_weight
-        self.class_factors = np.ones(len(self.classes))
-        if estimator.class_weight is not None:
-            given = estimator.class_weight, self.classes, self.y, sample_weight
-            self.class_factors = one_vs_rest.factors_of_classes(*given)
-        self.weights = self._row_weights(estimator.class_weight is not None)
+        self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, self.class_weight, sample_weight)
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
 
-    def _row_weights(self, by_class: bool) -> np.ndarray | None:
-        if not by_class:
-            return self.sample_weight
-        factors = self.class_factors[np.searchsorted(self.classes, self.y)]
-        return factors if self.sample_weight is None else factors * self.sample_weight
+    @cached_property
+    def class_factors(self) -> np.ndarray:
+        """The weights of the classes."""
+        return one_vs_rest.factors_of_classes(self.class_weight, self.classes, self.y, self.sample_weight)
 
     @property
     def n_counted(self) -> float | None:

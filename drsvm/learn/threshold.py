@@ -72,7 +72,9 @@ def judged_rows(problem: Problem, result: Result, counts, cv: Any, time: TimeLim
     tol = max(FOLD_TOL, result.tol)
     decisions, judged = np.zeros(n), np.zeros(n, dtype=bool)
     for fold, found in zip(chosen, solve_many(parts, tol=tol, max_time=time), strict=True):
-        rows = np.flatnonzero(folds == fold)
+        if found.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        rows = np.flatnonzero(folds == fold) if found.status is not Status.TIME_LIMIT else np.zeros(0, dtype=int)
         decisions[rows] = problem.rows.taken(rows).dot(found.weights, found.intercept)
         judged[rows] = True
     return Judged(decisions[judged], problem.signs[judged], counts[judged])
@@ -87,10 +89,11 @@ def _folds(problem: Problem, counts, cv) -> np.ndarray:
         if cv < 2:
             raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
         return folds_by_content(problem, counts, int(cv))
-    folds, y = np.full(problem.n_rows, -1), problem.signs > 0
+    y = problem.to_given_rows(problem.signs) > 0  # a splitter, or pairs of indices, is about the given rows
+    folds = np.full(len(y), -1)
     for number, (_, test) in enumerate(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)):
         folds[test] = number
-    return folds
+    return folds if problem.kept is None else folds[problem.kept]
 
 
 def folds_by_content(problem: Problem, counts, n_folds: int = N_FOLDS) -> np.ndarray:
@@ -118,7 +121,7 @@ def nearest_good(judged: Judged, goal: str) -> float:
         return 0.0
     # Thresholds between two neighbours; everything up to the lower one is decided negative.
     between = np.flatnonzero(last)[:-1]
-    low, high = values[between], values[np.flatnonzero(last)[:-1] + 1]
+    low, high = values[between], values[between + 1]
     shares = (n_positive - of_positive[between]) / n_positive, of_negative[between] / n_negative
     if goal == "accuracy":
         n = n_positive + n_negative

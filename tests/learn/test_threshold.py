@@ -1,5 +1,8 @@
 """The threshold: where it is placed, on what it does not depend, and that the proof is that of the direction."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +13,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
-from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_risk
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, solve, worst_case_risk
 from drsvm.learn.threshold import SLACK, Judged, folds_by_content, nearest_good
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -113,6 +116,31 @@ def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
         solved.clear()
         WassersteinSVC(cv=cv).fit(X, y)
         assert len(solved) == (3 if cv == 3 else 4)
+
+
+@pytest.mark.parametrize("status", [Status.INTERRUPTED, Status.TIME_LIMIT])
+def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status, monkeypatch):
+    from drsvm.learn import threshold
+
+    stopped = replace(solve(Problem(*rare, radius=0.1)), status=status)
+    monkeypatch.setattr(threshold, "solve_many", lambda parts, **_: [stopped] * len(parts))
+    model = WassersteinSVC(threshold="balanced_accuracy")
+    with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
+        model.fit(*rare)
+    assert model.threshold_ == 0.0 and model.intercept_[0] == model.result_.intercept and model.gap_ <= 1e-6
+
+
+def test_pairs_of_indices_are_about_the_given_rows(rare):
+    X, y = rare
+    weights = np.where(np.arange(len(y)) % 7 == 0, 0.0, 1.0)
+    folds = list(StratifiedKFold(4).split(X, y))
+    kept = np.flatnonzero(weights)
+    places = np.full(len(y), -1)
+    places[kept] = np.arange(len(kept))
+    of_kept = [(places[train][places[train] >= 0], places[test][places[test] >= 0]) for train, test in folds]
+    one = WassersteinSVC(cv=folds, threshold="balanced_accuracy").fit(X, y, weights)
+    other = WassersteinSVC(cv=of_kept, threshold="balanced_accuracy").fit(X[kept], y[kept])
+    assert one.threshold_ == pytest.approx(other.threshold_, abs=1e-8) and one.threshold_ != 0.0
 
 
 def test_scikit_learn_can_place_another(rare):
