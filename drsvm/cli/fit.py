@@ -64,7 +64,7 @@ def fit(
     work.check_split(split)
     settings = {**ball.with_radius(radius), **prices.intercept(), **ball.run()}
     settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
-    settings |= {"random_state": split.seed, "n_jobs": jobs}
+    settings.update(random_state=split.seed, n_jobs=jobs)
     _check_settings(settings, cv and radius is not None, verified)
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
     with _rows(file, options, split, spool, ball.standardise, cv, screen) as rows:
