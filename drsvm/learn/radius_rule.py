@@ -139,13 +139,15 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
         radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
     with part(0.8, 1.0):
         found = _without_giving_up(lively, sample, radius, limits)
-    solution = _with_all_features(found.solution, features, problem.n_features)
+    solution = found.solution
+    if lively is not problem:
+        solution = _with_all_features(solution, features, problem.n_features)
     return Automatic(spread.factor * found.radius, solution, spread.ridge(active))
 
 
-def _centred_products(problem: Problem, X) -> np.ndarray:
+def _centred_products(problem: Problem, rows) -> np.ndarray:
     """Return the products of all pairs of rows, relative to their weighted mean."""
-    products = (X @ X.T).toarray() if problem.is_sparse else np.asarray(X, dtype=np.float64) @ X.T
+    products = rows.products_of_rows()
     with_mean = products @ problem.sample_weight
     return products - with_mean[:, None] - with_mean[None, :] + float(problem.sample_weight @ with_mean)
 
@@ -170,13 +172,14 @@ class Spread(NamedTuple):
         n_rows = problem.n_rows if counts is None else float(counts.sum())
         few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
         few = few.nearby(math.inf)
-        products = _centred_products(few, few.X)
+        products = _centred_products(few, few.rows)
         square = float(few.sample_weight @ products.diagonal())
         if not square > 0.0:
             return cls(0.0, 1.0)
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            products = _centred_products(few, few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices)
+            priced = few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices
+            products = _centred_products(few, few.on_rows(priced).rows)
         sum_of_squares = float(few.sample_weight @ np.square(products) @ few.sample_weight)
         directions = float(few.sample_weight @ products.diagonal()) ** 2 / (sum_of_squares or 1.0)
         return cls(square, min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows)))
@@ -204,7 +207,7 @@ def chosen_ball(
 
 def _with_all_features(solution: Any, features: np.ndarray, n_features: int) -> Any:
     """Return a solution for some of the features as one for all."""
-    if solution is None or len(features) == n_features:
+    if solution is None:
         return solution
     weights = np.zeros(n_features)
     if isinstance(solution, Result):

@@ -85,7 +85,24 @@ def changed(X, change: Callable[[Any], Any]) -> Any:
     return RowView(X, change) if must_stay(X) and not sparse.issparse(X) else change(X)
 
 
-class MemoryRows(ArrayRows):
+class HostRows(ArrayRows):
+    """Rows whose vectors are arrays of numpy."""
+
+    def vector(self, values):
+        return np.asarray(values, dtype=np.float64)
+
+    def checked_weights(self, sample_weight, n):
+        weights = check_weights(sample_weight, n)
+        return np.full(n, 1.0 / n) if weights is None else weights
+
+    def with_flip_costs(self, problem, flip_cost):
+        return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
+
+    def fetched(self, problem):
+        return problem
+
+
+class MemoryRows(HostRows):
     """Rows in a C-ordered array, a canonical CSR array or a view; those of a large file are never copied."""
 
     readable = True
@@ -221,20 +238,9 @@ class MemoryRows(ArrayRows):
     def some(self, size):
         return self.X[:: -(-self.shape[0] // size)]
 
-    # --- labels and weights -----------------------------------------------------------------------------------------
-
-    def vector(self, values):
-        return np.asarray(values, dtype=np.float64)
-
-    def checked_weights(self, sample_weight, n):
-        weights = check_weights(sample_weight, n)
-        return np.full(n, 1.0 / n) if weights is None else weights
-
-    def with_flip_costs(self, problem, flip_cost):
-        return {"flip_cost": check_flip_costs(flip_cost, problem.n_given, problem.kept)}
-
-    def fetched(self, problem):
-        return problem
+    def products_of_rows(self) -> np.ndarray:
+        """Return x_i·x_j for all pairs of rows."""
+        return (self.X @ self.X.T).toarray() if self.is_sparse else np.asarray(self.X, dtype=np.float64) @ self.X.T
 
 
 def _columns(rows, features):

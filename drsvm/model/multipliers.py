@@ -137,6 +137,7 @@ class ArrayMultipliers(Multipliers):
         if not (careful and problem.rows.readable and math.isfinite(mass)):
             rounding = problem.rows.rounding + ROUNDING_OF_MASSES
             v, v0 = problem.signed_sum(signed)
+            v = problem.rows.coordinates(v)
         else:
             v, errors = careful_transposed_dot(problem.X, signed)
             sizes = problem.column_sizes

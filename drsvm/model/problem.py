@@ -172,7 +172,7 @@ class Problem(RowOperations):
 
     def on_features(self, features) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
-        if len(features) == self.n_features:
+        if len(features) == self.n_features or self.rows.is_kernel:
             return self
         other = self._with(rows=self.rows.on_features(features))
         known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
@@ -185,7 +185,11 @@ class Problem(RowOperations):
 
     def on_rows(self, X) -> "Problem":
         """Return the problem with other features for the same samples; `X` must already be in its checked form."""
-        return self._with(rows=MemoryRows(X))
+        return self.with_rows(MemoryRows(X))
+
+    def with_rows(self, rows) -> "Problem":
+        """Return the problem with other rows for the same samples."""
+        return self._with(rows=rows)
 
     def in_memory(self) -> "Problem":
         """Return the problem with rows that compiled code can read: a copy of a view of them."""
@@ -270,7 +274,7 @@ class Problem(RowOperations):
 
     def norm_of(self, w, b: float = 0.0) -> float:
         """Return ‖(w/a, b/a_0)‖_q, where an infinite price removes the entry."""
-        scaled = w if self.feature_cost is None else w / self.feature_cost
+        scaled = self.rows.coordinates(w if self.feature_cost is None else w / self.feature_cost)
         if not self.prices_intercept:
             return self.norm.value(scaled)
         return self.norm.value(np.concatenate((scaled, (b / self.intercept_cost,))))
@@ -306,7 +310,14 @@ class Problem(RowOperations):
     def objective_at(self, w, margins, radius_price: float) -> float:
         """Return the objective from margins that are already known."""
         risk = self.radius * radius_price + expected_loss(margins, self.sample_weight, radius_price, self.flip_cost)
-        return risk + 0.5 * self.l2 * float(w @ w)
+        return risk + self.ridge(w)
+
+    def ridge(self, w) -> float:
+        """Return (c/2) ‖w‖₂²."""
+        if self.l2 == 0.0:
+            return 0.0
+        w = self.rows.coordinates(w)
+        return 0.5 * self.l2 * float(w @ w)
 
     def multipliers_from(self, values) -> Any:
         """Return the multipliers in a result for the kept rows, or None if they are those of other rows."""

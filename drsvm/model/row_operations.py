@@ -102,7 +102,7 @@ def _pull_variances(problem, pilot, counts, scale: float | None) -> Sums:
     if pilot is not None:
         variances = np.where(problem.margins(*pilot) < 1.0, variances, 0.0)
     tell(0.3)
-    sums = problem.rows.weighted_sum(variances)
+    sums = problem.rows.coordinates(problem.rows.weighted_sum(variances))
     tell(0.6)
     return Sums((sums, problem.rows.sum_of_squares(variances), float(variances.sum())))
 
@@ -119,7 +119,7 @@ class RowOperations:
     def price_and_objective(self: Any, w, b: float = 0.0) -> tuple[float, float]:
         """Return the smallest optimal λ ≥ ‖(w/a, b/a_0)‖_q for the given weights, and the objective with it."""
         price, risk = self.rows.price_and_risk(self, w, b, self.norm_of(w, b))
-        return price, risk + 0.5 * self.l2 * float(w @ w)
+        return price, risk + self.ridge(w)
 
     # --- classes ----------------------------------------------------------------------------------------------------
 
@@ -212,7 +212,7 @@ class RowOperations:
 
     def drawn_rows(self: Any, size: int) -> np.ndarray:
         """Draw rows by their contents."""
-        key = self.margins(np.random.default_rng(0).normal(size=self.n_features))
+        key = self.rows.content_keys() * self.signs
         n = len(key)
         scale = 1e6 / (total(key, lambda part: np.abs(key[part]).sum()) / n or 1.0)
 

@@ -29,6 +29,8 @@ class Rows(ABC):
     """Number of stored entries."""
     is_sparse: bool
 
+    is_kernel: bool = False
+    """Whether the rows are functions φ(x_i) of a kernel, and weights are coefficients of these functions."""
     place: str = "in this process's memory"
     readable: bool = False
     """Whether single rows can be read in this process: methods that work row by row need this."""
@@ -45,6 +47,10 @@ class Rows(ABC):
 
         `once`: the result is small and does not depend on the radius, and may be kept.
         """
+
+    def coordinates(self, w) -> Any:
+        """Return the coordinates of weights, or of a sum of rows, in an orthonormal basis."""
+        return w
 
     @abstractmethod
     def shifted(self, offset) -> Any:
@@ -146,6 +152,14 @@ class ArrayRows(Rows):
     @abstractmethod
     def taken(self, rows) -> "ArrayRows":
         """Return copies of some rows (sorted indices)."""
+
+    def content_keys(self) -> Any:
+        """Return a number for every row that depends on its contents."""
+        return self.dot(np.random.default_rng(0).normal(size=self.shape[1]))
+
+    def decisions_of(self, rows, trained, weights, intercept: float) -> Any:
+        """Return the decisions on some rows of a classifier that was trained on a problem with others."""
+        return self.taken(rows).dot(weights, intercept)
 
     @abstractmethod
     def checked_weights(self, sample_weight, n: int) -> Any:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.incremental.run import Ippa as Ippa
     from drsvm.solvers.incremental.run import Isg as Isg
     from drsvm.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from drsvm.solvers.landmarks.solver import Landmarks as Landmarks
     from drsvm.solvers.many import solve_many as solve_many
     from drsvm.solvers.path.radius_max import radius_max as radius_max
     from drsvm.solvers.path.radius_path import RadiusPath as RadiusPath

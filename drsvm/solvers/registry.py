@@ -17,13 +17,14 @@ _REGISTRY = {
     "hybrid": ("drsvm.solvers.incremental.run", "Hybrid"),
     "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
     "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
+    "landmarks": ("drsvm.solvers.landmarks.solver", "Landmarks"),
     "conic": ("drsvm.solvers.conic.solver", "Conic"),
 }
 
 
 def solver_names() -> list[str]:
-    """Return the names that `solve` accepts."""
-    return ["auto", *_REGISTRY]
+    """Return the names that `solve` accepts, but for the solver of kernels, which "auto" picks for them."""
+    return ["auto", *(name for name in _REGISTRY if name != "landmarks")]
 
 
 def solver_classes() -> dict[str, str]:
@@ -71,6 +72,8 @@ def check_taken(solver: Solver, problem: Problem) -> None:
             f"solver {solver.name!r} reads the rows one by one, and these are {problem.rows.place}: use "
             "solver='auto', or bring them into this process's memory."
         )
+    if problem.rows.is_kernel and not solver.takes_kernels:
+        raise ValueError(f"solver {solver.name!r} does not take kernels: use solver='auto' or solver='landmarks'.")
     refusal = solver.refusal(problem)
     if refusal is not None:
         raise ValueError(refusal)

@@ -117,8 +117,8 @@ def _priced_pull(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     Features that cannot shift have the price 0.
     """
     pull, turn = problem.pull_of_classes()
-    pull = problem.with_signs(pull)
-    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
+    pull = problem.rows.coordinates(problem.with_signs(pull))
+    prices = np.ones(len(pull)) if problem.feature_cost is None else problem.feature_cost
     prices = np.where(np.isinf(prices), 0.0, prices)
     if problem.prices_intercept:
         prices, pull = np.append(prices, problem.intercept_cost), np.append(pull, turn)

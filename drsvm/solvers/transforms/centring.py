@@ -34,7 +34,7 @@ class Centred:
         A sparse matrix stays as sparse as it is: only columns without zeros are shifted, and a column with many zeros
         is not far from 0.
         """
-        if not problem.fit_intercept or problem.prices_intercept:
+        if not problem.fit_intercept or problem.prices_intercept or problem.rows.is_kernel:
             return cls(problem)
         if problem.is_sparse and not problem.rows.copyable:
             return cls(problem)

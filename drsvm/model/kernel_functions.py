@@ -1,0 +1,168 @@
+"""Kernel functions k(x, z) = φ(x)·φ(z): what a classifier needs to know of the feature space H.
+
+Each has a block of values for two sets of points, the squared norms k(x, x) and, where there is one, a constant L with
+‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. The values are those that are computed, up to their last digit: what is proven is about
+the problem with these values.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+from drsvm.model.careful_sums import careful_transposed_dot
+
+
+def squared_norms(X) -> np.ndarray:
+    """Return x·x for every row."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    return np.asarray(squares).ravel()
+
+
+def inner_products(X, Z) -> np.ndarray:
+    """Return x·z for all pairs of rows."""
+    products = X @ Z.T
+    return products.toarray() if sparse.issparse(products) else np.asarray(products)
+
+
+def dense(X) -> np.ndarray:
+    """Return rows as an array."""
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+
+
+@dataclass(frozen=True)
+class KernelFunction(ABC):
+    """A positive definite function of two points."""
+
+    @abstractmethod
+    def values(self, X, Z) -> np.ndarray:
+        """Return k(x, z) for all pairs of rows."""
+
+    @abstractmethod
+    def squares(self, X) -> np.ndarray:
+        """Return k(x, x) for every row."""
+
+    @property
+    def lipschitz(self) -> float | None:
+        """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
+        return None
+
+    def norm_of_sum(self, X, c) -> float | None:
+        """Return ‖Σ c_i φ(x_i)‖ where φ is known, rounded up; None: from values of the kernel."""
+        return None
+
+    proven: ClassVar[bool] = True
+    """Whether the function is positive definite for all points; otherwise values are checked."""
+
+
+@dataclass(frozen=True)
+class Linear(KernelFunction):
+    """x·z."""
+
+    def values(self, X, Z):
+        return inner_products(X, Z)
+
+    def squares(self, X):
+        return squared_norms(X)
+
+    @property
+    def lipschitz(self):
+        return 1.0
+
+    def norm_of_sum(self, X, c):
+        sums, errors = careful_transposed_dot(X, c)
+        return float(np.linalg.norm(np.abs(sums) + errors))
+
+
+@dataclass(frozen=True)
+class Polynomial(KernelFunction):
+    """(γ x·z + c₀)^degree, with c₀ ≥ 0."""
+
+    gamma: float
+    degree: int
+    coef0: float
+
+    def values(self, X, Z):
+        values = inner_products(X, Z)
+        values *= self.gamma
+        values += self.coef0
+        return values**self.degree
+
+    def squares(self, X):
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+
+
+@dataclass(frozen=True)
+class Rbf(KernelFunction):
+    """exp(−γ ‖x − z‖₂²)."""
+
+    gamma: float
+
+    def values(self, X, Z):
+        values = inner_products(X, Z)
+        values *= 2.0 * self.gamma
+        values -= self.gamma * squared_norms(X)[:, None]
+        values -= self.gamma * squared_norms(Z)
+        np.minimum(values, 0.0, out=values)
+        return np.exp(values, out=values)
+
+    def squares(self, X):
+        return np.ones(X.shape[0])
+
+    @property
+    def lipschitz(self):
+        return math.sqrt(2.0 * self.gamma)
+
+
+@dataclass(frozen=True)
+class Laplacian(KernelFunction):
+    """exp(−γ ‖x − z‖₁)."""
+
+    gamma: float
+
+    def values(self, X, Z):
+        values = cdist(dense(X), dense(Z), "cityblock")
+        values *= -self.gamma
+        return np.exp(values, out=values)
+
+    def squares(self, X):
+        return np.ones(X.shape[0])
+
+
+@dataclass(frozen=True)
+class Given(KernelFunction):
+    """A function of the user, which returns the values for two matrices."""
+
+    function: Callable[[Any, Any], Any]
+    proven: ClassVar[bool] = False
+
+    def values(self, X, Z):
+        values = np.asarray(self.function(X, Z), dtype=np.float64)
+        if values.shape != (X.shape[0], Z.shape[0]):
+            raise ValueError(
+                f"kernel must return one value for every pair of rows, of shape {(X.shape[0], Z.shape[0])}, got "
+                f"{values.shape}."
+            )
+        return values
+
+    def squares(self, X):
+        return np.array([float(self.values(X[i : i + 1], X[i : i + 1])[0, 0]) for i in range(X.shape[0])])
+
+
+@dataclass(frozen=True)
+class Precomputed(KernelFunction):
+    """A table of values: points are their numbers in it, as the rows of a matrix with one column."""
+
+    table: Any
+    proven: ClassVar[bool] = False
+
+    def values(self, X, Z):
+        return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(np.float64, copy=False)
+
+    def squares(self, X):
+        return np.asarray(self.table)[X[:, 0], X[:, 0]].astype(np.float64, copy=False)

@@ -1,0 +1,242 @@
+"""Rows φ(x_i) in the feature space H of a kernel, relative to their centre.
+
+Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of weights has one coefficient c_j for every
+row, ‖f‖² = c·Kc, and the problem is that of norm 2 otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ:
+their products with f are (Kc)_i − ρ·Kc, and Σ_i s_i (φ(x_i) − μ) has the coefficients s − (Σ s) ρ.
+
+The certificate needs no more of a vector of H than its norm, which is the only entry of its `coordinates`.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg import eigvalsh
+
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
+from drsvm.model.kernel_functions import KernelFunction
+from drsvm.model.memory_rows import HostRows, MemoryRows
+from drsvm.model.problem import Problem
+from drsvm.parallel import over
+
+MOST_STORED = 5000
+"""Number of rows up to which all values of the kernel are kept."""
+
+BLOCK = 256
+"""Rows of a block of values, and terms that are added one by one."""
+
+REMEMBERED = 4
+"""Number of products that are kept: certificates ask for the same ones as the solver."""
+
+NOTICEABLE, NOT_ROUNDING = 1e-9, 1e-9
+"""Relative errors of a squared norm from which sums are careful, and negative ones that are more than errors."""
+
+LAST_DIGIT = 2 * ULP
+"""Relative error of values of the kernel."""
+
+MOST_CHECKED = 2000
+"""Number of rows on which a kernel that may be any function is checked."""
+
+NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
+
+
+class KernelRows(HostRows):
+    """The rows of `points` as functions of a kernel; `centre` has a weight for every row, or is None."""
+
+    place = "functions of a kernel"
+    is_kernel = True
+    is_sparse = False
+    is_small = False
+    copyable = True
+    dtype = np.dtype(np.float64)
+    rounding = 0.0  # errors of norms are part of `coordinates`
+
+    def __init__(self, points, function: KernelFunction, centre=None, values=None):
+        self.points, self.function, self.centre = points, function, centre
+        n = points.shape[0]
+        self.shape, self.stored = (n, n), n * n
+        self._values, self._products = values, {}
+        self._squares = function.squares(points)
+        if not (np.isfinite(self._squares).all() and (self._squares >= 0.0).all()):
+            row = int(np.argmin(np.where(np.isfinite(self._squares), self._squares, -math.inf)))
+            raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self._squares[row]:g} for row {row}"))
+        self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 4)  # of sums
+
+    # --- values of the kernel ---------------------------------------------------------------------------------------
+
+    @property
+    def values(self) -> np.ndarray | None:
+        """All values of the kernel, if there are few rows."""
+        if self._values is None and self.shape[0] <= MOST_STORED:
+            self._values = np.empty(self.shape)
+            over(self._blocks(), lambda part: self._fill(part))
+            np.fill_diagonal(self._values, self._squares)
+        return self._values
+
+    def _fill(self, part: slice) -> None:
+        assert self._values is not None
+        self._values[part] = self.function.values(self.points[part], self.points)
+
+    def _blocks(self) -> list[slice]:
+        n = self.shape[0]
+        return [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+
+    def columns(self, chosen) -> np.ndarray:
+        """Return k(x_i, x_j) for every row i and the chosen rows j."""
+        if self.values is not None:
+            return self.values[:, chosen]
+        return self.between(self.points, self.points[chosen])
+
+    def between(self, some, others) -> np.ndarray:
+        """Return the values for all pairs of two sets of points."""
+        out = np.empty((some.shape[0], others.shape[0]))
+
+        def fill(first):
+            out[first : first + BLOCK] = self.function.values(some[first : first + BLOCK], others)
+
+        over(range(0, some.shape[0], BLOCK), fill)
+        return out
+
+    def product(self, c) -> np.ndarray:
+        """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
+        key = c.tobytes()
+        if key not in self._products:
+            if len(self._products) >= REMEMBERED:
+                del self._products[next(iter(self._products))]
+            self._products[key] = self._product(c)
+        return self._products[key]
+
+    def _product(self, c) -> np.ndarray:
+        if self.values is None:
+            return self.at(self.points, c)
+        return _added(self.shape[0], c, lambda part: self.values[part])  # pyright: ignore[reportOptionalSubscript]
+
+    def at(self, points, c) -> np.ndarray:
+        """Return f(x) = Σ_j c_j k(x, x_j) at given points."""
+        used = np.flatnonzero(c)
+        landmarks = self.points[used]
+        return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
+
+    def remember(self, c, product) -> None:
+        """Keep a product that is known already."""
+        self._products[c.tobytes()] = product
+
+    def check_positive(self) -> None:
+        """Raise an error if a function that may be any is not positive definite on the rows, or on some of them."""
+        if self.function.proven:
+            return
+        n = self.shape[0]
+        some = np.arange(n) if n <= MOST_CHECKED else np.random.default_rng(0).permutation(n)[:MOST_CHECKED]
+        values = self.between(self.points[some], self.points[some])
+        if not np.isfinite(values).all() or np.abs(values - values.T).max() > NOT_ROUNDING * np.abs(values).max():
+            raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
+        lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
+        if lowest < -NOT_ROUNDING * len(some) * float(self._squares.max()):
+            raise ValueError(NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}"))
+
+    # --- the protocol -----------------------------------------------------------------------------------------------
+
+    def coordinates(self, w):
+        """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
+        known = self.function.norm_of_sum(self.points, w)
+        if known is not None:
+            return np.array([known])
+        square, size = float(w @ self.product(w)), float(np.abs(w) @ np.sqrt(self._squares)) ** 2
+        error = self._rounding * size
+        if error > NOTICEABLE * square and self.values is not None:
+            products, errors = careful_transposed_dot(self.values, w)
+            (square,), (error,) = careful_transposed_dot(products[:, None], w)
+            error += float(np.abs(w) @ errors)
+        if square < -NOT_ROUNDING * size:
+            raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
+        return np.array([math.sqrt(max(square, 0.0) + LAST_DIGIT * size + error)])
+
+    def mean_of(self, w) -> float:
+        """Return f·μ."""
+        return 0.0 if self.centre is None else float(self.centre @ self.product(w))
+
+    def dot(self, v, shift=0.0):
+        return self.product(v) + (shift - self.mean_of(v))
+
+    def weighted_sum(self, c):
+        return c if self.centre is None else c - float(c.sum()) * self.centre
+
+    def squares(self) -> np.ndarray:
+        """Return ‖φ(x_i)‖² for every row."""
+        return self._squares
+
+    def centred_squares(self) -> np.ndarray:
+        """Return ‖φ(x_i) − μ‖² for every row."""
+        if self.centre is None:
+            return self._squares
+        means = self.product(self.centre)
+        return np.maximum(self._squares - 2.0 * means + float(self.centre @ means), 0.0)
+
+    def sum_of_squares(self, c):
+        return np.array([float(c @ self.centred_squares())])
+
+    def moments(self, weights):
+        return np.zeros(1), np.sqrt(self.sum_of_squares(weights))
+
+    def norms(self, p, factors=None):
+        return np.sqrt(self.centred_squares())
+
+    def products_of_rows(self):
+        values = self.columns(np.arange(self.shape[0]))
+        if self.centre is None:
+            return values
+        means = self.product(self.centre)
+        return values - means[:, None] - means + float(self.centre @ means)
+
+    def content_keys(self):
+        if self.points.dtype.kind in "iu":  # numbers of rows in a table
+            return np.random.default_rng(0).permutation(int(self.points.max()) + 1)[self.points[:, 0]].astype(float)
+        return MemoryRows(self.points).content_keys()
+
+    def decisions_of(self, rows, trained, weights, intercept):
+        values = trained.rows.at(self.points[rows], weights)
+        return values + (intercept - trained.rows.mean_of(weights))
+
+    def taken(self, rows):
+        values = None if self._values is None else self._values[np.ix_(rows, rows)]
+        centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()
+        return KernelRows(self.points[rows], self.function, centre, values)
+
+    def centred(self, weights) -> "KernelRows":
+        """Return the rows relative to a weighted mean."""
+        return KernelRows(self.points, self.function, weights, self.values)
+
+    def relabelled(self, problem, positive, sample_weight):
+        found = super().relabelled(problem, positive, sample_weight)
+        return found if self.centre is None else found | {"rows": self.centred(found["sample_weight"])}
+
+    def on_features(self, features):
+        return self
+
+    def shifted(self, offset):
+        raise TypeError("Functions of a kernel are not shifted.")
+
+    def some(self, size):
+        return self.points[:: -(-self.shape[0] // size)]
+
+
+def _added(n: int, c, values) -> np.ndarray:
+    """Return the products of blocks of values with c; terms are added in blocks, so that errors hardly grow with n."""
+
+    def add(part):
+        block = values(part)
+        return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
+
+    if len(c) == 0:
+        return np.zeros(n)
+    return np.concatenate(over([slice(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK)], add))
+
+
+def in_feature_space(
+    points, function: KernelFunction, y, sample_weight=None, *, centred: bool = True, **parameters
+) -> Problem:
+    """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
+    problem = Problem.of_checked(**KernelRows(points, function).data(y, sample_weight))
+    problem.rows.check_positive()
+    if centred:
+        problem = problem.with_rows(problem.rows.centred(problem.sample_weight))
+    return problem.replace(**parameters)

@@ -1,0 +1,1 @@
+"""Kernel problems: `solver` solves them in a growing `span` of functions until the full problem is proven."""

@@ -1,0 +1,133 @@
+"""Kernel problems, in a growing span of functions, until the answer of the full problem is proven.
+
+An optimal f is a multiple of v = Σ_i u_i φ(x_i), u = (α − β) y. Most rows have α at one of its bounds, 0 or π: if these
+were known, f would be in the span of their sum and of the other rows, which are few. So each iteration solves the
+problem in a span with the interior-point solver, and adds v and the rows whose multipliers are between the bounds.
+Multipliers of the small problem bound the full one from below, where v is measured with its part outside the span.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.model.problem import Problem
+from drsvm.model.result import Status
+from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.landmarks.span import Span
+from drsvm.solvers.loop import run
+from drsvm.solvers.selection import memory_size
+
+FIRST = 150
+"""Landmarks to start with, chosen at random."""
+
+BETWEEN = 1e-3
+"""A multiplier within this share of its bounds is at one of them."""
+
+LOOSEST, ACCURACY = 1e-4, 0.03
+"""Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
+
+SHARE, LEAST_SHARE = 0.3, 0.01
+"""Its usual and its smallest tolerance towards the end, as shares of the tolerance that is asked for."""
+
+SHARE_OF_MEMORY, COPIES = 0.4, 4
+"""How much of the memory the features in a span may take, and how many copies of them there are."""
+
+
+@dataclass(frozen=True)
+class Landmarks(Solver):
+    """Settings of the solver for kernels.
+
+    Attributes
+    ----------
+    n_landmarks : int, optional
+        Number of rows whose span contains the answer; by default as many rows, and sums of rows, as the tolerance
+        needs.
+    """
+
+    name = "landmarks"
+    default_tol = 1e-6
+    default_max_iter = 100
+    prices = Price.FLIPS | Price.INTERCEPT
+    uses_sums_only = True
+    takes_kernels = True
+
+    n_landmarks: int | None = None
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Return the reason to reject a problem: no kernel, or neither a radius nor a ridge."""
+        if not problem.rows.is_kernel:
+            return "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
+        if problem.radius == 0.0 and problem.l2 == 0.0:
+            return "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights would cost nothing."
+        return super().refusal(problem)
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        """Prepare a run."""
+        return LandmarkState(problem, self, limits)
+
+
+class LandmarkState(State):
+    """A run: one step solves the problem in the span, and extends the span before the next."""
+
+    def __init__(self, problem: Problem, settings: Landmarks, limits: Limits):
+        self.problem, self.settings, self.limits = problem, settings, limits
+        self.span, self.gap = Span(problem.rows), 1.0
+        self.result: Any = None  # of the last step
+        most = SHARE_OF_MEMORY * memory_size() / (8 * COPIES * problem.n_rows)
+        self.most = int(min(problem.n_rows, most))
+        self.reason = ""
+        first = min(settings.n_landmarks or FIRST, self.most)
+        rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
+        self.span.add_landmarks(np.sort(rows[:first]))
+        self.tol = LOOSEST if self.span.size < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
+        if limits.start is not None and settings.n_landmarks is None:
+            self.span.add_sum(limits.start.weights)
+
+    def step(self) -> None:
+        """Solve the problem in the span."""
+        if self.result is not None and self.settings.n_landmarks is None:
+            self._extend()
+        limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
+        self.result = run(self._small_problem(), InteriorPoint(), tol=self.tol, **limits)
+        if self.result.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _small_problem(self) -> Problem:
+        """Return the problem whose rows are the values of the basis, relative to their mean."""
+        centre, features = self.problem.rows.centre, self.span.features
+        features = np.ascontiguousarray(features if centre is None else features - centre @ features)
+        return self.problem.on_rows(features)
+
+    def _extend(self) -> None:
+        problem, result = self.problem, self.result
+        alpha, beta = (problem.multipliers_from(dual) for dual in (result.hinge_dual, result.flip_dual))
+        inside = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta)) / problem.sample_weight
+        free = np.setdiff1d(np.flatnonzero(inside > BETWEEN), self.span.landmarks)
+        most = min(max(FIRST, self.span.size // 2), self.most - self.span.size)
+        added = self.span.add_landmarks(free[np.argsort(-inside[free], kind="stable")][: max(most, 0)])
+        added += self.span.add_sum(problem.rows.weighted_sum((alpha - beta) * problem.signs))
+        self.finished = added == 0 and self.tol <= LEAST_SHARE * self.limits.tol
+        aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
+        self.tol = min(self.tol, aim) if added else LEAST_SHARE * self.limits.tol
+        if self.span.size >= self.most:
+            self.finished, self.reason = True, "memory"
+
+    def candidate(self) -> Candidate:
+        """Return the function as coefficients of the rows, and the multipliers."""
+        result = self.result
+        weights = self.span.coefficients(result.weights)
+        alpha, beta = (self.problem.multipliers_from(dual) for dual in (result.hinge_dual, result.flip_dual))
+        return Candidate(weights, result.intercept, alpha, beta)
+
+    def judged(self, gap: float) -> None:
+        """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
+        self.gap = gap
+        self.finished = self.finished or self.settings.n_landmarks is not None
+
+    def info(self) -> dict[str, Any]:
+        """Return the size of the span."""
+        return {"landmarks": self.span.landmarks, "functions": self.span.size} | (
+            {"limit": self.reason} if self.reason else {}
+        )

@@ -1,0 +1,85 @@
+"""A subspace of the feature space: the span of rows φ(x_j), the landmarks, and of sums of rows.
+
+An orthonormal basis q_1, …, q_m of it turns a function f = Σ w_l q_l into weights w with ‖f‖ = ‖w‖₂, and a row x_i into
+the features q_l(x_i). All that is needed of a new function g = Σ_i c_i φ(x_i) are its values at the rows: its product
+with q_l is Σ_i c_i q_l(x_i).
+"""
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from drsvm.model.kernel_rows import KernelRows
+
+DEPENDENT, ROUNDING = 1e-9, 1e-13
+"""Squared distances from the span at which functions add nothing to it, as shares of the squared norm of a row, and of
+the square of Σ |c_i| ‖φ(x_i)‖ for a sum, which may be a small difference of large terms."""
+
+
+class Span:
+    """An orthonormal basis, with its values at the rows (`features`) and its coefficients."""
+
+    def __init__(self, rows: KernelRows):
+        n = rows.shape[0]
+        self.rows = rows
+        self.features = np.zeros((n, 0))
+        self.landmarks = np.zeros(0, dtype=int)
+        self.sums = np.zeros((n, 0))  # coefficients of functions that are sums of rows
+        self._of_landmarks = np.zeros((0, 0))  # the basis in terms of the landmarks
+        self._of_sums = np.zeros((0, 0))  # and of the sums
+
+    @property
+    def size(self) -> int:
+        """Number of functions in the basis."""
+        return self.features.shape[1]
+
+    def add_landmarks(self, chosen: np.ndarray) -> int:
+        """Add rows to the span and return how many were not in it already."""
+        chosen = np.setdiff1d(chosen, self.landmarks)
+        if len(chosen) == 0:
+            return 0
+        inside = self.features[chosen].T
+        outside = self.rows.columns(chosen) - self.features @ inside
+        scale = np.sqrt(np.maximum(self.rows.squares()[chosen], 1e-300))
+        relative = outside[chosen] / scale / scale[:, None]
+        if relative.diagonal().max() <= DEPENDENT:  # the first pivot would be taken whatever its size
+            return 0
+        factor, pivots, rank, _ = lapack.dpstrf(relative, lower=1, tol=DEPENDENT)
+        kept = pivots[:rank] - 1
+        lower = np.tril(factor[:rank, :rank]) * scale[kept][:, None]
+        self._extend(inside[:, kept], outside[:, kept], lower)
+        new = solve_triangular(lower, np.eye(rank), lower=True).T
+        self._of_landmarks = _corner(self._of_landmarks, -self._of_landmarks @ self._mixed, new)
+        self._of_sums = np.hstack([self._of_sums, -self._of_sums @ self._mixed])
+        self.landmarks = np.concatenate([self.landmarks, chosen[kept]])
+        return rank
+
+    def add_sum(self, coefficients: np.ndarray) -> int:
+        """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
+        values = self.rows.product(coefficients)
+        square, inside = float(coefficients @ values), self.features.T @ coefficients
+        rest = square - float(inside @ inside)
+        size = float(np.abs(coefficients) @ np.sqrt(self.rows.squares()))
+        if not rest > ROUNDING * size**2:
+            return 0
+        lower = np.array([[np.sqrt(rest)]])
+        self._extend(inside[:, None], (values - self.features @ inside)[:, None], lower)
+        self._of_sums = _corner(self._of_sums, -self._of_sums @ self._mixed, 1.0 / lower)
+        self._of_landmarks = np.hstack([self._of_landmarks, -self._of_landmarks @ self._mixed])
+        self.sums = np.hstack([self.sums, coefficients[:, None]])
+        return 1
+
+    def _extend(self, inside, outside, lower) -> None:
+        """Add functions whose parts outside the span have the Gram matrix lower·lowerᵀ."""
+        self._mixed = solve_triangular(lower, inside.T, lower=True).T
+        self.features = np.hstack([self.features, solve_triangular(lower, outside.T, lower=True).T])
+
+    def coefficients(self, weights) -> np.ndarray:
+        """Return the coefficients of the rows in a function with these weights."""
+        found = self.sums @ (self._of_sums @ weights) if self.sums.shape[1] else np.zeros(self.rows.shape[0])
+        found[self.landmarks] += self._of_landmarks @ weights
+        return found
+
+
+def _corner(old: np.ndarray, side: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Return [[old, side], [0, new]]."""
+    return np.block([[old, side], [np.zeros((new.shape[0], old.shape[1])), new]])

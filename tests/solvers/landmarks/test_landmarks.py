@@ -1,0 +1,140 @@
+"""Kernel problems against the same problem with explicit features, solved by other methods."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drsvm import Problem, certify, solve
+from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
+from drsvm.model.kernel_rows import LAST_DIGIT, KernelRows, in_feature_space
+
+FUNCTIONS = {
+    "rbf": Rbf(0.3),
+    "laplacian": Laplacian(0.2),
+    "polynomial": Polynomial(0.3, 2, 1.0),
+    "linear": Linear(),
+    "given": Given(lambda X, Z: np.exp(-0.1 * np.square(X[:, None] - Z).sum(axis=2)) + X @ Z.T),
+}
+
+
+def data(seed, n=40, d=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=n) > 0, 1, -1)
+    y[:2] = 1, -1
+    return X, y, rng.uniform(0.2, 2.0, size=n)
+
+
+def explicit(problem, **changes):
+    """Return the same problem with coordinates of the rows in the feature space."""
+    rows = problem.rows
+    values, vectors = np.linalg.eigh(rows.columns(np.arange(problem.n_rows)))
+    X = vectors * np.sqrt(np.where(values > 1e-13 * values.max(), values, 0.0))  # the others are rounding errors
+    if rows.centre is not None:
+        X = X - rows.centre @ X
+    return problem.on_rows(np.ascontiguousarray(X)).replace(**changes)
+
+
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from(sorted(FUNCTIONS)),
+    st.sampled_from([math.inf, 2.0, 0.3]),
+    st.sampled_from([0.0, 0.05]),
+    st.sampled_from([None, math.inf, 0.7]),
+    st.sampled_from([0.3, 0.05, 0.005]),
+)
+def test_the_full_problem_is_solved(seed, name, flip_cost, l2, intercept_cost, radius):
+    """Objective and bound are those of a conic model of the problem with explicit features."""
+    X, y, weights = data(seed)
+    ball = {"radius": radius, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept_cost is not None}
+    ball["intercept_cost"] = intercept_cost or math.inf
+    problem = in_feature_space(X, FUNCTIONS[name], y, weights, **ball)
+    result, reference = solve(problem), solve(explicit(problem), "conic", tol=1e-8)
+    # Where flips take the whole budget, ‖v‖ is 0, which values with 16 digits can only prove to 8.
+    last_digit = 2.0 * result.radius_price * math.sqrt(LAST_DIGIT * problem.rows.squares().max())
+    assert result.gap <= 1e-6 + last_digit
+    assert result.lower_bound <= reference.objective + 1e-8
+    assert result.objective == pytest.approx(reference.objective, abs=1.5e-6)
+    again = certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual)
+    assert again.objective == pytest.approx(result.objective, abs=1e-12)
+
+
+def test_a_span_of_few_functions_proves_the_full_problem():
+    """Many rows are decided by few: the span stays small, and the proof is about all of them."""
+    X, y, _ = data(1, n=600, d=2)
+    problem = in_feature_space(X, Rbf(0.3), y, radius=0.01, flip_cost=math.inf, fit_intercept=True, intercept_cost=0.6)
+    result = solve(problem)
+    assert result.gap <= 1e-6
+    assert result.info["functions"] < 400
+    reference = solve(explicit(problem), "interior-point", tol=1e-8)
+    assert result.objective == pytest.approx(reference.objective, abs=1e-6)
+
+
+def test_given_landmarks_bound_the_full_problem():
+    """Few landmarks give a worse function and a valid, weaker bound."""
+    X, y, _ = data(2, n=200)
+    problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=math.inf, fit_intercept=True)
+    best = solve(problem)
+    few = solve(problem, "landmarks", n_landmarks=20)
+    assert np.count_nonzero(few.weights) <= 20
+    assert few.lower_bound <= best.objective <= few.objective + 1e-9
+    assert few.gap > 1e-3
+
+
+def test_linear_kernel_is_the_linear_problem():
+    """A linear kernel gives the classifier of the rows themselves."""
+    X, y, weights = data(3)
+    ball = {"radius": 0.1, "flip_cost": 1.0, "fit_intercept": True}
+    kernel = solve(in_feature_space(X, Linear(), y, weights, **ball), tol=1e-9)
+    linear = solve(Problem(X, y, sample_weight=weights, **ball), tol=1e-9)
+    assert kernel.objective == pytest.approx(linear.objective, abs=1e-7)
+    np.testing.assert_allclose(X.T @ kernel.weights, linear.weights, atol=1e-5)
+
+
+def test_values_in_blocks_are_those_in_memory(monkeypatch):
+    """More rows than are kept give the same answer."""
+    X, y, _ = data(4, n=300)
+    problem = in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True)
+    kept = solve(problem)
+    monkeypatch.setattr("drsvm.model.kernel_rows.MOST_STORED", 100)
+    computed = solve(in_feature_space(X, Rbf(0.3), y, radius=0.05, flip_cost=1.0, fit_intercept=True))
+    assert computed.objective == pytest.approx(kept.objective, abs=1e-9)
+    np.testing.assert_allclose(computed.weights, kept.weights, atol=1e-8)
+
+
+def test_a_kernel_that_is_not_positive_definite_is_an_error():
+    """The bound would be false: minus the distance, and a table with a negative eigenvalue."""
+    X, y, _ = data(5)
+    with pytest.raises(ValueError, match="not positive definite"):
+        solve(in_feature_space(X, Given(lambda X, Z: -np.abs(X[:, None] - Z).sum(axis=2)), y, radius=0.1))
+    table = np.eye(40) - 0.1
+    numbers = np.arange(40)[:, None]
+    with pytest.raises(ValueError, match="not positive definite"):
+        solve(in_feature_space(numbers, Precomputed(table), y, radius=0.1, flip_cost=math.inf))
+
+
+def test_other_solvers_refuse_kernels():
+    """The error names the solver that takes them."""
+    X, y, _ = data(6)
+    problem = in_feature_space(X, Rbf(0.3), y, radius=0.1)
+    with pytest.raises(ValueError, match="landmarks"):
+        solve(problem, "interior-point")
+    with pytest.raises(ValueError, match="radius > 0 or l2 > 0"):
+        solve(problem.replace(radius=0.0))
+    with pytest.raises(ValueError, match="of a kernel only"):
+        solve(Problem(X, y), "landmarks")
+
+
+@given(st.integers(0, 10_000), st.floats(1e-3, 1e3))
+def test_norms_are_never_too_small(seed, scale):
+    """The norm of a function, as the certificate sees it, is at least the exact one."""
+    X, _, weights = data(seed, n=20)
+    rows = KernelRows(scale * X, Rbf(0.3))
+    values = rows.columns(np.arange(20))
+    exact = [[Fraction(k) * Fraction(a) for a, k in zip(weights, row, strict=True)] for row in values]
+    exact = sum(sum(row) * Fraction(b) for b, row in zip(weights, exact, strict=True))
+    assert Fraction(float(rows.coordinates(weights)[0])) ** 2 >= exact
