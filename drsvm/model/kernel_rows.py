@@ -8,6 +8,8 @@ The certificate needs no more of a vector of H than its norm, which is the only 
 """
 
 import math
+from collections import deque
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import eigvalsh
@@ -24,10 +26,13 @@ MOST_STORED = 5000
 BLOCK = 256
 """Rows of a block of values, and terms that are added one by one."""
 
-REMEMBERED = 4
+ROWS_FOR_CENTRE = 2000
+"""Number of rows whose mean is the centre, if there are more than can be kept."""
+
+REMEMBERED = 6
 """Number of products that are kept: certificates ask for the same ones as the solver."""
 
-NOTICEABLE, NOT_ROUNDING = 1e-9, 1e-9
+NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9
 """Relative errors of a squared norm from which sums are careful, and negative ones that are more than errors."""
 
 LAST_DIGIT = 2 * ULP
@@ -54,7 +59,8 @@ class KernelRows(HostRows):
         self.points, self.function, self.centre = points, function, centre
         n = points.shape[0]
         self.shape, self.stored = (n, n), n * n
-        self._values, self._products = values, {}
+        self._values = values
+        self._products, self._sides = deque(maxlen=REMEMBERED), deque(maxlen=REMEMBERED)
         self._squares = function.squares(points)
         if not (np.isfinite(self._squares).all() and (self._squares >= 0.0).all()):
             row = int(np.argmin(np.where(np.isfinite(self._squares), self._squares, -math.inf)))
@@ -86,6 +92,12 @@ class KernelRows(HostRows):
             return self.values[:, chosen]
         return self.between(self.points, self.points[chosen])
 
+    def between_rows(self, some, others) -> np.ndarray:
+        """Return k(x_i, x_j) for all pairs of some rows and others."""
+        if self.values is not None:
+            return self.values[np.ix_(some, others)]
+        return self.between(self.points[some], self.points[others])
+
     def between(self, some, others) -> np.ndarray:
         """Return the values for all pairs of two sets of points."""
         out = np.empty((some.shape[0], others.shape[0]))
@@ -98,17 +110,27 @@ class KernelRows(HostRows):
 
     def product(self, c) -> np.ndarray:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
-        key = c.tobytes()
-        if key not in self._products:
-            if len(self._products) >= REMEMBERED:
-                del self._products[next(iter(self._products))]
-            self._products[key] = self._product(c)
-        return self._products[key]
+        for known, product in self._products:
+            if known is c or np.array_equal(known, c):
+                return product
+        return self.remember(c, self._product(c))
 
     def _product(self, c) -> np.ndarray:
-        if self.values is None:
-            return self.at(self.points, c)
-        return _added(self.shape[0], c, lambda part: self.values[part])  # pyright: ignore[reportOptionalSubscript]
+        if self.values is not None:
+            return _added(self.shape[0], c, lambda part: self.values[part])  # pyright: ignore[reportOptionalSubscript]
+        # One for each sign: a certificate also tries multipliers of which one side is smaller.
+        return self._one_sided(np.maximum(c, 0.0)) - self._one_sided(np.maximum(-c, 0.0))
+
+    def _one_sided(self, c) -> np.ndarray:
+        size = float(c.sum())
+        for known, product in self._sides:
+            factor = size / float(known.sum())
+            if np.abs(c - factor * known).max() <= 4 * ULP * size / len(c):
+                return factor * product
+        if size == 0.0:
+            return np.zeros(len(c))
+        self._sides.append((c, self.at(self.points, c)))
+        return self._sides[-1][1]
 
     def at(self, points, c) -> np.ndarray:
         """Return f(x) = Σ_j c_j k(x, x_j) at given points."""
@@ -116,9 +138,10 @@ class KernelRows(HostRows):
         landmarks = self.points[used]
         return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
 
-    def remember(self, c, product) -> None:
-        """Keep a product that is known already."""
-        self._products[c.tobytes()] = product
+    def remember(self, c, product) -> np.ndarray:
+        """Keep a product that is known, and return it."""
+        self._products.append((c, product))
+        return product
 
     def check_positive(self) -> None:
         """Raise an error if a function that may be any is not positive definite on the rows, or on some of them."""
@@ -150,15 +173,26 @@ class KernelRows(HostRows):
             raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
         return np.array([math.sqrt(max(square, 0.0) + LAST_DIGIT * size + error)])
 
+    @cached_property
+    def means(self) -> np.ndarray:
+        """The products μ·φ(x_i) with the centre."""
+        return self._product(self.centre)
+
     def mean_of(self, w) -> float:
         """Return f·μ."""
-        return 0.0 if self.centre is None else float(self.centre @ self.product(w))
+        return 0.0 if self.centre is None else float(self.means @ w)
 
     def dot(self, v, shift=0.0):
         return self.product(v) + (shift - self.mean_of(v))
 
     def weighted_sum(self, c):
-        return c if self.centre is None else c - float(c.sum()) * self.centre
+        if self.centre is None:
+            return c
+        total = float(c.sum())
+        centred = c - total * self.centre
+        if self.values is None:  # most entries of c are 0, and most of the others are those of the last time
+            self.remember(centred, self.product(c) - total * self.means)
+        return centred
 
     def squares(self) -> np.ndarray:
         """Return ‖φ(x_i)‖² for every row."""
@@ -168,8 +202,7 @@ class KernelRows(HostRows):
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
             return self._squares
-        means = self.product(self.centre)
-        return np.maximum(self._squares - 2.0 * means + float(self.centre @ means), 0.0)
+        return np.maximum(self._squares - 2.0 * self.means + float(self.centre @ self.means), 0.0)
 
     def sum_of_squares(self, c):
         return np.array([float(c @ self.centred_squares())])
@@ -184,8 +217,7 @@ class KernelRows(HostRows):
         values = self.columns(np.arange(self.shape[0]))
         if self.centre is None:
             return values
-        means = self.product(self.centre)
-        return values - means[:, None] - means + float(self.centre @ means)
+        return values - self.means[:, None] - self.means + float(self.centre @ self.means)
 
     def content_keys(self):
         if self.points.dtype.kind in "iu":  # numbers of rows in a table
@@ -201,13 +233,16 @@ class KernelRows(HostRows):
         centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()
         return KernelRows(self.points[rows], self.function, centre, values)
 
-    def centred(self, weights) -> "KernelRows":
-        """Return the rows relative to a weighted mean."""
-        return KernelRows(self.points, self.function, weights, self.values)
+    def centred(self, weights, some=None) -> "KernelRows":
+        """Return the rows relative to a weighted mean, of all or of some of them."""
+        centre = weights if some is None else np.where(some, weights, 0.0)
+        return KernelRows(self.points, self.function, centre / centre.sum(), self.values)
 
     def relabelled(self, problem, positive, sample_weight):
         found = super().relabelled(problem, positive, sample_weight)
-        return found if self.centre is None else found | {"rows": self.centred(found["sample_weight"])}
+        if self.centre is None:
+            return found
+        return found | {"rows": self.centred(found["sample_weight"], self.centre > 0.0)}
 
     def on_features(self, features):
         return self
@@ -238,5 +273,8 @@ def in_feature_space(
     problem = Problem.of_checked(**KernelRows(points, function).data(y, sample_weight))
     problem.rows.check_positive()
     if centred:
-        problem = problem.with_rows(problem.rows.centred(problem.sample_weight))
+        some = None
+        if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
+            some = np.isin(np.arange(problem.n_rows), problem.drawn_rows(ROWS_FOR_CENTRE))
+        problem = problem.with_rows(problem.rows.centred(problem.sample_weight, some))
     return problem.replace(**parameters)

@@ -19,13 +19,16 @@ from drsvm.solvers.landmarks.span import Span
 from drsvm.solvers.loop import run
 from drsvm.solvers.selection import memory_size
 
-FIRST = 150
-"""Landmarks to start with, chosen at random."""
+FIRST, WIDER = 100, 4
+"""Landmarks to start with, and at least to add, and from how many times as many candidates they are chosen."""
+
+NEEDED = 0.7
+"""Share of the span that must be needed for all of it to be kept."""
 
 BETWEEN = 1e-3
 """A multiplier within this share of its bounds is at one of them."""
 
-LOOSEST, ACCURACY = 1e-4, 0.03
+LOOSEST, ACCURACY = 1e-5, 0.01
 """Largest tolerance of a problem in a span, and its tolerance as a share of the gap that was proven last."""
 
 SHARE, LEAST_SHARE = 0.3, 0.01
@@ -77,10 +80,10 @@ class LandmarkState(State):
         self.result: Any = None  # of the last step
         most = SHARE_OF_MEMORY * memory_size() / (8 * COPIES * problem.n_rows)
         self.most = int(min(problem.n_rows, most))
-        self.reason = ""
+        self.reason, self.first = "", None
         first = min(settings.n_landmarks or FIRST, self.most)
         rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
-        self.span.add_landmarks(np.sort(rows[:first]))
+        self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
         self.tol = LOOSEST if self.span.size < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)
@@ -88,38 +91,51 @@ class LandmarkState(State):
     def step(self) -> None:
         """Solve the problem in the span."""
         if self.result is not None and self.settings.n_landmarks is None:
-            self._extend()
+            self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
-        self.result = run(self._small_problem(), InteriorPoint(), tol=self.tol, **limits)
+        self.result = run(self._small_problem(), InteriorPoint(), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
 
     def _small_problem(self) -> Problem:
         """Return the problem whose rows are the values of the basis, relative to their mean."""
         centre, features = self.problem.rows.centre, self.span.features
-        features = np.ascontiguousarray(features if centre is None else features - centre @ features)
-        return self.problem.on_rows(features)
+        return self.problem.on_rows(np.ascontiguousarray(features if centre is None else features - centre @ features))
 
-    def _extend(self) -> None:
-        problem, result = self.problem, self.result
-        alpha, beta = (problem.multipliers_from(dual) for dual in (result.hinge_dual, result.flip_dual))
-        inside = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta)) / problem.sample_weight
-        free = np.setdiff1d(np.flatnonzero(inside > BETWEEN), self.span.landmarks)
-        most = min(max(FIRST, self.span.size // 2), self.most - self.span.size)
-        added = self.span.add_landmarks(free[np.argsort(-inside[free], kind="stable")][: max(most, 0)])
-        added += self.span.add_sum(problem.rows.weighted_sum((alpha - beta) * problem.signs))
-        self.finished = added == 0 and self.tol <= LEAST_SHARE * self.limits.tol
+    def _change_span(self) -> None:
+        """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
+        problem, candidate, old = self.problem, self.candidate(), self.span
+        alpha, beta = self._multipliers()
+        signed = (alpha - beta) * problem.signs
+        between = np.minimum(alpha + beta, problem.sample_weight - np.abs(signed))
+        order = np.argsort(-between / problem.sample_weight, kind="stable")
+        free = order[: np.count_nonzero(between > BETWEEN * problem.sample_weight)]
+        small = len(free) < NEEDED * old.size
+        if small:
+            self.span = Span(problem.rows)
+            self.span.add_landmarks(np.intersect1d(old.landmarks, order[: 2 * len(free)]), old.size)
+            self.span.add_sum(candidate.weights)  # so that the next function is no worse
+        most = min(max(FIRST, old.size // 2), self.most - self.span.size)
+        new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
+        added = self.span.add_landmarks(new[: WIDER * most], most)
+        added += self.span.add_sum(problem.rows.weighted_sum(signed))
+        self.first = self.span.features.T @ candidate.weights, candidate.intercept
+        self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
-        self.tol = min(self.tol, aim) if added else LEAST_SHARE * self.limits.tol
+        self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
 
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers."""
-        result = self.result
-        weights = self.span.coefficients(result.weights)
-        alpha, beta = (self.problem.multipliers_from(dual) for dual in (result.hinge_dual, result.flip_dual))
-        return Candidate(weights, result.intercept, alpha, beta)
+        weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
+        if rows.values is None:  # what the span knows saves another pass over all values
+            rows.remember(weights, self.span.features @ self.result.weights)
+        return Candidate(weights, self.result.intercept, *self._multipliers())
+
+    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
+        return alpha, beta
 
     def judged(self, gap: float) -> None:
         """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""

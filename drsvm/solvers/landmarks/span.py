@@ -32,25 +32,27 @@ class Span:
         """Number of functions in the basis."""
         return self.features.shape[1]
 
-    def add_landmarks(self, chosen: np.ndarray) -> int:
-        """Add rows to the span and return how many were not in it already."""
-        chosen = np.setdiff1d(chosen, self.landmarks)
-        if len(chosen) == 0:
+    def add_landmarks(self, candidates: np.ndarray, most: int) -> int:
+        """Add those rows that are farthest from the span, at most so many, and return their number."""
+        candidates = np.setdiff1d(candidates, self.landmarks)
+        if len(candidates) == 0 or most <= 0:
             return 0
-        inside = self.features[chosen].T
-        outside = self.rows.columns(chosen) - self.features @ inside
-        scale = np.sqrt(np.maximum(self.rows.squares()[chosen], 1e-300))
-        relative = outside[chosen] / scale / scale[:, None]
+        inside = self.features[candidates].T
+        outside = self.rows.between_rows(candidates, candidates) - inside.T @ inside
+        scale = np.sqrt(np.maximum(self.rows.squares()[candidates], 1e-300))
+        relative = outside / scale / scale[:, None]
         if relative.diagonal().max() <= DEPENDENT:  # the first pivot would be taken whatever its size
             return 0
         factor, pivots, rank, _ = lapack.dpstrf(relative, lower=1, tol=DEPENDENT)
+        rank = min(rank, most)
         kept = pivots[:rank] - 1
         lower = np.tril(factor[:rank, :rank]) * scale[kept][:, None]
-        self._extend(inside[:, kept], outside[:, kept], lower)
+        inside, chosen = inside[:, kept], candidates[kept]
+        self._extend(inside, self.rows.columns(chosen) - self.features @ inside, lower)
         new = solve_triangular(lower, np.eye(rank), lower=True).T
         self._of_landmarks = _corner(self._of_landmarks, -self._of_landmarks @ self._mixed, new)
         self._of_sums = np.hstack([self._of_sums, -self._of_sums @ self._mixed])
-        self.landmarks = np.concatenate([self.landmarks, chosen[kept]])
+        self.landmarks = np.concatenate([self.landmarks, chosen])
         return rank
 
     def add_sum(self, coefficients: np.ndarray) -> int:

@@ -25,6 +25,8 @@ def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, t
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
             if zero.objective <= min(allowed, point.objective + ROUNDING):
                 return zero
+    if problem.rows.is_kernel:  # coefficients of functions, none of which is a feature
+        return point
     for share in (1e-2, 1e-3, 1e-4, 1e-6, ROUNDING) if problem.norm.q == 1 else (ROUNDING,):
         small = (sizes > 0) & (sizes <= share * largest)
         if small.any():
