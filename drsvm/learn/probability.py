@@ -10,7 +10,7 @@ not decide: between the threshold and that place probabilities stay close to ½,
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_expit, logit, softmax
+from scipy.special import expit, log_expit, log_softmax, logit
 
 from drsvm.learn.one_vs_rest import is_constant
 from drsvm.learn.threshold import Judged
@@ -30,20 +30,19 @@ def check_calibration(calibration) -> None:
 
 def probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
     """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
-    slopes, offsets = sigmoids.T
-    if decisions.ndim == 1:
-        odds, leaning = slopes[0] * decisions + offsets[0], LEANING * slopes[0] * decisions
-        odds = np.where(decisions > 0, np.maximum(odds, leaning + DECIDED), np.minimum(odds, leaning))
-        return expit(np.column_stack([-odds, odds]))
-    logs = log_expit(slopes * decisions + offsets)
-    rows, predicted = np.arange(len(logs)), decisions.argmax(axis=1)
-    logs[rows, predicted] = logs.max(axis=1) + DECIDED
-    return softmax(logs, axis=1)
+    return np.exp(log_probabilities(decisions, sigmoids))
 
 
 def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
     """Return the logarithms of the probabilities."""
-    return np.log(probabilities(decisions, sigmoids))
+    slopes, offsets = sigmoids.T
+    if decisions.ndim == 1:
+        odds, leaning = slopes[0] * decisions + offsets[0], LEANING * slopes[0] * decisions
+        odds = np.where(decisions > 0, np.maximum(odds, leaning + DECIDED), np.minimum(odds, leaning))
+        return log_expit(np.column_stack([-odds, odds]))
+    logs = log_expit(slopes * decisions + offsets)
+    logs[np.arange(len(logs)), decisions.argmax(axis=1)] = logs.max(axis=1) + DECIDED
+    return log_softmax(logs, axis=1)
 
 
 def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
@@ -69,23 +68,31 @@ def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
 def _of_two(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
     from sklearn.linear_model import LogisticRegression
 
-    values = judged.decisions[:, 0]
-    centre, scale = float(values.mean()), float(values.std())
-    rows = (np.concatenate([values, values])[:, None] - centre) / scale
-    model = LogisticRegression(C=np.inf, tol=1e-8, solver="newton-cholesky")
-    model.fit(rows, np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
+    centre, scale = _mean_and_deviation(judged)
+    values = (judged.decisions[:, 0] - centre) / scale
+    model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
+    model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
     slope = float(model.coef_[0, 0]) / scale
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
 
 
 def _of_several(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
-    scale = float(judged.decisions.std())
+    scale = _mean_and_deviation(judged)[1]
     values, targets = judged.decisions / scale, targets / targets.sum()
 
-    def loss(parameters) -> float:
-        logs = log_expit(np.exp(parameters[0]) * values + parameters[1])
-        return -float((targets * np.log(np.maximum(softmax(logs, axis=1), np.finfo(float).tiny))).sum())
+    def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
+        odds = np.exp(parameters[0]) * values + parameters[1]
+        logs = log_softmax(log_expit(odds), axis=1)
+        by_odds = (np.exp(logs) * targets.sum(axis=1, keepdims=True) - targets) * expit(-odds)
+        return -float((targets * logs).sum()), np.array([(by_odds * (odds - parameters[1])).sum(), by_odds.sum()])
 
-    found = minimize(loss, [0.0, -1.0], method="L-BFGS-B", bounds=[SLOPES, OFFSETS])
-    slope, offset = np.exp(found.x[0]) / scale, float(found.x[1])
-    return (float(slope), offset) if found.x[0] > SLOPES[0] else None
+    exactly = {"ftol": 0.0, "gtol": 1e-11}
+    found = minimize(loss_and_gradient, [0.0, -1.0], jac=True, bounds=[SLOPES, OFFSETS], options=exactly)
+    slope, offset = float(np.exp(found.x[0])) / scale, float(found.x[1])
+    return (slope, offset) if found.x[0] > SLOPES[0] else None
+
+
+def _mean_and_deviation(judged: Judged) -> tuple[float, float]:
+    mean = np.average(judged.decisions, axis=0, weights=judged.counts).mean()
+    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
+    return float(mean), float(np.sqrt(square))

@@ -15,14 +15,14 @@ from drsvm.learn.probability import fitted_sigmoids, probabilities
 from drsvm.learn.threshold import Judged
 
 
-def of_two(decisions, labels, counts=None):
+def of_two(decisions, labels):
     labels = np.array(labels)
     return fitted_sigmoids(Judged(np.array(decisions)[:, None], labels, np.ones(len(labels))), 2)[0]
 
 
 @pytest.fixture(scope="module")
 def rare():
-    return make_classification(400, 6, n_informative=4, weights=[0.85], class_sep=0.7, flip_y=0.1, random_state=1)
+    return make_classification(400, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=1)
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +36,13 @@ def test_as_in_scikit_learn():
     X, y = make_classification(300, 5, flip_y=0.2, random_state=0)
     folds = list(StratifiedKFold(5).split(X, y))
     given = {"radius": 0.1, "l2": 0.0, "threshold": "optimum", "class_weight": None}
-    model = WassersteinSVC(**given, calibration="sigmoid", intercept_cost=1.0, cv=folds).fit(X, y)
-    rival = CalibratedClassifierCV(model, method="sigmoid", cv=folds, ensemble=False).fit(X, y)
+    model = WassersteinSVC(**given, calibration="sigmoid", intercept_cost=np.inf, cv=folds).fit(X, y)
+    inner = WassersteinSVC(**given, intercept_cost=np.inf)
+    rival = CalibratedClassifierCV(inner, method="sigmoid", cv=folds, ensemble=False).fit(X, y)
     found, expected = model.predict_proba(X), rival.predict_proba(X)
     agreed = (expected.argmax(axis=1) == model.predict(X)) & (np.abs(expected[:, 0] - 0.5) > 0.05)
     assert agreed.mean() > 0.8
-    np.testing.assert_allclose(found[agreed], expected[agreed], atol=1e-3)
+    np.testing.assert_allclose(found[agreed], expected[agreed], atol=2e-4)
 
 
 def test_probabilities_mean_shares():
@@ -59,8 +60,9 @@ def test_probabilities_mean_shares():
 def test_separable_decisions_have_finite_sigmoids(wine):
     chances = probabilities(np.array([-1.0, 1.0]), of_two([-1.0, -2, 1, 2], [0, 0, 1, 1])[None])[:, 1]
     assert 0 < chances[0] < 0.4 and 0.6 < chances[1] < 1
-    far = WassersteinSVC(calibration="sigmoid").fit(*wine).predict_log_proba(1e6 * wine[0])
-    assert np.isfinite(far[np.arange(len(far)), far.argmax(axis=1)]).all() and not np.isnan(far).any()
+    for labels in (wine[1], wine[1] > 0):
+        far = WassersteinSVC(calibration="sigmoid").fit(wine[0], labels).predict_log_proba(1e6 * wine[0])
+        assert np.isfinite(far).all()
 
 
 @pytest.mark.parametrize("decisions", [[0.3, 0.3, 0.3, 0.3], [1.0, 2.0, -1.0, 3.0]])
