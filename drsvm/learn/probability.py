@@ -16,7 +16,7 @@ from drsvm.learn.one_vs_rest import is_constant
 from drsvm.learn.threshold import Judged
 
 KINDS = (None, "sigmoid")
-MOST_ROWS = 100_000  # two numbers need no more
+MOST_ROWS = 20_000  # two numbers need no more
 LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
 DECIDED = 1e-9  # by which the predicted class is ahead, in log-odds
 SLOPES, OFFSETS = (-6.0, 6.0), (-12.0, 12.0)  # natural logarithms of slopes, and offsets, for decisions of deviation 1
