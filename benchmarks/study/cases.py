@@ -31,6 +31,7 @@ BUILT_IN: dict[str, Callable] = {
     "wine": lambda: _relabelled(load_wine, lambda y: y == 1),
     "digits, odd or even": lambda: _relabelled(load_digits, lambda y: y % 2),
     "digits, ten classes": lambda: load_digits(return_X_y=True),
+    "wine, three classes": lambda: load_wine(return_X_y=True),
 }
 
 

@@ -19,8 +19,8 @@ def export(
     """Export a saved model to ONNX, with all of its preparation except the reading of text.
 
     The ONNX model has one input per column, of shape (rows, 1): numbers as doubles, NaN for empty cells, dates as days
-    since 1970, yes and no as 1 and 0; categories as text, "(empty)" for empty cells. Its outputs are label and
-    decision. A model of an svmlight file has one input X.
+    since 1970, yes and no as 1 and 0; categories as text, "(empty)" for empty cells. Its outputs are label, decision
+    and probabilities. A model of an svmlight file has one input X.
     """
     from drsvm.cli.files import check_inputs, check_outputs
     from drsvm.cli.work import current_model
@@ -40,7 +40,7 @@ def export(
     kinds = {TensorProto.STRING: "text"}
     inputs = {each.name: kinds.get(each.type.tensor_type.elem_type, "number") for each in graph.graph.input}
     payload = {"command": "export", "model": model, "onnx": onnx, "inputs": inputs}
-    lines = [f"exported to {onnx}; outputs: label, decision"]
+    lines = [f"exported to {onnx}; outputs: {', '.join(each.name for each in graph.graph.output)}"]
     for kind, empty in (("number", "doubles, NaN where empty"), ("text", 'texts, "(empty)" where empty')):
         names = [name for name, given in inputs.items() if given == kind]
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

@@ -79,7 +79,7 @@ def fit(
         if cv:
             payload["cv"] = found.search
         if model is not None:
-            save(found, model, payload, split.seed, screen)
+            save(found, model, payload)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
 

@@ -25,8 +25,8 @@ def predict(
     probability: Annotated[
         bool,
         output(
-            "Also write probabilities: of the positive class, or of each of several. Predictions still go by the "
-            "decision value: where labels of one class are often wrong, p = 0.5 would follow the wrong labels.",
+            "Also write probabilities: of the positive class, or of each of several. The predicted class has the "
+            "largest one.",
             "--probability",
         ),
     ] = False,
@@ -51,11 +51,13 @@ def predict(
     output = None if output == STANDARD else output
     check_outputs([output], [model, file])
     saved, dataset = work.load_for_model(model, file, options, screen, keep=tuple(keep or ()), unlabelled=True)
-    from drsvm.cli.predictions import Predictions, sigmoids_of, sorted_by  # not before: errors should come quickly
+    from drsvm.cli.predictions import Predictions, check_probabilities, sorted_by  # not before: errors come quickly
 
+    if probability:
+        check_probabilities(saved, model)
     found = Predictions(saved, dataset)
     screen.note(*found.notes())
-    columns = sorted_by(found.columns(sigmoids_of(saved, model) if probability else None), sort)
+    columns = sorted_by(found.columns(probability), sort)
     payload = {"command": "predict", "model": model, "file": file, **found.summary(), "output": output}
     if output is not None:
         write_whole(output, csv_text(columns).encode())
@@ -73,7 +75,7 @@ def _text(payload: dict[str, Any], probability: bool) -> str:
     counts = ", ".join(f"{label} ({count:,})" for label, count in payload["predicted"].items())
     lines = [f"{payload['rows']:,} rows, predicted {counts}"]
     if probability and payload["positive"] is not None:
-        lines.append(f"probability: that of {payload['positive']}; predictions go by the sign of the decision")
+        lines.append(f"probability: that of {payload['positive']}")
     if payload["scores"]:
         found = payload["scores"]
         lines += [summary(found), interval_line(found, IF_NEW), *by_class(found)]

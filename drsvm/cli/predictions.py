@@ -13,7 +13,6 @@ from drsvm.cli.work import unknown_label
 from drsvm.datasets import Dataset
 from drsvm.datasets.notes import what_is_new
 from drsvm.datasets.preparation import unseen_levels
-from drsvm.learn.probability import Sigmoids
 from drsvm.learn.scores import are_noise, predictions, scores
 from drsvm.persistence.model_files import SavedModel
 
@@ -72,13 +71,13 @@ class Predictions:
         if len(classes):
             yield f"{', '.join(classes)} against the rest: {NOISE}." if len(known) > 1 else f"{NOISE}."
 
-    def columns(self, sigmoids: Sigmoids | None) -> dict[str, Any]:
+    def columns(self, probability: bool) -> dict[str, Any]:
         """Return the number of the row, the columns of the file, and the predictions, under distinct names."""
         single = self.decisions.ndim == 1
         shown = -self.decisions if single and self.place == 0 else self.decisions
         new = {"prediction": predictions(self.decisions, self.classes), **self._by_class("decision", shown)}
-        if sigmoids is not None:
-            chances = sigmoids.probabilities(self.decisions)
+        if probability:
+            chances = self.saved.model.predict_proba(self.data.X)
             new |= self._by_class("probability", chances[:, self.place] if single else chances)
         if self.labels is not None:
             new["label"] = self.labels
@@ -107,13 +106,11 @@ class Predictions:
         }
 
 
-def sigmoids_of(saved: SavedModel, path: Path) -> Sigmoids:
-    """Return the sigmoids that turn decision values into probabilities."""
-    found = saved.metadata.get("probability")
-    if found is None:
-        reason = saved.metadata.get("no_probability") or "an earlier version saved it; train it again with drsvm fit."
+def check_probabilities(saved: SavedModel, path: Path) -> None:
+    """Raise an error if a model has no probabilities."""
+    if not hasattr(saved.model, "predict_proba"):
+        reason = saved.metadata.get("no_probability") or "train it again with drsvm fit, or with calibration='sigmoid'."
         raise ValueError(f"{path}: has no probabilities: {reason}")
-    return Sigmoids.from_dict(found)
 
 
 def sorted_by(columns: dict[str, Any], by: str | None) -> dict[str, Any]:

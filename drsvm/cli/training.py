@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
@@ -17,21 +16,12 @@ from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
-from drsvm.datasets.copies import can_stay_together, held_out_rows
 from drsvm.datasets.preparation import aligned, features_of
-from drsvm.learn.probability import Sigmoids
 from drsvm.learn.scores import scores
 from drsvm.persistence.model_files import save_model
 
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
 """Names of parameters of which a cross-validation takes several values; prices by class are prices by row there."""
-
-FOLDS = 5  # number of folds whose decisions a sigmoid is fitted to
-
-ENOUGH_ROWS, ENOUGH_OF_A_CLASS = 2000, 100
-"""With so many held-out rows their decisions suffice for the two numbers of a sigmoid, and no folds are needed."""
-
-MOST_ROWS = 100_000  # a sigmoid is fitted to the first of more held-out rows, which are in random order
 
 MANY_ROWS, TEST_TOL = 200_000, 1e-4
 """From this many rows on, classifiers that are not saved have this proven gap: it saves time, and single rows no longer
@@ -127,26 +117,25 @@ class Training:
 
     def quietly(self, parts: Parts, share: int) -> Fitted:
         """Return a classifier that is not saved, without its warnings: those of the saved one are shown."""
-        estimator = self.estimator
+        estimator = clone(self.estimator).set_params(calibration=None)
         if len(parts.y) >= MANY_ROWS:
-            estimator = clone(estimator).set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
+            estimator.set_params(tol=max(estimator.tol or 0.0, TEST_TOL))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return replace(self, estimator=estimator).fitted(parts, share)
 
 
 class Found(NamedTuple):
-    """The classifier of all rows, the one that was tested on held-out rows, and how they were trained."""
+    """The classifier of all rows, the one that was tested on held-out rows, and the figures of a search."""
 
     model: Fitted
     tested: Fitted | None
-    training: Training
     search: dict[str, Any] | None = None
 
 
 def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen) -> Found:
     """Train on all rows first, which may take half of the time, then for the test."""
-    estimator = WassersteinSVC(**with_flip_costs(settings, whole.y))
+    estimator = WassersteinSVC(**with_flip_costs(settings, whole.y), calibration="sigmoid")
     training = Training(estimator, standardise, settings.get("flip_cost"), False, TimeLimit.of(settings["max_time"]))
     with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
         model = training.fitted(whole, 2)
@@ -154,9 +143,9 @@ def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Par
         screen.note("no test: the time was up after the fit of all rows; allow more with --max-time.")
         held = None
     if held is None:
-        return Found(model, None, training)
+        return Found(model, None)
     with screen.progress(f"fitting {len(held.y):,} rows for the test"):
-        return Found(model, training.quietly(held, 2), training)
+        return Found(model, training.quietly(held, 2))
 
 
 def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen) -> Found:
@@ -164,7 +153,8 @@ def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, h
     flip_cost, rows = settings.get("flip_cost"), whole if held is None else held
     given: dict[str, Any] = {name: value for name, value in settings.items() if not isinstance(value, dict)}
     given = {name: value for name, value in given.items() if value is not None or name == "class_weight"}
-    estimator = PreparedSearch(cv=folds, **{SEVERAL.get(name, name): value for name, value in given.items()})
+    given = {SEVERAL.get(name, name): value for name, value in given.items()}
+    estimator = PreparedSearch(cv=folds, calibration="sigmoid", **given)
     training = Training(estimator, standardise, flip_cost, True, TimeLimit.of(settings["max_time"]))
     with screen.progress(f"{len(rows.y):,} rows"), screen.warnings_as_notes():
         found = training.fitted(rows, 2)
@@ -173,65 +163,21 @@ def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, h
         training = replace(training, estimator=clone(best.classifier))
         figures = {"score": search.best_score_, "candidates": len(search.cv_results_["params"]), "rows": len(rows.y)}
         if held is None:
-            return Found(best, None, training, figures)
-        return Found(training.fitted(whole, 2), best, training, figures)
+            return Found(best, None, figures)
+        return Found(training.fitted(whole, 2), best, figures)
 
 
-def save(found: Found, path: Path, payload: dict[str, Any], seed: int, screen: Screen) -> None:
-    """Save the model of all rows with sigmoids for its probabilities."""
-    with screen.progress("probabilities"):
-        probability = sigmoids(found.training, found.model.parts, found.tested, seed)
-    reason = probability if isinstance(probability, str) else None
-    if reason:
-        screen.note(f"no probabilities: {reason}")
-    payload["probability"] = None if isinstance(probability, str) else asdict(probability)
+def save(found: Found, path: Path, payload: dict[str, Any]) -> None:
+    """Save the model of all rows."""
+    slopes, offsets = found.model.classifier.sigmoids_.T
+    payload["probability"] = {"slopes": slopes, "offsets": offsets}
     data = found.model.parts.data
     kept = ("rows", "classes", "positive", "certificates", "train", "test", "held_out")
     metadata = {
         "schema": asdict(data.schema),
         "feature_names": found.model.prepared.names,
         "label": data.schema.label,
-        "probability": payload["probability"],
         "training": {"file": data.path.name, **{name: payload[name] for name in kept}},
-        "no_probability": reason,
     }
     save_model(found.model.pipeline, path, metadata)
     payload["model"] = path
-
-
-def sigmoids(training: Training, whole: Parts, tested: Fitted | None, seed: int) -> Sigmoids | str:
-    """Return sigmoids fitted to decisions about rows that were not in training, of the test or of folds; or why not."""
-    classes, counts = np.unique(whole.y, return_counts=True)
-    if counts.min() < 2:
-        rare = classes.tolist()[int(counts.argmin())]
-        return f"only one row has the label {rare!r}, which no other can judge: correct or remove it, and train again."
-    on_disk = whole.ready is not None  # without folds, which would be copies
-    if on_disk and tested is None:
-        return "they need rows that are held out: train again without --test-size 0."
-    found = [tested] if tested is not None and (on_disk or _are_enough(tested.parts.y_test)) else []
-    folds = [] if found else _folds(whole.y, int(counts.min()), seed, whole.copies)
-    for number, (train, test) in enumerate(folds):
-        if training.time.over:  # a classifier that got no time has weights of 0, and its decisions mean nothing
-            return "the time was up before all folds were fitted; allow more with --max-time."
-        found.append(training.quietly(work.part(whole, train, test), len(folds) - number))
-    decisions = np.concatenate([one.decisions(one.prepared.X_test) for one in found])[:MOST_ROWS]
-    labels = np.concatenate([one.parts.y_test for one in found if one.parts.y_test is not None])[:MOST_ROWS]
-    return Sigmoids.fitted(decisions, labels, found[0].classifier.classes_)
-
-
-def _folds(y: np.ndarray, fewest: int, seed: int, copies: np.ndarray | None = None) -> list[tuple[Any, Any]]:
-    """Return training and test rows: of one split if its test is large enough, otherwise of several folds."""
-    if len(y) * work.TEST_SHARE >= ENOUGH_ROWS:
-        train, test = held_out_rows(y, work.TEST_SHARE, seed, copies)
-        if _are_enough(y[test]):
-            return [(train, test)]
-    together = copies is not None and can_stay_together(y, copies)
-    kind = StratifiedGroupKFold if together else StratifiedKFold
-    splitter = kind(min(FOLDS, fewest), shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(y)), y, copies if together else None))
-
-
-def _are_enough(labels: np.ndarray | None) -> bool:
-    if labels is None or len(labels) < ENOUGH_ROWS:
-        return False
-    return np.unique(labels, return_counts=True)[1].min() >= ENOUGH_OF_A_CLASS

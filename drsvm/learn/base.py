@@ -5,7 +5,12 @@ from pathlib import Path
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils.metaestimators import available_if
+
+from drsvm.learn.probability import log_probabilities, probabilities
+from drsvm.model.backends import backend_of
 
 _BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"  # of a source checkout
 
@@ -22,6 +27,12 @@ def address() -> str:
     return named.get("Documentation", "").rstrip("/")
 
 
+def _is_calibrated(estimator) -> bool:
+    if estimator.calibration is None:
+        raise AttributeError("There are probabilities with calibration='sigmoid' only: give it, and fit.")
+    return True
+
+
 class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """A linear classifier for dense and sparse data, whose HTML representation links to its documentation."""
 
@@ -31,6 +42,31 @@ class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
     def _doc_link_template(self) -> str:
         found = address()
         return found and f"{found}/generated/drsvm.{type(self).__name__}.html"
+
+    @available_if(_is_calibrated)
+    def predict_proba(self, X):
+        """Return the probability of every class, of shape (n_samples, n_classes), with ``calibration="sigmoid"``.
+
+        The largest one is that of the predicted class. Rows on a cluster or a card have theirs there.
+        """
+        return self._by_row(probabilities, X)
+
+    @available_if(_is_calibrated)
+    def predict_log_proba(self, X):
+        """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
+        return self._by_row(log_probabilities, X)
+
+    def _by_row(self, function, X):
+        decisions = self.decision_function(X)
+        if not hasattr(self, "sigmoids_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} has no probabilities, because its fit had no calibration or was "
+                "interrupted: fit it again."
+            )
+        backend = backend_of(X)
+        if backend is None:
+            return function(decisions, self.sigmoids_)
+        return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -11,26 +11,24 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 from sklearn.callback import with_callbacks
-from sklearn.utils.validation import check_is_fitted
 
 from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
-from drsvm.learn.fit_data import fit_data, remote_decisions
+from drsvm.learn.deciding import DecidingMixin
+from drsvm.learn.fit_data import fit_data
 from drsvm.learn.partial_fit import PartialFitMixin
+from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
-from drsvm.learn.threshold import check_goal, placed
+from drsvm.learn.threshold import check_goal
 from drsvm.learn.warning import positions_deprecated
-from drsvm.model.backends import backend_of, is_remote
-from drsvm.model.memory_rows import must_stay
 from drsvm.model.norms import norm_for
 from drsvm.model.problem import Problem
 from drsvm.model.result import Progress, Result, Results, Status
@@ -45,7 +43,7 @@ PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this man
 FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status.INTERRUPTED)  # need no warning
 
 
-class WassersteinSVC(PartialFitMixin, RobustClassifier):
+class WassersteinSVC(PartialFitMixin, DecidingMixin, RobustClassifier):
     """Linear classifier for data with some wrong labels and shifting features, with a proof attached.
 
     It minimises the expected hinge loss under the worst distribution within a Wasserstein ball around the training
@@ -89,9 +87,11 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         "optimum": where the problem's own intercept puts it, to which the certificate refers. For costs of errors use
         scikit-learn's ``TunedThresholdClassifierCV`` around this classifier.
     cv : int, splitter or iterable, optional
-        Folds for the threshold, as in scikit-learn. By default up to 5,000 rows are judged in five folds that depend
-        on the contents of the rows, not on their order; of more rows, those of one fold, or if there are many per
-        feature, the training rows themselves.
+        Folds for threshold and calibration, as in scikit-learn. By default up to 5,000 rows are judged in five folds
+        that depend on the contents of the rows, not on their order; of more rows, those of one fold, or if there are
+        many per feature, the training rows themselves.
+    calibration : "sigmoid" or None, default=None
+        With "sigmoid", `predict_proba` and `predict_log_proba` are available; see the notes.
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
@@ -133,6 +133,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     threshold_ : float
         By how much the threshold was moved: `intercept_` is that of `result_` minus this, and the certificate refers
         to that of `result_`. 0 after `partial_fit`, and with more than two classes.
+    sigmoids_ : array of shape (1 or n_classes, 2)
+        Slope and offset of the sigmoid of every decision, with ``calibration="sigmoid"``.
     n_iter_ : int
         Number of iterations (the maximum over the classes); after `partial_fit`, of blocks.
     result_ : Result, or list of them
@@ -148,6 +150,12 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
     standard errors of the best; it is never so far out that all these rows would be decided alike. Class weights that
     you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
+
+    Probabilities are Platt's sigmoid of the same decision values. For two classes they need no further fit; more
+    classes, which have no threshold to place, need five each. Sample weights count as numbers of rows, class weights do
+    not count. The predicted class always has the largest probability: where the sigmoid prefers the other of two
+    classes, between the threshold and its own ½, the probability stays close to ½. Probabilities are about labels as
+    they are in training: no method is calibrated for the correct labels if it was trained on wrong ones.
 
     With K > 2 classes there is one problem for each class against the rest. Since a class is compared with K − 1
     others, each of its rows has K − 1 times the weight of a row of the others. With classes of equal size both
@@ -181,6 +189,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         class_weight: Mapping[Any, float] | Literal["auto", "balanced"] | None = "auto",
         threshold: Literal["accuracy", "balanced_accuracy", "optimum"] = "accuracy",
         cv: Any = None,
+        calibration: Literal["sigmoid"] | None = None,
         solver: str | Solver = "auto",
         tol: float | None = None,
         max_iter: int | None = None,
@@ -202,6 +211,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         self.class_weight = class_weight
         self.threshold = threshold
         self.cv = cv
+        self.calibration = calibration
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -221,31 +231,6 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             "norm": norm_for(self.norm).p,
             "feature_cost": prices.feature_costs(self),
         }
-
-    def decision_function(self, X):
-        """Return w·x + b for every row, of shape (n_samples,) or (n_samples, n_classes).
-
-        The sign is the decision for two classes, otherwise the largest one decides.
-        """
-        if is_remote(X):
-            check_is_fitted(self)
-            return remote_decisions(self, X)
-        is_on_disk = (isinstance(X, np.ndarray) or sparse.issparse(X)) and X.ndim == 2 and must_stay(X)
-        if not (is_on_disk or is_remote(getattr(self, "coef_", None))):
-            return super().decision_function(X)
-        check_is_fitted(self)
-        return one_vs_rest.decisions_by_blocks(self, X)
-
-    def predict(self, X):
-        """Return the label of every row, of shape (n_samples,).
-
-        For a Dask collection the labels are a Dask array, which is computed on demand; for an array on a graphics card,
-        numeric labels are on the card too.
-        """
-        backend = backend_of(X)
-        if backend is None:
-            return super().predict(X)
-        return backend.labels(self.decision_function(X), self.classes_)
 
     # --- fit --------------------------------------------------------------------------------------------------------
 
@@ -275,7 +260,8 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
             return self._fit(X, y, sample_weight, flip_cost, time)
 
     def _fit(self, X, y, sample_weight, flip_cost, time: TimeLimit):
-        goal = check_goal(self.threshold)
+        check_goal(self.threshold)
+        check_calibration(self.calibration)
         earlier = self._earlier_classifier() if self.warm_start else None
         data = fit_data(self, X, y, sample_weight)
         self.classes_ = data.classes
@@ -297,12 +283,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
-        if goal != "optimum" and len(problems) == 1 and self.fit_intercept and not time.over:
-            centred, counts = at_centre(problems[0]), partial(data.real_counts, n_rows=problems[0].n_rows)
-            with stage("placing the threshold"):
-                result = centred.to_centred(results[0])
-                self.threshold_ = placed(centred.problem, result, counts, goal, self.cv, time)
-            self.intercept_ = self.intercept_ - self.threshold_
+        self._decide(data, problems, results, at_centre, time)
         if data.backend is not None:
             self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
@@ -426,6 +407,7 @@ class WassersteinSVC(PartialFitMixin, RobustClassifier):
         intercepts = np.array([result.intercept for result in results])
         self.intercept_ = one_vs_rest.towards_majority(problems, self.coef_, intercepts)
         self.threshold_ = 0.0
+        self.__dict__.pop("sigmoids_", None)  # of an earlier fit
         self.n_iter_ = max(result.n_iter for result in results)
         self._store_figures(results)
         self.result_ = results[0] if len(results) == 1 else Results(results, self.classes_.tolist())

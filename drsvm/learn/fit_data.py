@@ -9,8 +9,10 @@ from scipy import sparse
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.threshold import MOST_FETCHED, Judged, judged_rows
 from drsvm.model.backends import ForCard, backend_of, engine_of
 from drsvm.model.problem import Problem
+from drsvm.model.result import Result
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
 
@@ -35,17 +37,20 @@ class FitData:
         """The weights of the classes."""
         return one_vs_rest.factors_of_classes(self.class_weight, self.classes, self.y, self.sample_weight)
 
-    @property
-    def n_counted(self) -> float | None:
-        """The number of rows that they count for; None: their own number."""
-        return None if self.sample_weight is None else float(self.sample_weight.sum())
+    def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, in_folds: bool) -> Judged:
+        """Return decisions of rows, with the numbers of rows that they count for without class weights."""
+        return judged_rows(problems, results, at_centre, self._counted, cv, time, in_folds)
 
-    def real_counts(self, problem: Problem, n_rows: int) -> np.ndarray:
-        """Return how many rows each row of a problem of two classes counts for, without automatic class weights."""
-        negative, positive = self.class_factors if self.class_weight == "auto" else (1.0, 1.0)
-        counts = problem.sample_weight / np.where(problem.signs > 0, positive, negative)
-        total = (self.n_counted or n_rows) * problem.n_rows / n_rows
-        return counts * (total / counts.sum())
+    def _counted(self, problem: Problem) -> np.ndarray:
+        counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
+        return counts if problem.kept is None else counts[problem.kept]
+
+    def weighed(self, judged: Judged) -> Judged:
+        """Return judged rows of two classes that also count by class weights, if these are given."""
+        if self.class_weight is None or self.class_weight == "auto" or not len(judged.counts):
+            return judged
+        counts = judged.counts * self.class_factors[judged.labels]
+        return judged._replace(counts=counts * (judged.counts.sum() / counts.sum()))
 
     def counts(self, index: int) -> Any:
         """Return how many rows each row counts for in the automatic radius of a problem; None: one."""
@@ -77,9 +82,23 @@ class RemoteFit(FitData):
             self.class_factors = one_vs_rest.factors_of_classes(*given)
         self.first: Any = None  # of the problems
 
-    @property
-    def n_counted(self):
-        return None  # the weights are elsewhere
+    def judged(self, problems, results, at_centre, cv, time, in_folds):
+        if len(problems) == 1:
+            return super().judged(problems, results, at_centre, cv, time, in_folds)
+        # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
+        masses = self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)
+        parts = []
+        for label, problem in enumerate(problems):
+            few = problem.drawn_by_class(MOST_FETCHED // len(problems)).nearby(math.inf)
+            own, counts = few.signs > 0, few.sample_weight[few.signs > 0]
+            decisions = np.column_stack([few.decision_values(each.weights, each.intercept)[own] for each in results])
+            parts.append((decisions, np.full(len(counts), label), counts * (masses[label] / counts.sum())))
+        decisions, labels, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return Judged(decisions, labels, counts * (len(counts) / counts.sum()))
+
+    def _counted(self, problem):
+        counts = problem.sample_weight / self.class_factors[(problem.signs > 0).astype(int)]
+        return counts * (problem.n_rows / counts.sum())
 
     def counts(self, index):
         if self.sample_weight is None:

@@ -27,6 +27,7 @@ from drsvm.learn import cross_validation, one_vs_rest, prices
 from drsvm.learn.base import RobustClassifier
 from drsvm.learn.cross_validation import CV_TOL, SELECTION_RULES, Fold, PathScores, Setting, score_path
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import automatic
 from drsvm.learn.warning import positions_deprecated, warn_user
 from drsvm.messages import Message, Parameter
@@ -42,7 +43,7 @@ N_RADII, N_FOLDS = 12, 5
 SETTING_PARTS, PATH_PARTS = 4, 1.25  # the radii may take 1/4 of the time, the paths 1/1.25 of the rest
 
 FROM_THE_REFIT = ("coef_", "intercept_", "threshold_", "objective_", "lower_bound_", "gap_", "radius_price_")
-FROM_THE_REFIT += ("n_iter_", "result_")
+FROM_THE_REFIT += ("n_iter_", "result_", "sigmoids_")
 
 
 class WassersteinSVCCV(RobustClassifier):
@@ -73,6 +74,8 @@ class WassersteinSVCCV(RobustClassifier):
         weighs the classes equally, otherwise accuracy.
     cv : int, splitter or iterable, optional
         As in scikit-learn; by default five stratified folds (fewer if no class has five samples).
+    calibration : "sigmoid" or None, default=None
+        With "sigmoid", the refit has probabilities, see `WassersteinSVC`.
     scoring : str or callable, optional
         As in scikit-learn; by default the accuracy.
     selection : {"auto", "one-standard-error", "best"} or callable, default="auto"
@@ -113,7 +116,7 @@ class WassersteinSVCCV(RobustClassifier):
         is a number.
     n_splits_ : int
         Number of folds.
-    coef_, intercept_, threshold_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
+    coef_, intercept_, threshold_, sigmoids_, classes_, objective_, lower_bound_, gap_, radius_price_, n_iter_, result_
         As in `WassersteinSVC`, from the refit; likewise `n_features_in_` and `feature_names_in_`.
 
     Notes
@@ -148,6 +151,7 @@ class WassersteinSVCCV(RobustClassifier):
         class_weight: Mapping[Any, float] | Literal["cv", "auto", "balanced"] | None = "cv",
         threshold: Literal["auto", "accuracy", "balanced_accuracy", "optimum"] = "auto",
         cv: Any = None,
+        calibration: Literal["sigmoid"] | None = None,
         scoring: str | Callable[..., Any] | None = None,
         selection: str | Callable[[dict[str, Any]], int] = "auto",
         refit: bool = True,
@@ -170,6 +174,7 @@ class WassersteinSVCCV(RobustClassifier):
         self.class_weight = class_weight
         self.threshold = threshold
         self.cv = cv
+        self.calibration = calibration
         self.scoring = scoring
         self.selection = selection
         self.refit = refit
@@ -220,6 +225,7 @@ class WassersteinSVCCV(RobustClassifier):
 
     def _fit(self, X, y, sample_weight, groups, flip_cost, time: TimeLimit):
         choose = self._selection_rule()
+        check_calibration(self.calibration)
         if isinstance(self.scoring, list | tuple | set | dict):
             raise ValueError(f"scoring must be one score, not several, got scoring={self.scoring!r}.")
         for name in FROM_THE_REFIT:  # of an earlier fit
@@ -395,7 +401,7 @@ class WassersteinSVCCV(RobustClassifier):
         return one_vs_rest.is_constant(decisions)
 
     def _chosen_classifier(self) -> WassersteinSVC:
-        names = ("fit_intercept", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
+        names = ("fit_intercept", "calibration", "solver", "tol", "max_iter", "random_state", "n_jobs", "verbose")
         settings = {name: getattr(self, name) for name in names} | prices.feature_prices(self)  # X has no names here
         equally = cross_validation.weighs_classes_equally(self.scoring)
         automatic = "balanced_accuracy" if equally else "accuracy"

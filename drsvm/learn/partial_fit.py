@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
@@ -15,9 +16,16 @@ from drsvm.model.result import Result
 from drsvm.model.validation import CheckedRows, check_number, check_weights
 
 
+def _learns_in_blocks(estimator) -> bool:
+    if estimator.calibration is not None:
+        raise AttributeError("partial_fit has no rows that are new to the classifier: use calibration=None, or fit.")
+    return True
+
+
 class PartialFitMixin:
     """The incremental side of `WassersteinSVC`; one `BlockFit` per binary problem."""
 
+    @available_if(_learns_in_blocks)
     def partial_fit(self: Any, X, y, classes=None, sample_weight=None, flip_cost=None):
         """Take one incremental pass over a block of rows; all blocks together act as one training set.
 
@@ -25,7 +33,8 @@ class PartialFitMixin:
         of its rows (of sparse rows, at the origin); with ``intercept_cost="auto"`` the price is that of this block.
         With ``radius="auto"``, radius and ridge are what `fit` would use for this block alone: for all rows together
         they would be smaller, about in proportion to the root of their number; with a given radius, ``l2="auto"`` is 0.
-        ``class_weight="auto"`` means equal weights here, and the threshold is that of the optimum.
+        ``class_weight="auto"`` means equal weights here, and the threshold is that of the optimum. There are no
+        probabilities: it is not available with `calibration`.
 
         Parameters
         ----------
@@ -64,6 +73,7 @@ class PartialFitMixin:
         self.coef_ = np.stack([fit.weights for fit in self._block_fits])
         self.intercept_, self.threshold_ = np.array([fit.intercept for fit in self._block_fits]), 0.0
         self.n_iter_, self.result_ = self._block_fits[0].n_blocks, None
+        self.__dict__.pop("sigmoids_", None)
         self._store_figures(self._block_fits)
         return self
 

@@ -1,66 +1,98 @@
-"""Probabilities from decision values, by Platt's sigmoid.
+"""Probabilities from decision values, by Platt's sigmoid, such that the predicted class is the most probable one.
 
-    p(class k | decision f) = 1 / (1 + exp(−(slope_k · f_k + offset_k))),   normalised over more than two classes
+    p(class k | decision f) = 1 / (1 + exp(−(slope · f_k + offset))),   normalised over more than two classes
 
-The sigmoids are fitted to decisions about rows that their classifiers were not trained on: on training rows decisions
-are too confident. They do not decide: where the labels of one class are often wrong, p = ½ is in another place than
-f = 0, and predictions by p would follow the wrong labels.
+The sigmoid is fitted to decisions about rows that their classifiers were not trained on: on training rows decisions are
+too confident. Several classes have the same one, so that the largest decision has the largest probability. For two, the
+sigmoid may be ½ elsewhere than at the threshold: where labels of one class are often wrong, it follows them. It does
+not decide: between the threshold and that place probabilities stay close to ½, on the side of the decision.
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit, log_softmax, logit
 
-CONSTANT = 1e-9  # decisions that differ by less than this carry no information about single rows
+from drsvm.learn.one_vs_rest import is_constant
+from drsvm.learn.threshold import Judged
 
-
-@dataclass(frozen=True)
-class Sigmoids:
-    """One sigmoid for two classes, or one per class against the rest; `rows` is the number they were fitted to."""
-
-    slopes: list[float]
-    offsets: list[float]
-    rows: int
-
-    @classmethod
-    def fitted(cls, decisions: np.ndarray, labels: np.ndarray, classes: np.ndarray) -> "Sigmoids":
-        """Return sigmoids for decision values of rows that were not in training: one per row, or one per class."""
-        columns = np.reshape(decisions, (len(labels), -1)).T
-        pairs = [_fit(column, labels == label) for column, label in zip(columns, classes[-len(columns) :], strict=True)]
-        return cls([slope for slope, _ in pairs], [offset for _, offset in pairs], len(labels))
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Sigmoids":
-        """Return sigmoids from the metadata of a model file."""
-        return cls(**values)
-
-    def probabilities(self, decisions: np.ndarray) -> np.ndarray:
-        """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
-        columns = np.reshape(decisions, (len(decisions), -1))
-        found = expit(columns * np.array(self.slopes) + np.array(self.offsets))
-        if found.shape[1] == 1:
-            return np.hstack([1.0 - found, found])
-        found = np.maximum(found, np.finfo(float).tiny)  # all may be 0 far from all classes
-        return found / found.sum(axis=1, keepdims=True)
+KINDS = (None, "sigmoid")
+MOST_ROWS = 20_000  # two numbers need no more
+LEANING = 0.05  # of the slope, where the sigmoid and the decision disagree: ranks are those of the decisions
+DECIDED = 1e-9  # by which the predicted class is ahead, in log-odds
+SLOPES, OFFSETS = (-6.0, 6.0), (-12.0, 12.0)  # natural logarithms of slopes, and offsets, for decisions of deviation 1
 
 
-def _fit(decisions: np.ndarray, positive: np.ndarray) -> tuple[float, float]:
-    """Return slope and offset by maximum likelihood, with Platt's targets, which keep both finite."""
+def check_calibration(calibration) -> None:
+    """Raise an error unless there is such a kind of calibration."""
+    if not (calibration is None or (isinstance(calibration, str) and calibration in KINDS)):
+        raise ValueError(f"calibration must be None or 'sigmoid', got calibration={calibration!r}.")
+
+
+def probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Return the probability of every class, of shape (n, n_classes), from values of the decision function."""
+    return np.exp(log_probabilities(decisions, sigmoids))
+
+
+def log_probabilities(decisions: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Return the logarithms of the probabilities."""
+    slopes, offsets = sigmoids.T
+    if decisions.ndim == 1:
+        odds, leaning = slopes[0] * decisions + offsets[0], LEANING * slopes[0] * decisions
+        odds = np.where(decisions > 0, np.maximum(odds, leaning + DECIDED), np.minimum(odds, leaning))
+        return log_expit(np.column_stack([-odds, odds]))
+    logs = log_expit(slopes * decisions + offsets)
+    logs[np.arange(len(logs)), decisions.argmax(axis=1)] = logs.max(axis=1) + DECIDED
+    return log_softmax(logs, axis=1)
+
+
+def fitted_sigmoids(judged: Judged, n_classes: int) -> np.ndarray:
+    """Return slopes and offsets, of shape (1 or n_classes, 2); slope 0 with the shares of the classes if none fits.
+
+    The labels are smoothed as by Platt, which keeps the slope finite where the decisions separate the classes.
+    """
+    if len(judged.labels) > MOST_ROWS:
+        chosen = np.random.default_rng(0).choice(len(judged.labels), MOST_ROWS, replace=False)
+        judged = Judged(*(values[chosen] for values in judged))
+    of_class = np.bincount(judged.labels, judged.counts, minlength=n_classes)
+    right = (of_class + 1.0) / (of_class + 2.0)
+    targets = np.repeat(((1.0 - right) / (n_classes - 1))[judged.labels, None], n_classes, axis=1)
+    targets[np.arange(len(targets)), judged.labels] = right[judged.labels]
+    targets *= judged.counts[:, None]
+    found = None if is_constant(judged.decisions) else (_of_two if n_classes == 2 else _of_several)(judged, targets)
+    if found is not None:
+        return np.tile(found, (judged.decisions.shape[1], 1))
+    shares = targets.sum(axis=0) / targets.sum()
+    return np.column_stack([np.zeros(n_classes), logit(shares)])[-judged.decisions.shape[1] :]
+
+
+def _of_two(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
     from sklearn.linear_model import LogisticRegression
 
-    n_positive = int(positive.sum())
-    high, low = (n_positive + 1.0) / (n_positive + 2.0), 1.0 / (len(positive) - n_positive + 2.0)
-    targets = np.where(positive, high, low)
-    share = float(targets.mean())
-    constant = 0.0, float(np.log(share / (1.0 - share)))
-    centre, scale = float(decisions.mean()), float(decisions.std())
-    if scale <= CONSTANT * max(1.0, abs(centre)):
-        return constant
-    rows = (np.concatenate([decisions, decisions])[:, None] - centre) / scale
-    sides = np.repeat([1, 0], len(decisions))
-    model = LogisticRegression(C=np.inf, tol=1e-8, solver="newton-cholesky")
-    model.fit(rows, sides, sample_weight=np.concatenate([targets, 1.0 - targets]))
-    slope = float(model.coef_[0, 0]) / scale  # if it is not positive, every row has the share of the class
-    return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else constant
+    centre, scale = _mean_and_deviation(judged)
+    values = (judged.decisions[:, 0] - centre) / scale
+    model = LogisticRegression(C=np.inf, tol=1e-9, solver="newton-cholesky")
+    model.fit(np.tile(values, 2)[:, None], np.repeat([0, 1], len(values)), sample_weight=targets.T.ravel())
+    slope = float(model.coef_[0, 0]) / scale
+    return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
+
+
+def _of_several(judged: Judged, targets: np.ndarray) -> tuple[float, float] | None:
+    scale = _mean_and_deviation(judged)[1]
+    values, targets = judged.decisions / scale, targets / targets.sum()
+
+    def loss_and_gradient(parameters) -> tuple[float, np.ndarray]:
+        odds = np.exp(parameters[0]) * values + parameters[1]
+        logs = log_softmax(log_expit(odds), axis=1)
+        by_odds = (np.exp(logs) * targets.sum(axis=1, keepdims=True) - targets) * expit(-odds)
+        return -float((targets * logs).sum()), np.array([(by_odds * (odds - parameters[1])).sum(), by_odds.sum()])
+
+    exactly = {"ftol": 0.0, "gtol": 1e-11}
+    found = minimize(loss_and_gradient, [0.0, -1.0], jac=True, bounds=[SLOPES, OFFSETS], options=exactly)
+    slope, offset = float(np.exp(found.x[0])) / scale, float(found.x[1])
+    return (slope, offset) if found.x[0] > SLOPES[0] else None
+
+
+def _mean_and_deviation(judged: Judged) -> tuple[float, float]:
+    mean = np.average(judged.decisions, axis=0, weights=judged.counts).mean()
+    square = np.average((judged.decisions - mean) ** 2, axis=0, weights=judged.counts).mean()
+    return float(mean), float(np.sqrt(square))

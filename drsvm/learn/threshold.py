@@ -30,10 +30,10 @@ MOST_FETCHED = 20_000  # rows on a cluster or a card
 
 
 class Judged(NamedTuple):
-    """Decision values of rows, their labels (±1), and how many rows each of them counts for."""
+    """Decision values of rows, one per problem, the places of their classes, and how many rows each counts for."""
 
     decisions: np.ndarray
-    signs: np.ndarray
+    labels: np.ndarray
     counts: np.ndarray
 
 
@@ -45,66 +45,80 @@ def check_goal(threshold) -> str:
     return threshold
 
 
-def placed(problem: Problem, result: Result, counts, goal: str, cv: Any, time: TimeLimit) -> float:
-    """Return by how much to move the threshold of a classifier; `counts` are those of a problem's rows."""
-    if not result.weights.any() or result.status is Status.INTERRUPTED:
-        return 0.0
-    return nearest_good(judged_rows(problem, result, counts, cv, time), goal)
+def judged_rows(
+    problems: list[Problem], results: list[Result], at_centre, counts, cv: Any, time: TimeLimit, in_folds: bool
+) -> Judged:
+    """Return decisions of the rows of problems: in folds by classifiers that have not seen them, if rows are few.
 
-
-def judged_rows(problem: Problem, result: Result, counts, cv: Any, time: TimeLimit) -> Judged:
-    """Return decisions of the rows of a problem, by classifiers that have not seen them if there are few of them.
-
-    `counts` is a function of the problem, or of one with some of its rows.
+    `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing.
     """
-    if not problem.rows.readable:
-        problem = problem.drawn(MOST_FETCHED) if problem.n_rows > MOST_FETCHED else problem
-        problem = problem.nearby(math.inf)
-    counts = counts(problem)
-    n, d = problem.n_rows, problem.n_features
-    few, copyable = n <= FEW_ROWS, problem.rows.copyable
-    if cv is None and (not copyable or not (few or n < ROWS_PER_FEATURE * d)):
-        return Judged(problem.decision_values(result.weights, result.intercept), problem.signs, counts)
-    folds = _folds(problem, counts, N_FOLDS if cv is None else cv)
-    chosen = range(folds.max() + 1) if few or cv is not None else [0]
-    chosen = [fold for fold in chosen if _has_both_classes(problem.signs[folds != fold]) and (folds == fold).any()]
+    centred = at_centre(problems[0])
+    first = centred.problem
+    if not first.rows.readable:
+        first = (first.drawn(MOST_FETCHED) if first.n_rows > MOST_FETCHED else first).nearby(math.inf)
+    signs = [problem.signs for problem in (problems if len(problems) > 1 else [first])]
+    labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
+    counted = counts(first)
+    folds = _folds(first, labels, counted, cv) if in_folds else None
+    columns, judged = [], np.ones(len(labels), dtype=bool)
+    for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
+        centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
+        here, own = centred.problem if index else first, centred.to_centred(result)
+        if folds is None:
+            columns.append(here.decision_values(own.weights, own.intercept))
+        else:
+            values, seen = _out_of_fold(here, folds, max(FOLD_TOL, own.tol), time)
+            columns.append(values)
+            judged &= seen
+    return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
+
+
+def _out_of_fold(problem: Problem, folds: np.ndarray, tol: float, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
+    """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
+    chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(problem.signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
-    tol = max(FOLD_TOL, result.tol)
-    decisions, judged = np.zeros(n), np.zeros(n, dtype=bool)
+    decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
     for fold, found in zip(chosen, solve_many(parts, tol=tol, max_time=time), strict=True):
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         rows = np.flatnonzero(folds == fold) if found.status is not Status.TIME_LIMIT else np.zeros(0, dtype=int)
         decisions[rows] = problem.rows.taken(rows).dot(found.weights, found.intercept)
         judged[rows] = True
-    return Judged(decisions[judged], problem.signs[judged], counts[judged])
+    return decisions, judged
 
 
-def _has_both_classes(signs) -> bool:
-    return bool((signs > 0).any() and (signs < 0).any())
+def _can_be_judged(signs, fold) -> bool:
+    """Return whether a fold has rows, and the others have rows of both classes."""
+    return bool(fold.any() and (signs[~fold] > 0).any() and (signs[~fold] < 0).any())
 
 
-def _folds(problem: Problem, counts, cv) -> np.ndarray:
-    if isinstance(cv, numbers.Integral):
-        if cv < 2:
+def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
+    """Return the fold that judges each row, -1: none; or None if there are enough rows to judge themselves."""
+    few, n_folds = problem.n_rows <= FEW_ROWS, N_FOLDS if cv is None else cv
+    if cv is None and not (problem.rows.copyable and (few or problem.n_rows < ROWS_PER_FEATURE * problem.n_features)):
+        return None
+    if isinstance(n_folds, numbers.Integral):
+        if n_folds < 2:
             raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
-        return folds_by_content(problem, counts, int(cv))
-    y = problem.to_given_rows(problem.signs) > 0  # a splitter, or pairs of indices, is about the given rows
+        folds = folds_by_content(problem, labels, counts, int(n_folds))
+        return folds if few or cv is not None else np.where(folds == 0, 0, -1)
+    y = problem.to_given_rows(labels)  # a splitter, or pairs of indices, is about the given rows
     folds = np.full(len(y), -1)
     for number, (_, test) in enumerate(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)):
         folds[test] = number
     return folds if problem.kept is None else folds[problem.kept]
 
 
-def folds_by_content(problem: Problem, counts, n_folds: int = N_FOLDS) -> np.ndarray:
+def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
     """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
     keys = problem.decision_values(np.random.default_rng(0).normal(size=problem.n_features), 0.0)
     rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
     contents, member = np.unique(rounded, return_inverse=True)
-    mostly_positive = np.bincount(member, counts * problem.signs) > 0
-    folds = np.empty(len(contents), dtype=int)
-    for side in (mostly_positive, ~mostly_positive):  # each class in all folds; the order is that of the contents
-        folds[side] = np.arange(side.sum()) % n_folds
+    masses = np.zeros((len(contents), labels.max() + 1))
+    np.add.at(masses, (member, labels), counts)
+    mostly, folds = masses.argmax(axis=1), np.empty(len(contents), dtype=int)
+    for label in range(masses.shape[1]):  # each class in all folds; the order is that of the contents
+        folds[mostly == label] = np.arange((mostly == label).sum()) % n_folds
     return folds[member]
 
 
@@ -112,8 +126,8 @@ def nearest_good(judged: Judged, goal: str) -> float:
     """Return the threshold nearest to 0 at which decisions are nearly as good as they can be."""
     if len(judged.decisions) == 0:  # too few rows for folds
         return 0.0
-    order = np.argsort(judged.decisions, kind="stable")
-    values, positive, counts = judged.decisions[order], judged.signs[order] > 0, judged.counts[order]
+    order = np.argsort(judged.decisions[:, 0], kind="stable")
+    values, positive, counts = judged.decisions[order, 0], judged.labels[order] > 0, judged.counts[order]
     last = np.append(np.diff(values) > 0, True)  # equal values are decided alike
     of_positive, of_negative = (np.cumsum(np.where(side, counts, 0.0)) for side in (positive, ~positive))
     n_positive, n_negative = of_positive[-1], of_negative[-1]

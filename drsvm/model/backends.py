@@ -53,6 +53,10 @@ class Backend(ABC):
         """Return the labels for decision values: the second class where they are positive, or that of the largest."""
 
     @abstractmethod
+    def by_row(self, function, values, parameters, n_columns: int) -> Any:
+        """Return a function of decision values, computed in numpy, that has so many columns."""
+
+    @abstractmethod
     def like(self, X, values) -> Any:
         """Return fitted weights as an array of the library that X comes from."""
 

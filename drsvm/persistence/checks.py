@@ -186,6 +186,9 @@ def _check_classifier(state: dict[str, Any]) -> None:
         raise RejectedError(f"classes_ is not an array of {n_classes} labels.")
     if state.get("n_features_in_") != coef.shape[1]:
         raise RejectedError(f"n_features_in_ is not the number of columns of coef_, {coef.shape[1]}.")
+    sigmoids: Any = state.get("sigmoids_")
+    if sigmoids is not None and not (_are_numbers(sigmoids, 2) and sigmoids.shape == (coef.shape[0], 2)):
+        raise RejectedError("sigmoids_ is not an array with a slope and an offset per row of coef_.")
 
 
 def _are_numbers(values: Any, ndim: int) -> bool:

@@ -23,8 +23,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
+import numpy as np
+
 from drsvm import __version__
-from drsvm.persistence.checks import RejectedError, check_archive, check_given, check_loaded, check_schema, members_of
+from drsvm.persistence.checks import (
+    RejectedError,
+    check_archive,
+    check_given,
+    check_loaded,
+    check_schema,
+    classifiers,
+    members_of,
+)
 from drsvm.persistence.nodes import Builder, Writer
 
 MAGIC, FORMAT = b"drsvm-model ", 3
@@ -209,6 +219,7 @@ class OpenModel:
         with self._errors():
             content = Builder(self.members).build(self.schema)
             check_loaded(content)
+            _adopt_sigmoids(**content)
         return SavedModel(content["model"], content["metadata"])
 
     @contextmanager
@@ -223,6 +234,15 @@ class OpenModel:
             raise ModelFileError(
                 f"{self.path}: its content is not that of a drsvm model ({type(error).__name__}): save it again."
             ) from None
+
+
+def _adopt_sigmoids(model: Any, metadata: dict[str, Any]) -> None:
+    """Give a classifier of version 0.2.0 the sigmoids that ``drsvm fit`` kept in the metadata then."""
+    found = metadata.get("probability")
+    if isinstance(found, dict) and found.keys() == {"slopes", "offsets", "rows"}:
+        for classifier in classifiers(model):
+            classifier.calibration = "sigmoid"
+            classifier.sigmoids_ = np.column_stack([found["slopes"], found["offsets"]]).astype(np.float64)
 
 
 def is_model_file(path: Path) -> bool:

@@ -15,11 +15,12 @@ from sklearn.preprocessing import OneHotEncoder
 from drsvm.datasets.preparation import TableReader
 from drsvm.datasets.values import Style
 from drsvm.extras import optional
+from drsvm.learn.probability import DECIDED, LEANING
 from drsvm.persistence.checks import our_classes
 
 
 def to_onnx(model: Any) -> Any:
-    """Return a fitted model as an ONNX graph with the outputs ``label`` and ``decision``.
+    """Return a fitted model as an ONNX graph with the outputs ``label``, ``decision`` and, if any, ``probabilities``.
 
     Parameters
     ----------
@@ -105,6 +106,8 @@ def _classifier_outputs(scope: Any, model: Any, inputs: list[Any], custom_parser
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("label", kind([None])))
     operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(model.coef_.shape[0])))
+    if hasattr(model, "predict_proba"):
+        operator.outputs.append(scope.declare_local_variable("probabilities", _doubles_of(len(model.classes_))))
     return operator.outputs
 
 
@@ -158,7 +161,7 @@ class Graph:
 def _classifier(scope: Any, operator: Any, container: Any) -> None:
     """Add w·x + b, and the label by its sign or by the largest value."""
     graph, model = Graph(scope, container), operator.raw_operator
-    label, decision = (each.full_name for each in operator.outputs)
+    label, decision, *chances = (each.full_name for each in operator.outputs)
     coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
     product = graph.node("MatMul", graph.joined(operator), graph.constant(coef.T))
     values = graph.node("Add", product, graph.constant(model.intercept_), into=decision)
@@ -170,6 +173,35 @@ def _classifier(scope: Any, operator: Any, container: Any) -> None:
     classes = model.classes_
     classes = classes.astype(np.int64) if classes.dtype.kind in "iub" else classes.astype(str)
     graph.node("Gather", graph.constant(classes), place, into=label, axis=0)
+    for output in chances:
+        (_chances_of_two if len(coef) == 1 else _chances)(graph, values, model.sigmoids_, output)
+
+
+def _chances_of_two(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
+    """Add the sigmoid, kept to the side of the decision (see `drsvm.learn.probability`)."""
+    [[slope, offset]] = sigmoids
+    odds = graph.node("Add", graph.node("Mul", decisions, graph.constant([slope])), graph.constant([offset]))
+    leaning = graph.node("Mul", decisions, graph.constant([LEANING * slope]))
+    ahead = graph.node("Max", odds, graph.node("Add", leaning, graph.constant([DECIDED])))
+    positive = graph.node("Greater", decisions, graph.constant(np.zeros(1)))
+    odds = graph.node("Where", positive, ahead, graph.node("Min", odds, leaning))
+    both = graph.node("Concat", graph.node("Neg", odds), odds, axis=1)
+    graph.node("Sigmoid", both, into=output)
+
+
+def _chances(graph: Graph, decisions: str, sigmoids: np.ndarray, output: str) -> None:
+    """Add the normalised sigmoids of several classes, of which the predicted one has the largest."""
+    slopes, offsets = (graph.constant(column) for column in sigmoids.T)
+    odds = graph.node("Add", graph.node("Mul", decisions, slopes), offsets)
+    # The logarithm of a sigmoid is min(z, 0) − log(1 + exp(−|z|)); onnxruntime has no Softplus of doubles.
+    powers = graph.node("Exp", graph.node("Neg", graph.node("Abs", odds)))
+    rest = graph.node("Log", graph.node("Add", powers, graph.constant(np.ones(1))))
+    logs = graph.node("Sub", graph.node("Min", odds, graph.constant(np.zeros(1))), rest)
+    predicted = graph.node("ArgMax", decisions, axis=1, keepdims=1)
+    is_predicted = graph.node("Equal", predicted, graph.constant(np.arange(len(sigmoids))))
+    largest = graph.node("GatherElements", logs, graph.node("ArgMax", logs, axis=1, keepdims=1), axis=1)
+    ahead = graph.node("Add", largest, graph.constant([DECIDED]))
+    graph.node("Softmax", graph.node("Where", is_predicted, ahead, logs), axis=1, into=output)
 
 
 def _imputer(scope: Any, operator: Any, container: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cli_tables import rows, write_csv
 
-from drsvm.persistence import load_metadata, load_model
+from drsvm.persistence import load_model
 
 
 def test_predict(drsvm_command, model, table, tmp_path):
@@ -160,14 +160,14 @@ def test_an_svmlight_file_has_no_columns_to_keep(drsvm_command, svmlight, tmp_pa
     assert code == 2 and "--keep: an svmlight file has no further columns" in err
 
 
-def test_probabilities_are_those_of_the_saved_sigmoid(drsvm_command, model, table):
+def test_probabilities_are_those_of_the_saved_model(drsvm_command, model, table):
     _, out, err = drsvm_command("predict", model, table, "--probability")
-    read, found = table_of(out), load_metadata(model)["probability"]
-    decisions = np.array([float(row["decision"]) for row in read])
-    expected = 1 / (1 + np.exp(-(found["slopes"][0] * decisions + found["offsets"][0])))
-    np.testing.assert_allclose([float(row["probability"]) for row in read], expected, rtol=1e-12)
-    assert found["rows"] == 120 and "probability: that of dog" in err
-    assert [row["prediction"] for row in read] == np.where(decisions > 0, "dog", "cat").tolist()
+    read = table_of(out)
+    found = np.array([float(row["probability"]) for row in read])
+    expected = load_model(model).predict_proba(pytest.importorskip("pandas").read_csv(table))
+    np.testing.assert_allclose(found, expected[:, 1], rtol=1e-12)
+    assert "probability: that of dog" in err and 0.6 < found.max() < 1
+    assert [row["prediction"] for row in read] == np.where(found > 0.5, "dog", "cat").tolist()
 
 
 def test_probabilities_of_three_classes(drsvm_command, tmp_path):

@@ -129,13 +129,15 @@ def test_the_estimator_stays_on_the_card(labels):
     X, y = samples()
     X += 1.0
     named = labels[(y > 0).astype(int)]
-    expected, model = WassersteinSVC(tol=1e-8).fit(X, named), WassersteinSVC(tol=1e-8).fit(on_card(X), named)
+    given = {"tol": 1e-8, "calibration": "sigmoid"}
+    expected, model = WassersteinSVC(**given).fit(X, named), WassersteinSVC(**given).fit(on_card(X), named)
     assert isinstance(model.coef_, cupy().ndarray) and model.radius_ == pytest.approx(expected.radius_, rel=1e-2)
     np.testing.assert_allclose(model.coef_.get(), expected.coef_, atol=1e-2)
     decided = model.predict(on_card(X))
     decided = decided.get() if isinstance(decided, cupy().ndarray) else decided
     assert (decided == expected.predict(X)).mean() > 0.999
     assert (model.predict(X) == decided).all()  # rows in main memory too
+    np.testing.assert_allclose(model.predict_proba(on_card(X)).get(), expected.predict_proba(X), atol=0.02)
 
 
 def test_three_classes_of_weight():
@@ -143,8 +145,11 @@ def test_three_classes_of_weight():
     y = rng.integers(0, 3, size=N)
     X = rng.normal(size=(N, 5)) + np.eye(3, 5)[y]
     expected = WassersteinSVC(radius=0.05, class_weight="balanced", tol=1e-8).fit(X, y)
-    model = WassersteinSVC(radius=0.05, class_weight="balanced", tol=1e-8).fit(on_card(X), on_card(y))
+    given = {"radius": 0.05, "class_weight": "balanced", "tol": 1e-8, "calibration": "sigmoid"}
+    model = WassersteinSVC(**given).fit(on_card(X), on_card(y))
     np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-8)
+    chances = model.predict_proba(on_card(X)).get()
+    assert (chances.argmax(axis=1) == model.predict(X)).all() and abs(np.log(chances)[np.arange(N), y].mean()) < 1.0
     assert (model.predict(on_card(X)).get() == expected.predict(X)).mean() > 0.999
 
 

@@ -9,6 +9,8 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm.learn.probability import fitted_sigmoids
+from drsvm.learn.threshold import Judged
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -54,9 +56,13 @@ def test_it_is_the_same_classifier(data, parameters):
 @pytest.mark.thorough
 def test_predictions_are_computed_when_they_are_asked_for(data):
     X, y = on_cluster(*data)
-    model = WassersteinSVC(radius=0.05).fit(X, y)
-    values, labels = model.decision_function(X), model.predict(X)
-    assert isinstance(values, da.Array) and isinstance(labels, da.Array)
+    model = WassersteinSVC(radius=0.05, calibration="sigmoid").fit(X, y)
+    values, labels, chances = model.decision_function(X), model.predict(X), model.predict_proba(X)
+    assert isinstance(values, da.Array) and isinstance(labels, da.Array) and chances.shape == (600, 2)
+    np.testing.assert_allclose(chances.compute(), model.predict_proba(data[0]), rtol=1e-12)
+    np.testing.assert_allclose(model.predict_log_proba(X).compute(), np.log(chances.compute()), atol=1e-12)
+    here = WassersteinSVC(radius=0.05, calibration="sigmoid").fit(*data)
+    np.testing.assert_allclose(chances.compute(), here.predict_proba(data[0]), atol=2e-3)
     np.testing.assert_allclose(values.compute(), model.decision_function(data[0]), rtol=1e-12)
     assert (labels.compute() == model.predict(data[0])).all()
     risks = [worst_case_risk(model, *rows) for rows in ((X, y), data)]
@@ -68,8 +74,12 @@ def test_three_classes_and_their_weights(three_classes):
     X, y = three_classes
     parts = da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60)
     here = WassersteinSVC(radius=0.1, class_weight={"setosa": 1.0, "versicolor": 3.0, "virginica": 2.0}, tol=1e-8)
-    there = WassersteinSVC(**here.get_params()).fit(*parts)
+    there = WassersteinSVC(**here.get_params()).set_params(calibration="sigmoid").fit(*parts)
     here.fit(X, y)
+    judged = Judged(here.decision_function(X), np.searchsorted(here.classes_, y), np.ones(len(y)))
+    np.testing.assert_allclose(there.sigmoids_, fitted_sigmoids(judged, 3), rtol=0.02)  # class weights do not count
+    chances = there.predict_proba(parts[0]).compute()
+    np.testing.assert_array_equal(there.classes_[chances.argmax(axis=1)], there.predict(parts[0]).compute())
     np.testing.assert_allclose(there.objective_, here.objective_, atol=1e-7)
     assert (there.predict(parts[0]).compute() == here.predict(X)).mean() > 0.99
 

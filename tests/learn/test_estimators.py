@@ -33,7 +33,9 @@ CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_co
 
 
 @pytest.mark.filterwarnings(*CONSTANT)
-@parametrize_with_checks([WassersteinSVC(norm=p) for p in unless_long([2], [1, 2, np.inf])])
+@parametrize_with_checks(
+    [WassersteinSVC(calibration="sigmoid"), *(WassersteinSVC(norm=p) for p in unless_long([2], [1, 2, np.inf]))]
+)
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)
 

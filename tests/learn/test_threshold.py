@@ -37,7 +37,7 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     n = int(rng.integers(3, 40))
     signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n))
     decisions = np.round(rng.normal(size=n + 2) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
-    found = nearest_good(Judged(decisions, signs, np.ones(n + 2)), goal)
+    found = nearest_good(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n + 2)), goal)
     values = np.unique(decisions)
     if len(values) < 2:
         assert found == 0.0
@@ -93,10 +93,10 @@ def test_order_copies_and_storage_change_nothing(rare):
         assert other.threshold_ == pytest.approx(one.threshold_, abs=1e-8)
         np.testing.assert_allclose(other.decision_function(X), one.decision_function(X), atol=1e-6)
     problem = Problem(X, y)
-    folds = folds_by_content(problem, np.ones(len(y)))
+    folds = folds_by_content(problem, y, np.ones(len(y)))
     assert np.bincount(folds).min() >= len(y) // 5 - 2
     assert all(np.ptp([(folds[y == label] == k).sum() for k in range(5)]) <= 1 for label in (0, 1))
-    np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), np.ones(len(y))), folds)
+    np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), y, np.ones(len(y))), folds)
 
 
 def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):

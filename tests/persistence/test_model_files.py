@@ -241,6 +241,11 @@ def test_models_of_version_0_2_0(name):
     rows = pytest.importorskip("pandas").DataFrame(rows) if isinstance(rows, dict) else rows
     decide = "predict_proba" if name == "calibrated" else "decision_function"
     np.testing.assert_allclose(getattr(model, decide)(rows), metadata[decide], rtol=1e-9)
+    if name == "table":  # probabilities were written next to the model
+        [slope], [offset] = metadata["probability"]["slopes"], metadata["probability"]["offsets"]
+        odds = slope * model.decision_function(rows) + offset
+        clear = np.abs(odds) > 0.2
+        np.testing.assert_allclose(model.predict_proba(rows)[clear, 1], 1 / (1 + np.exp(-odds[clear])), rtol=1e-9)
 
 
 def test_a_file_names_no_module_that_defines_a_class(file):

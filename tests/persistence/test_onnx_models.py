@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
 from sklearn.feature_selection import VarianceThreshold
 from sklearn.impute import SimpleImputer
@@ -28,19 +29,22 @@ def onnx():
 
 
 def run(graph, inputs):
-    """Return the labels and decisions of a graph in onnxruntime."""
+    """Return the labels and decisions of a graph in onnxruntime, and the probabilities if it has any."""
     import onnxruntime
 
     content = graph if isinstance(graph, bytes) else graph.SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    label, decision = session.run(["label", "decision"], inputs)
-    return label, decision[:, 0] if decision.shape[1] == 1 else decision
+    label, decision, *chances = session.run(None, inputs)
+    return label, decision[:, 0] if decision.shape[1] == 1 else decision, *chances
 
 
 def assert_same(model, X, answer):
-    label, decision = answer
+    label, decision, *chances = answer
     assert label.tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(decision, model.decision_function(X), rtol=0, atol=1e-12)
+    assert len(chances) == hasattr(model, "predict_proba")
+    for found in chances:
+        np.testing.assert_allclose(found, model.predict_proba(X), rtol=0, atol=1e-12)
 
 
 def table(n=200, seed=0):
@@ -80,8 +84,9 @@ def test_numbers(texts):
 def test_several_classes_and_a_cross_validation():
     X, y = load_iris(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    for model in (WassersteinSVC(), WassersteinSVCCV(radii=[0.1, 0.01], cv=3)):
-        assert_same(model.fit(X, y), X, run(to_onnx(model), {"X": X}))
+    for model in (WassersteinSVC(calibration="sigmoid"), WassersteinSVCCV(radii=[0.1, 0.01], cv=3)):
+        rows = np.vstack([X, 1e5 * X])
+        assert_same(model.fit(X, y), rows, run(to_onnx(model), {"X": rows}))
 
 
 def test_registered_converters_serve_skl2onnx_itself():
@@ -105,7 +110,12 @@ def test_a_table_from_the_command_line(tmp_path, capsys):
 
     frame, file, saved, exported = table(), tmp_path / "t.csv", tmp_path / "m.drsvm", tmp_path / "m.onnx"
     frame.to_csv(file, index=False)
-    for arguments in (["fit", file, "--label", "target", "--model", saved], ["export", saved, "--onnx", exported]):
+    chances = tmp_path / "chances.csv"
+    for arguments in (
+        ["fit", file, "--label", "target", "--model", saved],
+        ["export", saved, "--onnx", exported],
+        ["predict", saved, file, "--probability", "--output", chances],
+    ):
         with pytest.raises(SystemExit) as ended:
             main([*map(str, arguments)])
         assert not ended.value.code
@@ -114,6 +124,12 @@ def test_a_table_from_the_command_line(tmp_path, capsys):
     model, new = load_model(saved), table(seed=1)
     new.loc[:9, "town"] = "Paris"  # a level that training lacks
     assert_same(model, new, run(exported.read_bytes(), inputs_of(model, new)))
+    in_memory = clone(model[-1]).fit(model[:-1].transform(frame), frame["target"])
+    expected = in_memory.predict_proba(model[:-1].transform(frame))
+    for found in (model.predict_proba(frame), run(exported.read_bytes(), inputs_of(model, frame))[2]):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    place = model.classes_.tolist().index("left")
+    np.testing.assert_allclose(pandas.read_csv(chances)["probability"], expected[:, place], rtol=0, atol=1e-6)
     with pytest.raises(SystemExit):
         main(["export", str(saved), "--onnx", str(exported), "--json"])
     inputs = json.loads(capsys.readouterr().out)["inputs"]

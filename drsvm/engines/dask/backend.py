@@ -90,6 +90,10 @@ class DaskBackend(Backend):
         classes = np.asarray(classes)
         return values.map_blocks(_labels_of_block, classes, dtype=classes.dtype, drop_axis=list(range(1, values.ndim)))
 
+    def by_row(self, function, values, parameters, n_columns):
+        shape = {"chunks": (values.chunks[0], (n_columns,)), "new_axis": [1] if values.ndim == 1 else None}
+        return values.map_blocks(_block_by_row, function, _Constant(parameters), dtype=np.float64, **shape)
+
 
 class _Constant:
     """A small array for all blocks, which Dask does not cut into blocks itself."""
@@ -119,6 +123,10 @@ def _masses_of_block(classes, labels, weights=None) -> np.ndarray:
 def _decision_values(block, coef, intercept) -> np.ndarray:
     rows = block if hasattr(block, "tocsr") else np.asarray(block)
     return rows @ coef.T + intercept
+
+
+def _block_by_row(values, function, parameters) -> np.ndarray:
+    return function(values, parameters.value)
 
 
 def _labels_of_block(values, classes) -> np.ndarray:

@@ -62,6 +62,9 @@ class GpuBackend(Backend):
             return classes[fetched(chosen)]
         return self.like(values, on_device(classes, classes.dtype)[chosen])
 
+    def by_row(self, function, values, parameters, n_columns):
+        return self.like(values, function(fetched(cupy().from_dlpack(values)), parameters))
+
     def like(self, X, values):
         if isinstance(X, ForCard):
             return fetched(values)
