@@ -18,6 +18,7 @@ from scipy import sparse
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
 from drsvm.model import proximal_step
+from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
 KINDS = ("dense", "sparse")
@@ -29,7 +30,7 @@ def problem_of(kind, n=N, d=D, norm=2, **parameters):
     rng = np.random.default_rng(0)
     y = np.where(np.arange(n) % 2, 1, -1)
     X = (rng.normal(size=(n, d)) + 0.1 * y[:, None]) * (rng.random((n, d)) < 0.1)
-    rows = sparse.csr_array(X) if kind == "sparse" else X[:, :5]
+    rows = sparse.csr_array(X) if kind == "sparse" else X[:, :5].astype("float32" if kind == "float32" else "float64")
     return Problem(rows, y, **{"radius": 0.05, "flip_cost": 1.0, "norm": norm, "fit_intercept": True} | parameters)
 
 
@@ -38,12 +39,18 @@ def compile_solver(name, kind, **parameters):
     solve(problem_of(kind, **parameters), name, max_iter=4)
 
 
-def compile_passes(kind, **parameters):
-    """Make every pass of the interior-point method over the rows."""
+def compile_equations(kind, **parameters):
+    """Make the first two passes of the interior-point method over the rows."""
     engine = CpuEngine(problem_of(kind, **parameters), 1)
-    still = np.zeros(engine.n_linear)
-    engine.center(still, 1.0, 1.0)
+    engine.center(np.zeros(engine.n_linear), 1.0, 1.0)
     engine.curvature()
+    return engine
+
+
+def compile_passes(kind, **parameters):
+    """Make every pass."""
+    engine = compile_equations(kind, **parameters)
+    still = np.zeros(engine.n_linear)
     engine.predict(still, 0.0)
     engine.longest_steps(still, 0.0, 0.5)
     engine.recorrect(0.5, 0.5)
@@ -57,8 +64,8 @@ def compile_interior_point():
     for kind in KINDS:
         compile_solver("interior-point", kind)
         compile_passes(kind)
-    compile_passes("dense", n=5000)
-    compile_passes("sparse", d=400)
+    for kind, size in (("dense", {"n": 5000}), ("float32", {"n": 5000}), ("sparse", {"d": 400})):
+        compile_equations(kind, **size)
     compile_passes("dense", **PER_ROW)
 
 
@@ -72,14 +79,22 @@ def compile_dual_coordinate():
         compile_solver("dual-coordinate", "dense", norm=norm, intercept_cost=1.0, **PER_ROW)
 
 
+def compile_epochs(kind, **parameters):
+    """Make an epoch of every kind."""
+    problem = problem_of(kind, **parameters)
+    samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
+    epochs = Epochs(samples, Parameters.of(problem), "cyclic", None)
+    point, step = epochs.origin(), 0.1 * epochs.natural_step
+    epochs.subgradient(problem, point, step, 1.0, 8)
+    epochs.proximal(point, step, 1.0)
+    epochs.memory(problem, point, step)
+
+
 def compile_incremental():
     for norm in (2, 1, math.inf):
-        for name in ("hybrid", "ippa"):
-            for kind in KINDS:
-                compile_solver(name, kind, norm=norm)
-    compile_solver("hybrid", "dense", **PER_ROW)
-    for norm in (1, 2):
-        compile_solver("ippa", "dense", norm=norm, **PER_ROW)
+        for kind in KINDS:
+            compile_epochs(kind, norm=norm)
+    compile_epochs("dense", **PER_ROW)
     proximal_step([1.0], 1, [0.0], 0.5, step=0.1, radius=0.1, flip_cost=1.0)
 
 

@@ -33,7 +33,7 @@ def report(names):
     print(json.dumps(names))
 
 import drsvm
-report(loaded({OPTIONAL + ["numpy", "scipy", "numba"]!r}))
+report(loaded({[*OPTIONAL, "numpy", "scipy", "numba"]!r}))
 import drsvm.solvers
 report([name for name in sys.modules if name.startswith("drsvm.solvers")])
 problem = drsvm.Problem([[1.0], [-1.0]], [1, -1])

@@ -10,21 +10,19 @@ from thorough import unless_long
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-
-from tests.cluster import new_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
 
 CUTS = (200, 130, 270)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    with new_cluster() as cluster, distributed.Client(cluster) as client:
-        yield client
+@pytest.fixture(autouse=True)
+def client(two_workers):
+    with two_workers.as_current():
+        yield two_workers
 
 
 @pytest.fixture(scope="module")
