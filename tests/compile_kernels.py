@@ -1,49 +1,128 @@
-"""Compile the kernels that most tests use, with all cores: ``python tests/compile_kernels.py``.
+"""Compile the kernels that the tests use, with two processes: ``python tests/compile_kernels.py``.
 
-Processes that run tests would compile the same kernels at the same time.
+Processes that run tests would compile the same kernels at the same time. Kernels that call the same inner functions are
+compiled in one process, which compiles these once: a second kind of rows takes a fraction of the time of the first.
+Python's bytecode is compiled in front, too, by collecting the tests.
 """
 
+import gc
 import math
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 from scipy import sparse
 
 from drsvm import Problem, solve
+from drsvm.engines.cpu import CpuEngine
+from drsvm.model import proximal_step
+from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
-FLIP_COSTS = {"one cost": 1.0, "a cost per row": np.linspace(0.5, 2.0, N)}
-
-LARGE = {"compiled_steps": False}  # as for many rows
-
-TASKS = [
-    ("interior-point", [2], "dense", "one cost", {}),
-    ("interior-point", [2], "sparse", "one cost", {}),
-    ("hybrid", [math.inf], "dense", "one cost", {}),
-    ("hybrid", [math.inf], "sparse", "one cost", {}),
-    ("hybrid", [1, 2], "dense", "one cost", {}),
-    ("hybrid", [1, 2], "sparse", "one cost", {}),
-    ("interior-point", [2], "dense", "one cost", LARGE),
-    ("dual-coordinate", [1, 2], "sparse", "one cost", {}),
-    ("dual-coordinate", [1, 2], "dense", "one cost", {}),
-    ("interior-point", [2], "sparse", "one cost", LARGE),
-    ("admm", [1, 2, math.inf], "dense", "one cost", {}),
-]
-"""Solver, norms, rows, flip costs and settings: tasks with hardly a kernel in common, those that take long first."""
+KINDS = ("dense", "sparse")
+PER_ROW = {"flip_cost": np.linspace(0.5, 2.0, N)}
 
 
-def compile_for(solver, norms, kind, costs, settings):
-    """Run a few iterations, with kernels that are not compiled yet."""
+def problem_of(kind, n=N, d=D, norm=2, **parameters):
+    """Return a problem on rows of a kind; dense ones have few features."""
     rng = np.random.default_rng(0)
-    y = np.where(np.arange(N) % 2, 1, -1)
-    X = (rng.normal(size=(N, D)) + 0.1 * y[:, None]) * (rng.random((N, D)) < 0.1)
-    rows = sparse.csr_array(X) if kind == "sparse" else X[:, :5]
-    for norm in norms:
-        problem = Problem(rows, y, radius=0.05, flip_cost=FLIP_COSTS[costs], norm=norm, fit_intercept=True)
-        solve(problem, solver, max_iter=4, **settings)
+    y = np.where(np.arange(n) % 2, 1, -1)
+    X = (rng.normal(size=(n, d)) + 0.1 * y[:, None]) * (rng.random((n, d)) < 0.1)
+    rows = sparse.csr_array(X) if kind == "sparse" else X[:, :5].astype("float32" if kind == "float32" else "float64")
+    return Problem(rows, y, **{"radius": 0.05, "flip_cost": 1.0, "norm": norm, "fit_intercept": True} | parameters)
 
+
+def compile_solver(name, kind, **parameters):
+    """Run a few iterations."""
+    solve(problem_of(kind, **parameters), name, max_iter=4)
+
+
+def compile_equations(kind, **parameters):
+    """Make the first two passes of the interior-point method over the rows."""
+    engine = CpuEngine(problem_of(kind, **parameters), 1)
+    engine.center(np.zeros(engine.n_linear), 1.0, 1.0)
+    engine.curvature()
+    return engine
+
+
+def compile_passes(kind, **parameters):
+    """Make every pass."""
+    engine = compile_equations(kind, **parameters)
+    still = np.zeros(engine.n_linear)
+    engine.predict(still, 0.0)
+    engine.longest_steps(still, 0.0, 0.5)
+    engine.recorrect(0.5, 0.5)
+    engine.dual_sums()
+    engine.multipliers()
+    engine.restored_multipliers(still, 0.0)
+
+
+def compile_interior_point():
+    """Compile the steps on few rows, and the passes over many with each way to form a matrix."""
+    for kind in KINDS:
+        compile_solver("interior-point", kind)
+        compile_passes(kind)
+    for kind, size in (("dense", {"n": 5000}), ("float32", {"n": 5000}), ("sparse", {"d": 400})):
+        compile_equations(kind, **size)
+    compile_passes("dense", **PER_ROW)
+
+
+def compile_dual_coordinate():
+    for kind in KINDS:
+        for norm in (1, 2):
+            for price in (1.0, math.inf):
+                compile_solver("dual-coordinate", kind, norm=norm, intercept_cost=price)
+        compile_solver("dual-coordinate", kind, norm=1, **PER_ROW)
+    for norm in (1, 2):
+        compile_solver("dual-coordinate", "dense", norm=norm, intercept_cost=1.0, **PER_ROW)
+
+
+def compile_epochs(kind, **parameters):
+    """Make an epoch of every kind."""
+    problem = problem_of(kind, **parameters)
+    samples = Samples(problem.X, np.array(problem.signs, dtype=np.float64), np.array(problem.sample_weight))
+    epochs = Epochs(samples, Parameters.of(problem), "cyclic", None)
+    point, step = epochs.origin(), 0.1 * epochs.natural_step
+    epochs.subgradient(problem, point, step, 1.0, 8)
+    epochs.proximal(point, step, 1.0)
+    epochs.memory(problem, point, step)
+
+
+def compile_incremental():
+    for norm in (2, 1, math.inf):
+        for kind in KINDS:
+            compile_epochs(kind, norm=norm)
+    compile_epochs("dense", **PER_ROW)
+    proximal_step([1.0], 1, [0.0], 0.5, step=0.1, radius=0.1, flip_cost=1.0)
+
+
+def compile_admm():
+    for norm in (1, 2, math.inf):
+        compile_solver("admm", "dense", norm=norm)
+
+
+def compile_bytecode():
+    subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-qq"], stdout=subprocess.DEVNULL, check=True)
+
+
+def in_turn(*tasks):
+    for task in tasks:
+        task()
+
+
+FAMILIES = [
+    partial(in_turn, compile_interior_point, compile_dual_coordinate, compile_admm),
+    compile_incremental,
+    compile_bytecode,
+]
+"""What one process does; what takes long comes first."""
 
 if __name__ == "__main__":
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        list(pool.map(compile_for, *zip(*TASKS, strict=True)))
+    # Compiling makes many objects that stay, and looking through them again and again takes its share of the time.
+    rarely = {"initializer": gc.set_threshold, "initargs": (100_000, 20, 20)}
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn"), **rarely) as pool:
+        for ended in [pool.submit(family) for family in FAMILIES]:
+            ended.result()

@@ -34,9 +34,13 @@ settings.register_profile(
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 
+ON_A_CLUSTER = ("test_dask", "test_elsewhere")
+"""Files whose tests share a Dask cluster, which takes seconds to start."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Let a file run in one process, and the reports too; documents, which take long, are tests on their own."""
+    """Let a file run in one process, and files that share a fixture; documents, which take long, are on their own."""
     from xdist.scheduler import LoadFileScheduling
 
     class ByFixtures(LoadFileScheduling):
@@ -44,6 +48,8 @@ def pytest_xdist_make_scheduler(config, log):
             file = Path(nodeid.partition("::")[0])
             if file.stem == "test_documents":
                 return nodeid
+            if file.stem in ON_A_CLUSTER:
+                return "cluster"
             return str(file.parent if file.parent.name == "report" else file)
 
     return ByFixtures(config, log)
@@ -116,6 +122,16 @@ def told():
     heard = []
     with following(lambda stage: lambda share: heard.append((stage, share))):
         yield heard
+
+
+@pytest.fixture(scope="session")
+def two_workers():
+    """Return the client of a Dask cluster of two processes."""
+    distributed = pytest.importorskip("distributed")
+    from cluster import new_cluster
+
+    with new_cluster() as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 from collections import Counter
+from functools import cache
 
 import numpy as np
 from scipy import sparse
@@ -22,22 +23,36 @@ LATEST = 1.0
 
 MAIN = threading.get_ident()
 
-rng = np.random.default_rng(0)
-X = rng.normal(size=(3000, 30))
-y = X[:, 0] + rng.normal(size=len(X)) > 0
-many = np.digitize(X[:, 0], np.linspace(-1, 1, 7))
-text = sparse.random(2000, 6000, 0.005, format="csr", random_state=0)
-topic = np.asarray(text[:, :600].sum(axis=1)).ravel() > 1.5
+
+@cache
+def table():
+    """Return dense rows and labels."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 30))
+    return X, X[:, 0] + rng.normal(size=len(X)) > 0
+
+
+@cache
+def texts():
+    """Return sparse rows of many features, as in text, and labels."""
+    X = sparse.random(2000, 6000, 0.005, format="csr", random_state=0)
+    return X, np.asarray(X[:, :600].sum(axis=1)).ravel() > 1.5
+
+
+def many_classes():
+    """Return the dense rows with other labels."""
+    X, _ = table()
+    return X, np.digitize(X[:, 0], np.linspace(-1, 1, 7))
 
 
 def dense(norm=2.0):
     """Return a problem with dense rows."""
-    return Problem(X, y, radius=0.05, flip_cost=1.0, norm=norm, fit_intercept=True)
+    return Problem(*table(), radius=0.05, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
 def wide(norm=2.0):
-    """Return a problem with sparse rows and many features, as in text."""
-    return Problem(text, topic, radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
+    """Return a problem with sparse rows and many features."""
+    return Problem(*texts(), radius=0.002, flip_cost=1.0, norm=norm, fit_intercept=True)
 
 
 SOLVERS = ("interior-point", "isg", "ippa", "hybrid", "dual-coordinate", "admm", "conic")
@@ -53,14 +68,14 @@ TASKS |= {
     "feature-working-set, sparse": lambda: solve(wide(np.inf), "feature-working-set"),
     "radius_max": lambda: radius_max(dense()),
     "radius_path": lambda: radius_path(dense(), np.geomspace(0.2, 0.002, 50)),
-    "fit": lambda: WassersteinSVC().fit(X, y),
-    "fit, sparse": lambda: WassersteinSVC().fit(text, topic),
-    "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(X, many),
-    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(X, many),
-    "search": lambda: WassersteinSVCCV(radii=5).fit(X, y),
-    "search, two jobs": lambda: WassersteinSVCCV(radii=5, n_jobs=2).fit(X, y),
-    "search, two jobs and a time limit": lambda: WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(X, y),
-    "find_label_issues": lambda: find_label_issues(X, y),
+    "fit": lambda: WassersteinSVC().fit(*table()),
+    "fit, sparse": lambda: WassersteinSVC().fit(*texts()),
+    "fit, many classes": lambda: WassersteinSVC(tol=1e-9).fit(*many_classes()),
+    "fit, many classes, two jobs": lambda: WassersteinSVC(tol=1e-9, n_jobs=2).fit(*many_classes()),
+    "search": lambda: WassersteinSVCCV(radii=5).fit(*table()),
+    "search, two jobs": lambda: WassersteinSVCCV(radii=5, n_jobs=2).fit(*table()),
+    "search, two jobs and a time limit": lambda: WassersteinSVCCV(radii=5, n_jobs=2, max_time=60.0).fit(*table()),
+    "find_label_issues": lambda: find_label_issues(*table()),
 }
 
 

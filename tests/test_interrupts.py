@@ -11,7 +11,7 @@ from interrupts import TASKS
 from thorough import LONG, unless_long
 
 OFTEN = ("ippa", "search, two jobs")
-TIMES = 20 if LONG else 2
+TIMES = 20 if LONG else 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")

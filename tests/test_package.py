@@ -23,33 +23,49 @@ OPTIONAL = ["sklearn", "matplotlib", "clarabel", "highspy", "cvxpy", "typer", "p
 OPTIONAL += ["dask", "distributed"]
 
 
-def in_a_fresh_process(code):
-    """Run code in a new interpreter and return what it printed, as JSON."""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+STAGES = f"""
+import json, sys
+
+def loaded(names):
+    return [name for name in names if name in sys.modules]
+
+def report(names):
+    print(json.dumps(names))
+
+import drsvm
+report(loaded({[*OPTIONAL, "numpy", "scipy", "numba"]!r}))
+import drsvm.solvers
+report([name for name in sys.modules if name.startswith("drsvm.solvers")])
+problem = drsvm.Problem([[1.0], [-1.0]], [1, -1])
+drsvm.certify(problem, [1.0])
+drsvm.worst_case_distribution(([1.0], 0.0), [[1.0], [-1.0]], [1, -1], radius=0.1)
+report(loaded({OPTIONAL!r}))
+from drsvm import *
+report(dir())
+"""
+"""A program that uses more and more of the package, and prints what each stage has imported."""
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """Return what a new interpreter has imported after each stage."""
+    run = subprocess.run([sys.executable, "-c", STAGES], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    names = ("package", "solvers", "audit", "everything")
+    return dict(zip(names, map(json.loads, run.stdout.splitlines()), strict=True))
 
 
-def loaded_after(statement):
-    """Return which of the optional modules a statement imports."""
-    found = f"[name for name in {OPTIONAL!r} if name in sys.modules]"
-    return in_a_fresh_process(f"import json, sys\n{statement}\nprint(json.dumps({found}))")
+def test_importing_the_package_does_no_work_and_imports_no_extra(imported):
+    assert imported["package"] == []
 
 
-def test_importing_the_package_imports_no_extra():
-    assert loaded_after("import drsvm") == []
+def test_importing_the_solvers_does_not_import_every_one(imported):
+    assert "drsvm.solvers.registry" in imported["solvers"]
+    assert "drsvm.solvers.incremental.run" not in imported["solvers"]
 
 
-def test_importing_the_package_does_no_work():
-    heavy = ["numpy", "scipy", "numba"]
-    code = f"import json, sys, drsvm\nprint(json.dumps([m for m in {heavy!r} if m in sys.modules]))"
-    assert in_a_fresh_process(code) == []
-
-
-def test_stating_and_auditing_a_problem_needs_no_extra():
-    used = "import drsvm\np = drsvm.Problem([[1.0], [-1.0]], [1, -1])\ndrsvm.certify(p, [1.0])"
-    audited = f"{used}\ndrsvm.worst_case_distribution(([1.0], 0.0), [[1.0], [-1.0]], [1, -1], radius=0.1)"
-    assert loaded_after(audited) == []
+def test_stating_and_auditing_a_problem_needs_no_extra(imported):
+    assert imported["audit"] == []
 
 
 @pytest.mark.parametrize("name", drsvm.__all__)
@@ -82,12 +98,9 @@ def test_names_in_their_old_places_warn_and_work(name, module):
     assert f"``drsvm.{name}``" in (DOCS / "whats_moved.rst").read_text()
 
 
-def test_public_names_can_be_imported_together():
+def test_public_names_can_be_imported_together(imported):
     assert len(set(drsvm.__all__)) == len(drsvm.__all__)
-    names = in_a_fresh_process(
-        "import json\nfrom drsvm import *\nprint(json.dumps([n for n in dir() if not n.startswith('_')]))"
-    )
-    assert set(drsvm.__all__) <= set(names)
+    assert set(drsvm.__all__) <= set(imported["everything"])
 
 
 def own_types(hints):
@@ -106,12 +119,6 @@ def test_the_settings_of_every_solver_are_public():
     for name in solver_names()[1:]:
         solver = type(make_solver(name, problem))
         assert getattr(drsvm.solvers, solver.__name__) is solver and solver.__name__ in drsvm.solvers.__all__
-
-
-def test_importing_the_solvers_does_not_import_every_one():
-    code = "import json, sys, drsvm.solvers\nprint(json.dumps([m for m in sys.modules if 'drsvm.solvers' in m]))"
-    loaded = in_a_fresh_process(code)
-    assert "drsvm.solvers.registry" in loaded and "drsvm.solvers.incremental.run" not in loaded
 
 
 def test_every_public_name_is_in_the_reference():

@@ -23,6 +23,7 @@ from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for the trees
+N_TREES = 80
 
 
 def find_label_issues(
@@ -163,7 +164,7 @@ def flexible_classifier(X, steps=()) -> Pipeline | None:
     n, d = np.shape(X)
     if sparse.issparse(X) and n * d > DENSE_ENTRIES:
         return None
-    boosting = HistGradientBoostingClassifier(max_iter=80, max_leaf_nodes=8, early_stopping=False, random_state=0)
+    boosting = HistGradientBoostingClassifier(max_iter=N_TREES, max_leaf_nodes=8, early_stopping=False, random_state=0)
     dense = [("dense", FunctionTransformer(methodcaller("toarray"), accept_sparse=True))] if sparse.issparse(X) else []
     return Pipeline([*steps, *dense, ("boosting", boosting)])
 

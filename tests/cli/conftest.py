@@ -1,8 +1,11 @@
 """Fixtures of the command-line tests: a function that runs it, and files."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from cli_tables import rows, write_csv
+from plots import use_few_trees
 
 
 @pytest.fixture(autouse=True)
@@ -12,10 +15,26 @@ def extras():
         pytest.importorskip(extra)
 
 
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    """Spend little time on second opinions about labels."""
+    use_few_trees(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def one_command():
+    """Return the function of typer that reads the signatures of all commands, with a memory: they do not change."""
+    import typer.main
+
+    return cache(typer.main.get_command)
+
+
 @pytest.fixture
-def drsvm_command(capsys):
+def drsvm_command(capsys, monkeypatch, one_command):
     """Return a function that runs the command line and returns its exit code, output and messages."""
     from drsvm.cli import main
+
+    monkeypatch.setattr("typer.main.get_command", one_command)
 
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:

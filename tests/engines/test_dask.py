@@ -30,23 +30,21 @@ BALL = {"radius": 0.05, "flip_cost": 1.0}
 
 
 @pytest.fixture(scope="module", params=unless_long([2], [2, 4]), ids="{} workers".format)
-def client(request):
+def client(request, two_workers):
+    if request.param == 2:
+        with two_workers.as_current():
+            yield two_workers
+        return
     with new_cluster(n_workers=request.param) as cluster, distributed.Client(cluster) as client:
         yield client
 
 
-@pytest.fixture(scope="module")
-def other_cluster():
-    with new_cluster() as cluster:
-        yield cluster
-
-
 @pytest.fixture
-def own_client(other_cluster):
+def own_client(two_workers):
     """A cluster whose workers a test may kill: they are replaced for the next test."""
-    with distributed.Client(other_cluster, set_as_default=False) as client, client.as_current():
-        client.wait_for_workers(2)
-        yield client
+    with two_workers.as_current():
+        yield two_workers
+    two_workers.wait_for_workers(2)
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from thorough import unless_long
 
 import drsvm.engines.cpu as cpu
 import drsvm.engines.matrices as matrices
@@ -10,11 +11,12 @@ from drsvm import Problem
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.matrices import DENSE_FROM, BlasMatrices, OwnMatrices, SharedMatrix, in_fastest_form
 
+ROWS_OF_BLOCKS = unless_long(np.asarray, np.float32)  # float32 takes time to compile
 WAYS = {
     "tiles": (np.asarray, OwnMatrices, {"MANY_ROWS": 0}),
     "tiles, float32": (np.float32, OwnMatrices, {"MANY_ROWS": 0}),
     "BLAS": (np.asarray, BlasMatrices, {"FEW_FEATURES": 0}),
-    "BLAS, many blocks": (np.float32, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "LEAST_ROWS": 100}),
+    "BLAS, many blocks": (ROWS_OF_BLOCKS, BlasMatrices, {"FEW_FEATURES": 0, "BLOCK_BYTES": 1, "LEAST_ROWS": 100}),
     "sparse, one each": (sparse.csr_array, OwnMatrices, {}),
     "sparse, shared": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 1, "ROWS_AT_A_TIME": 300}),
     "sparse, a part each": (sparse.csr_array, SharedMatrix, {"OWN_BYTES": 4}),

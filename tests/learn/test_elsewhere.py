@@ -12,21 +12,19 @@ from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.probability import fitted_sigmoids
 from drsvm.learn.threshold import Judged
 
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
-
-from tests.cluster import new_cluster  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, at the end of a cluster
 
 CUTS = (200, 130, 270)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def client():
-    with new_cluster() as cluster, distributed.Client(cluster) as client:
-        yield client
+@pytest.fixture(autouse=True)
+def client(two_workers):
+    with two_workers.as_current():
+        yield two_workers
 
 
 @pytest.fixture(scope="module")

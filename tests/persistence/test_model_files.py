@@ -33,7 +33,10 @@ from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.persistence import ModelFileError, checks, load_metadata, load_model, names, save_model
 from drsvm.persistence.model_files import FORMAT, MAGIC, write_whole
 
-skops_io = pytest.importorskip("skops.io")
+
+def dumps(content):
+    """Return an archive of any content, as skops writes it."""
+    return pytest.importorskip("skops.io").dumps(content)
 
 
 def data(n_classes=2, n=90):
@@ -48,7 +51,7 @@ HOMES = {full.rpartition(".")[2]: full.rpartition(".")[0] for full in names.NODE
 
 def dumped(content):
     """Return an archive of any content that names classes as a model file does."""
-    return rewritten(skops_io.dumps(content), with_public_names)
+    return rewritten(dumps(content), with_public_names)
 
 
 def with_public_names(node):
@@ -277,7 +280,7 @@ def test_a_model_outlives_a_move_of_its_class(saved, file, monkeypatch):
 
 def test_defining_modules_are_not_accepted_as_names(refusal):
     """A class has one name: neither its current module nor those of other formats are accepted."""
-    archive = skops_io.dumps({"model": WassersteinSVC().fit(*data()), "metadata": {}})
+    archive = dumps({"model": WassersteinSVC().fit(*data()), "metadata": {}})
     for version in (1, FORMAT):
         assert "contains drsvm.learn.estimators.WassersteinSVC" in refusal(with_checksum(archive, version))
     old = archive_of((FILES / "pipeline-0.1.0.drsvm").read_bytes())

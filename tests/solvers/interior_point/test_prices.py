@@ -3,7 +3,6 @@
 import math
 import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from problems import NORMS
@@ -52,6 +51,7 @@ def priced_instance(seed, rows=(4, 40), features=(1, 8), **given):
 
 def conic_optimum(problem, without=()):
     """Return the optimum by a conic solver; the weights `without` (and with −1 the intercept) are held at 0."""
+    cp = pytest.importorskip("cvxpy")
     w, b, price, losses = cp.Variable(problem.n_features), cp.Variable(), cp.Variable(), cp.Variable(problem.n_rows)
     margins = cp.multiply(problem.signs, problem.X @ w + b)
     costs = problem.flip_costs
