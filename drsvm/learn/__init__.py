@@ -13,6 +13,7 @@ from drsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.learn.kernel_svc import WassersteinKernelSVC as WassersteinKernelSVC
     from drsvm.learn.label_issues import find_label_issues as find_label_issues
     from drsvm.learn.label_quality import LabelIssues as LabelIssues
     from drsvm.learn.model_selection import WassersteinSVCCV as WassersteinSVCCV
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".estimators": "WassersteinSVC",
+        ".kernel_svc": "WassersteinKernelSVC",
         ".label_issues": "find_label_issues",
         ".label_quality": "LabelIssues",
         ".model_selection": "WassersteinSVCCV",

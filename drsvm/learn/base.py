@@ -2,6 +2,7 @@
 
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin
@@ -33,8 +34,8 @@ def _is_calibrated(estimator) -> bool:
     return True
 
 
-class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
-    """A linear classifier for dense and sparse data, whose HTML representation links to its documentation."""
+class CommonMixin(CallbackSupportMixin):
+    """Probabilities, dense and sparse data, and an HTML representation that links to the documentation."""
 
     _doc_link_module = "drsvm"
 
@@ -56,7 +57,7 @@ class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         """Return the logarithms of the probabilities, of shape (n_samples, n_classes)."""
         return self._by_row(log_probabilities, X)
 
-    def _by_row(self, function, X):
+    def _by_row(self: Any, function, X):
         decisions = self.decision_function(X)
         if not hasattr(self, "sigmoids_"):
             raise NotFittedError(
@@ -69,6 +70,10 @@ class RobustClassifier(CallbackSupportMixin, LinearClassifierMixin, SparseCoefMi
         return backend.by_row(function, decisions, self.sigmoids_, len(self.classes_))
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]
         tags.input_tags.sparse = True
         return tags
+
+
+class RobustClassifier(CommonMixin, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """A linear classifier."""

@@ -49,28 +49,29 @@ class DecidingMixin:
             return super().predict(X)  # pyright: ignore[reportAttributeAccessIssue]
         return backend.labels(self.decision_function(X), self.classes_)
 
-    def _decide(self: Any, data: FitData, problems: list[Problem], results: list[Result], at_centre, time: TimeLimit):
-        """Place the threshold of two classes, and fit the sigmoids, by decisions about rows that are new to them."""
-        moves = self.threshold != "optimum" and len(problems) == 1 and self.fit_intercept and not time.over
-        cut_short = any(result.status in (Status.INTERRUPTED, Status.LOST) for result in results)
-        if cut_short or not (moves or self.calibration):
-            return
-        how = problems, results, at_centre, self.cv, time
-        with stage("placing the threshold"):
-            constant = _are_constant(problems, results)
-            judged = None if constant or time.over else data.judged(*how, True)
-        if judged is not None and moves:
-            self.threshold_ = nearest_good(data.weighed(judged), self.threshold)
-            self.intercept_ = self.intercept_ - self.threshold_
-        if not self.calibration:
-            return
-        if judged is None or not len(judged.labels):
-            judged = data.judged(*how, False)
-            if not constant and time.over:
-                text = "The time was up before folds could be judged: probabilities are too confident. Allow more ({})."
-                warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
-        judged = judged._replace(decisions=judged.decisions - self.threshold_)
-        self.sigmoids_ = fitted_sigmoids(judged, len(self.classes_))
+
+def decide(model: Any, data: FitData, problems: list[Problem], results: list[Result], at_centre, time: TimeLimit):
+    """Place the threshold of two classes, and fit the sigmoids, by decisions about rows that are new to them."""
+    moves = model.threshold != "optimum" and len(problems) == 1 and model.fit_intercept and not time.over
+    cut_short = any(result.status in (Status.INTERRUPTED, Status.LOST) for result in results)
+    if cut_short or not (moves or model.calibration):
+        return
+    how = problems, results, at_centre, model.cv, time
+    with stage("placing the threshold"):
+        constant = _are_constant(problems, results)
+        judged = None if constant or time.over else data.judged(*how, True)
+    if judged is not None and moves:
+        model.threshold_ = nearest_good(data.weighed(judged), model.threshold)
+        model.intercept_ = model.intercept_ - model.threshold_
+    if not model.calibration:
+        return
+    if judged is None or not len(judged.labels):
+        judged = data.judged(*how, False)
+        if not constant and time.over:
+            text = "The time was up before folds could be judged: probabilities are too confident. Allow more ({})."
+            warn_user(Message(text, Parameter("max_time")), ConvergenceWarning)
+    judged = judged._replace(decisions=judged.decisions - model.threshold_)
+    model.sigmoids_ = fitted_sigmoids(judged, len(model.classes_))
 
 
 def _are_constant(problems: list[Problem], results: list[Result]) -> bool:

@@ -145,11 +145,15 @@ def side_weights(y, label, classes, weights) -> np.ndarray | None:
 
 def binary_problems(X, y, classes, weights, *, intercept_cost: Any = math.inf, **ball: Any) -> list[Problem]:
     """Return one problem per class, or one for two classes; "auto" is the same price of the intercept for all."""
-    labels = positive_labels(classes)
-    first = Problem(CheckedRows(X), y == labels[0], sample_weight=weights, **ball)
-    first = with_intercept_cost(first, intercept_cost)
+    first = Problem(CheckedRows(X), y == positive_labels(classes)[0], sample_weight=weights, **ball)
+    return for_every_class(with_intercept_cost(first, intercept_cost), y, classes, weights)
+
+
+def for_every_class(first: Problem, y, classes, weights) -> list[Problem]:
+    """Return one problem per class, or one for two classes, given the first of them with the weights of all rows."""
     if len(classes) == 2:
         return [first]
+    labels = positive_labels(classes)
     return [first.relabelled(y == label, side_weights(y, label, classes, weights)) for label in labels]
 
 

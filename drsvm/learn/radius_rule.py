@@ -30,6 +30,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
+from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
@@ -259,7 +260,7 @@ def _sample(problem: Problem) -> Problem:
 
 
 def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Result:
-    result = solve(problem, tol=PILOT_TOL, start=start, **limits)
+    result = solve(problem, rough_solver(problem), tol=PILOT_TOL, start=start, **limits)
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return result

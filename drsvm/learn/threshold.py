@@ -17,6 +17,7 @@ from sklearn.model_selection import check_cv
 from drsvm.clock import TimeLimit
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
+from drsvm.solvers.landmarks.solver import rough_solver
 from drsvm.solvers.many import solve_many
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
@@ -54,7 +55,7 @@ def judged_rows(
     """
     centred = at_centre(problems[0])
     first = centred.problem
-    if not first.rows.readable:
+    if not (first.rows.readable or first.rows.is_kernel):
         first = (first.drawn(MOST_FETCHED) if first.n_rows > MOST_FETCHED else first).nearby(math.inf)
     signs = [problem.signs for problem in (problems if len(problems) > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
@@ -78,11 +79,12 @@ def _out_of_fold(problem: Problem, folds: np.ndarray, tol: float, time: TimeLimi
     chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(problem.signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
-    for fold, found in zip(chosen, solve_many(parts, tol=tol, max_time=time), strict=True):
+    results = solve_many(parts, rough_solver(problem), tol=tol, max_time=time)
+    for fold, part, found in zip(chosen, parts, results, strict=True):
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         rows = np.flatnonzero(folds == fold) if found.status is not Status.TIME_LIMIT else np.zeros(0, dtype=int)
-        decisions[rows] = problem.rows.taken(rows).dot(found.weights, found.intercept)
+        decisions[rows] = problem.rows.decisions_of(rows, part, found.weights, found.intercept)
         judged[rows] = True
     return decisions, judged
 
@@ -111,7 +113,7 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
 
 def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
     """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
-    keys = problem.decision_values(np.random.default_rng(0).normal(size=problem.n_features), 0.0)
+    keys = problem.rows.content_keys()
     rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
     contents, member = np.unique(rounded, return_inverse=True)
     masses = np.zeros((len(contents), labels.max() + 1))

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
-from drsvm.model.kernel_functions import KernelFunction
+from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.parallel import over
@@ -220,8 +220,8 @@ class KernelRows(HostRows):
         return values - self.means[:, None] - self.means + float(self.centre @ self.means)
 
     def content_keys(self):
-        if self.points.dtype.kind in "iu":  # numbers of rows in a table
-            return np.random.default_rng(0).permutation(int(self.points.max()) + 1)[self.points[:, 0]].astype(float)
+        if isinstance(self.function, Precomputed):
+            return np.asarray(self.function.table).sum(axis=1)[self.points[:, 0]]
         return MemoryRows(self.points).content_keys()
 
     def decisions_of(self, rows, trained, weights, intercept):

@@ -22,8 +22,14 @@ from drsvm.solvers.selection import memory_size
 FIRST, WIDER = 100, 4
 """Landmarks to start with, and at least to add, and from how many times as many candidates they are chosen."""
 
+ALL_AT_ONCE = 300
+"""Number of rows up to which all of them are landmarks: the path to the answer then depends on their contents only."""
+
 NEEDED = 0.7
 """Share of the span that must be needed for all of it to be kept."""
+
+ROUGH = 200
+"""Landmarks of a rough solution."""
 
 BETWEEN = 1e-3
 """A multiplier within this share of its bounds is at one of them."""
@@ -81,10 +87,11 @@ class LandmarkState(State):
         most = SHARE_OF_MEMORY * memory_size() / (8 * COPIES * problem.n_rows)
         self.most = int(min(problem.n_rows, most))
         self.reason, self.first = "", None
-        first = min(settings.n_landmarks or FIRST, self.most)
+        first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
+        first = min(first, self.most)
         rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
         self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
-        self.tol = LOOSEST if self.span.size < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
+        self.tol = LOOSEST if first < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)
 
@@ -147,3 +154,8 @@ class LandmarkState(State):
         return {"landmarks": self.span.landmarks, "functions": self.span.size} | (
             {"limit": self.reason} if self.reason else {}
         )
+
+
+def rough_solver(problem: Problem) -> str | Solver:
+    """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
+    return Landmarks(min(problem.n_rows, ROUGH)) if problem.rows.is_kernel else "auto"
