@@ -25,6 +25,7 @@ from drsvm.model.kernel_functions import (
     Rbf,
     squared_norms,
 )
+from drsvm.model.kernel_model import KernelClassifier
 from drsvm.model.kernel_rows import KernelRows, in_feature_space
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
@@ -172,6 +173,30 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
         decisions = self.decision_function(X)
         chosen = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return self.classes_[chosen]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features if the kernel is linear, of shape (1 or n_classes, n_features)."""
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ is only available with kernel='linear', got kernel={self.kernel!r}.")
+        weights, costs = self.dual_coef_ @ self.landmarks_, prices.feature_costs(self)
+        return weights if costs is None else weights * costs**2
+
+    # --- for `drsvm.model.kernel_model` and `drsvm.model.linear_model` ----------------------------------------------
+
+    def _kernel_classifier(self) -> KernelClassifier:
+        classifier = self.dual_coef_, self.intercept_, self.classes_, prices.feature_costs(self)
+        return KernelClassifier(self._function(), self._priced(self.landmarks_), *classifier)
+
+    def _trained_ball(self) -> dict[str, Any]:
+        """Return the ball in units of shifts of the priced features: 1 is at most L in the feature space."""
+        steepness, costs = self._function().lipschitz, prices.feature_costs(self)
+        if steepness is None:
+            return {}
+        flip_cost: Any = None  # several of them: `worst_case_risk` asks for them
+        if not (self._flip_cost_by_row or isinstance(self.flip_cost, Mapping)):
+            flip_cost = self.flip_cost / steepness
+        return {"radius": self.radius_ / steepness, "flip_cost": flip_cost, "norm": 2, "feature_cost": costs}
 
     # --- what is special about this fit -----------------------------------------------------------------------------
 

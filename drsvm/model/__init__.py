@@ -4,8 +4,9 @@
 or elsewhere (`backends`); `row_operations` and `reducers` are what is computed from all of them. `norms` and `risk`
 give the objective. A `certificate` makes `multipliers` feasible (`release`), finds their best multiple (`dual_scale`)
 and adds them up without growing errors (`careful_sums`); a `result` carries what it proves. `proximal` is the
-single-sample step; `worst_case` serves the classifiers of other libraries too: `linear_model` reads their weights,
-`decision_values` are those on the rows, and an `adversary` attacks them.
+single-sample step. `worst_case` and `worst_distribution` serve the classifiers of other libraries too: `linear_model`
+reads their weights, `decision_values` are those on the rows, and an `adversary` attacks them. Those with a kernel are
+bounded in their feature space (`kernel_model`), and attacked by gradients (`kernel_attack`).
 """
 
 from typing import TYPE_CHECKING
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
     from drsvm.model.result import Progress as Progress
     from drsvm.model.result import Result as Result
     from drsvm.model.result import Status as Status
-    from drsvm.model.worst_case import WorstCaseDistribution as WorstCaseDistribution
-    from drsvm.model.worst_case import worst_case_distribution as worst_case_distribution
+    from drsvm.model.worst_case import attacked_risk as attacked_risk
     from drsvm.model.worst_case import worst_case_risk as worst_case_risk
+    from drsvm.model.worst_distribution import WorstCaseDistribution as WorstCaseDistribution
+    from drsvm.model.worst_distribution import worst_case_distribution as worst_case_distribution
 else:
     _NAMES = {
         ".certificate": "Certificate certify",
         ".problem": "Problem",
         ".proximal": "ProximalStep proximal_step",
         ".result": "History Progress Result Status",
-        ".worst_case": "WorstCaseDistribution worst_case_distribution worst_case_risk",
+        ".worst_case": "attacked_risk worst_case_risk",
+        ".worst_distribution": "WorstCaseDistribution worst_case_distribution",
     }
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

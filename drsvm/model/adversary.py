@@ -49,8 +49,12 @@ class Adversary:
         coef, intercept = self.data.coef, self.data.intercept
         rates = np.zeros((len(coef), len(coef)))
         for j, k in zip(*np.tril_indices(len(coef), -1), strict=True):
-            rates[j, k] = rates[k, j] = self.problem.norm_of(coef[j] - coef[k], intercept[j] - intercept[k])
+            rates[j, k] = rates[k, j] = self.rate_of(coef[j] - coef[k], intercept[j] - intercept[k])
         return rates
+
+    def rate_of(self, w, b: float) -> float:
+        """Return the highest rate at which a shift changes a difference of two values."""
+        return self.problem.norm_of(w, b)
 
     @cached_property
     def _labels(self) -> np.ndarray:

@@ -24,6 +24,10 @@ class DecisionValues:
     own_ball: dict[str, Any]  # what a classifier of this library was trained with
     names: Any  # of the features, or None
 
+    def at(self, X) -> np.ndarray:
+        """Return the decision values of other rows, of shape (number of classes, number of rows)."""
+        return (X @ self.coef.T + self.intercept).T
+
     @cached_property
     def margins(self) -> np.ndarray:
         """m_i = f_y − max_{j ≠ y} f_j, by which the label of each row leads."""

@@ -115,8 +115,17 @@ class Rbf(KernelFunction):
         return np.ones(X.shape[0])
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         return math.sqrt(2.0 * self.gamma)
+
+    def least_shifts(self, distances) -> np.ndarray:
+        """Return how far x must move for φ(x) to move by given distances; inf from √2 on, which no shift reaches."""
+        with np.errstate(divide="ignore"):
+            return np.sqrt(-np.log1p(-np.minimum(0.5 * np.square(distances), 1.0)) / self.gamma)
+
+    def gradients(self, X, Z, terms) -> np.ndarray:
+        """Return the gradients of Σ_j c_ij k(·, z_j) at every row x_i, from the terms c_ij k(x_i, z_j)."""
+        return 2.0 * self.gamma * (terms @ Z - terms.sum(axis=1)[:, None] * X)
 
 
 @dataclass(frozen=True)

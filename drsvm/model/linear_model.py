@@ -72,7 +72,7 @@ class LinearClassifier(NamedTuple):
 def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, Any]:
     """Return the decision function of a model, and X as transformed for it; the rows are not looked at."""
     linear, X = behind_pipeline(model, X)
-    _check_feature_names(linear, X)
+    check_feature_names(linear, X)
     classes = getattr(linear, "classes_", None)
     if isinstance(linear, Result):
         pair = linear.weights, linear.intercept
@@ -83,10 +83,10 @@ def linear_classifier_for(model, X, positive=None) -> tuple[LinearClassifier, An
     else:
         pair = _coef_and_intercept(linear)
     mask_label = positive if classes is None or len(classes) > 2 else None
-    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), _names(model, linear, X)), X
+    return LinearClassifier(*_one_row(*pair), classes, mask_label, own_ball(linear), feature_names(model, linear, X)), X
 
 
-def _names(model, linear, X):
+def feature_names(model, linear, X):
     """Return the names of the features of a model's last step, or None."""
     for names in (getattr(X, "columns", None), getattr(linear, "feature_names_in_", None)):
         if names is not None:
@@ -104,9 +104,9 @@ def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
     X = check_rows(X)
     n, d = X.shape
     coef, intercept = check_weight_vector(classifier.coef, d, "the model's coef"), classifier.intercept
-    classes, signs = _signs(y, n, classifier.classes, positive)
+    classes, signs = signs_of_labels(y, n, classifier.classes, positive)
     values = MemoryRows(X).dot(coef) + intercept
-    weights, own = _weights(sample_weight, n), classifier.own_ball
+    weights, own = row_weights(sample_weight, n), classifier.own_ball
     return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own, classifier.names)
 
 
@@ -116,25 +116,26 @@ def decision_values(model, X, y, sample_weight=None, positive=None) -> DecisionV
     if positive is not None or not _compares_classes(linear):
         return audit_data(model, X, y, sample_weight, positive).decision_values
     X = behind_pipeline(model, X)[1]
-    _check_feature_names(linear, X)
-    names, X = _names(model, linear, X), check_rows(X)
+    check_feature_names(linear, X)
+    names, X = feature_names(model, linear, X), check_rows(X)
     n, d = X.shape
     coef, intercept = _weights_of_classes(linear)
     coef = np.array([check_weight_vector(weights, d, "the model's coef") for weights in coef])
-    classes, codes = _codes(check_label_vector(y, n), getattr(linear, "classes_", None), len(coef))
+    classes, codes = codes_of_labels(check_label_vector(y, n), getattr(linear, "classes_", None), len(coef))
     values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
-    weights = _weights(sample_weight, n)
+    weights = row_weights(sample_weight, n)
     return DecisionValues(X, codes, weights, values, coef, intercept, classes, own_ball(linear), names)
 
 
-def _weights(sample_weight, n: int) -> np.ndarray:
+def row_weights(sample_weight, n: int) -> np.ndarray:
+    """Return the checked weights, by default equal ones."""
     weights = check_weights(sample_weight, n)
     return np.full(n, 1.0 / n) if weights is None else weights
 
 
 def own_ball(linear) -> dict[str, Any]:
     """Return the radius and the prices that a fitted classifier of this library was trained with; {} for any other."""
-    return linear._trained_ball() if hasattr(linear, "_trained_ball") and hasattr(linear, "coef_") else {}
+    return linear._trained_ball() if hasattr(linear, "_trained_ball") and hasattr(linear, "intercept_") else {}
 
 
 def behind_pipeline(model, X=None):
@@ -178,7 +179,7 @@ def _row_of_class(model, classes, positive) -> tuple[Any, Any]:
             f"{type(model).__name__} separates {len(classes)} classes: choose the one to evaluate against the rest "
             f"with positive=, for instance positive={classes.tolist()[0]!r}."
         )
-    index = _index_of(positive, classes)
+    index = index_of(positive, classes)
     coef, intercept = _weights_of_classes(model, f"{positive!r} against the rest")
     return coef[index], intercept[index]
 
@@ -207,7 +208,8 @@ def _weights_of_classes(model, wanted: str = "each class") -> tuple[np.ndarray, 
     return coef, np.broadcast_to(intercept, len(coef))
 
 
-def _index_of(positive, classes) -> int:
+def index_of(positive, classes) -> int:
+    """Return the place of a label among the classes."""
     found = np.flatnonzero(np.asarray(classes) == positive)
     if len(found) != 1:
         raise ValueError(f"positive={positive!r} is not one of the classes {np.asarray(classes).tolist()}.")
@@ -232,7 +234,7 @@ def _one_row(coef, intercept) -> tuple[np.ndarray, float]:
     return np.ravel(coef).astype(np.float64), float(intercept[0])
 
 
-def _check_feature_names(model, X) -> None:
+def check_feature_names(model, X) -> None:
     """Reject a data frame with other columns than in the fit: the weights would apply to the wrong features."""
     expected, found = getattr(model, "feature_names_in_", None), getattr(X, "columns", None)
     if expected is None or found is None or list(expected) == list(found):
@@ -244,7 +246,7 @@ def _check_feature_names(model, X) -> None:
     )
 
 
-def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
+def signs_of_labels(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     """Return the labels for the signs −1 and +1, and the signs."""
     labels = check_label_vector(y, n)
     if classes is None:
@@ -253,11 +255,11 @@ def _signs(y, n: int, classes, positive) -> tuple[np.ndarray, np.ndarray]:
     if len(classes) > 2:
         return np.array([False, True]), np.where(labels == positive, 1.0, -1.0)
     if positive is not None:
-        _index_of(positive, classes)  # with two classes, either choice gives the same decisions
+        index_of(positive, classes)  # with two classes, either choice gives the same decisions
     return np.asarray(classes), np.where(labels == classes[1], 1.0, -1.0)
 
 
-def _codes(labels: np.ndarray, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def codes_of_labels(labels: np.ndarray, classes, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the classes in the order of the weights, by default sorted, and the place of each label among them."""
     if classes is None:
         classes = distinct_labels(labels)

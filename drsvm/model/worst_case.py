@@ -1,25 +1,34 @@
-"""The worst case within the ball for any linear classifier, including those of other libraries."""
+"""The worst case within the ball for any linear classifier, including those of other libraries.
+
+For classifiers with a kernel it is bounded on both sides.
+"""
 
 import math
 import numbers
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.model import validation
 from drsvm.model.adversary import Adversary
 from drsvm.model.backends import is_remote
-from drsvm.model.decision_values import DecisionValues, margins_of
-from drsvm.model.linear_model import LinearClassifier, check_known, decision_values, linear_classifier_for
+from drsvm.model.decision_values import DecisionValues
+from drsvm.model.kernel_attack import KernelAttack
+from drsvm.model.kernel_model import KernelAdversary, KernelValues, kernel_classifier, kernel_values
+from drsvm.model.linear_model import (
+    LinearClassifier,
+    behind_pipeline,
+    check_known,
+    decision_values,
+    linear_classifier_for,
+)
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_number
 
-_RISKS = {"hinge": Adversary.hinge_risks, "zero-one": Adversary.error_rates}
+_RISKS = {"hinge": "hinge_risks", "zero-one": "error_rates"}
 
 # The prices for models of other libraries: the defaults of `WassersteinSVC`, which differ from those of `Problem`.
 DEFAULT_PRICES = {"flip_cost": math.inf, "norm": 2, "feature_cost": None}
@@ -94,11 +103,59 @@ def worst_case_risk(
     >>> round(worst_case_risk(model, X, y, radius=0.1, loss="zero-one", positive=1), 2)  # one class against the rest
     0.22
     """
-    if loss not in _RISKS:
-        raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
     parameters["intercept_cost"] = intercept_cost
     audited = _remote if is_remote(X) else _here
+    return _by_radius(audited, model, X, y, sample_weight, positive, loss, parameters)
+
+
+def attacked_risk(
+    model,
+    X,
+    y,
+    *,
+    radius=None,
+    flip_cost: Any = None,
+    norm: Any = None,
+    feature_cost=None,
+    sample_weight=None,
+    loss: str = "hinge",
+    positive=None,
+):
+    """Return an expected loss that some distribution within the ball has: a lower bound on the worst case.
+
+    For classifiers with a kernel, shifts are found by projected gradients from several starts. With
+    `drsvm.worst_case_risk`, the upper bound, they give a band in which the worst case lies. For linear classifiers both
+    are the worst case.
+
+    Parameters
+    ----------
+    model, X, y, radius, flip_cost, norm, feature_cost, sample_weight, loss, positive
+        As in `drsvm.worst_case_risk`; X must be in memory. The time grows with the number of rows times that of the
+        landmarks or support vectors.
+
+    Returns
+    -------
+    float, or array of the shape of `radius`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from drsvm import WassersteinKernelSVC, worst_case_risk
+    >>> from drsvm.model import attacked_risk
+    >>> X, y = make_moons(100, noise=0.2, random_state=0)
+    >>> model = WassersteinKernelSVC().fit(X, y)
+    >>> ball = {"radius": 0.1, "loss": "zero-one"}
+    >>> attacked_risk(model, X, y, **ball) <= worst_case_risk(model, X, y, **ball)
+    True
+    """
+    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    return _by_radius(partial(_here, kind=KernelAttack), model, X, y, sample_weight, positive, loss, parameters)
+
+
+def _by_radius(audited, model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]):
+    if loss not in _RISKS:
+        raise ValueError(f"loss must be 'hinge' or 'zero-one', got loss={loss!r}.")
     radius, risks = audited(model, X, y, sample_weight, positive, loss, parameters)
     values = risks(np.array([check_number(value, "radius") for value in np.ravel(radius).tolist()]))
     return float(values[0]) if np.ndim(radius) == 0 else values.reshape(np.shape(radius))
@@ -107,16 +164,31 @@ def worst_case_risk(
 _Audited = tuple[Any, Callable[[np.ndarray], np.ndarray]]  # the radius, or several radii, and the risks by radius
 
 
-def _here(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
-    data = decision_values(model, X, y, sample_weight, positive)
-    ball = _ball(model, data, parameters)
-    adversary = Adversary(data, _problem(data, {**ball, "radius": 0.0}))
-    return ball["radius"], partial(_RISKS[loss], adversary)
+def _here(
+    model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any], kind=KernelAdversary
+) -> _Audited:
+    data = values_of(model, X, y, sample_weight, positive)
+    ball = ball_of(model, data, parameters)
+    adversary = adversary_for(data, problem_of(data, {**ball, "radius": 0.0}), kind)
+    return ball["radius"], getattr(adversary, _RISKS[loss])
+
+
+def values_of(model, X, y, sample_weight, positive) -> DecisionValues:
+    """Return the decision values of a classifier, which is linear or has a kernel."""
+    kernel = kernel_classifier(behind_pipeline(model)[0])
+    if kernel is None:
+        return decision_values(model, X, y, sample_weight, positive)
+    return kernel_values(model, kernel, X, y, sample_weight, positive)
+
+
+def adversary_for(data: DecisionValues, problem: Problem, kind: type[KernelAdversary] = KernelAdversary) -> Adversary:
+    """Return the adversary whose worst case is exact or, for a kernel, the given kind: an upper or a lower bound."""
+    return kind(data, problem) if isinstance(data, KernelValues) else Adversary(data, problem)
 
 
 def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[str, Any]) -> _Audited:
     classifier, X = linear_classifier_for(model, X, positive)
-    ball = _ball(model, classifier, parameters)
+    ball = ball_of(model, classifier, parameters)
     labels = y if classifier.mask_label is None else y == classifier.mask_label
     costs = {**ball, "radius": 0.0, "fit_intercept": True}
     problem: Any = Problem(X, labels, sample_weight=sample_weight, **costs)
@@ -128,7 +200,7 @@ def _remote(model, X, y, sample_weight, positive, loss: str, parameters: dict[st
     return ball["radius"], lambda radii: risk(problem, loss, coef, classifier.intercept, size, radii)
 
 
-def _ball(model, classifier: DecisionValues | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
+def ball_of(model, classifier: DecisionValues | LinearClassifier, parameters: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters of the ball: those that are not None, the model's own, or the defaults."""
     ball = DEFAULT_PRICES | classifier.own_ball
     ball |= {name: value for name, value in parameters.items() if value is not None}
@@ -147,153 +219,8 @@ def _ball(model, classifier: DecisionValues | LinearClassifier, parameters: dict
     return ball
 
 
-def _problem(data: DecisionValues, ball: dict[str, Any]) -> Problem:
+def problem_of(data: DecisionValues, ball: dict[str, Any]) -> Problem:
     """Return the problem with these rows and this ball, without their labels; rows may have weight 0."""
     rows, signs = MemoryRows(data.X), np.ones(len(data.codes))
     problem = Problem.of_checked(rows=rows, signs=signs, sample_weight=data.weights, classes=data.classes)
     return problem.replace(fit_intercept=True, **ball)
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class WorstCaseDistribution:
-    """A distribution within the ball with the largest expected hinge loss, as weighted atoms.
-
-    Attributes
-    ----------
-    rows, mass : arrays of shape (n_atoms,)
-        The row of the data each atom comes from, and its mass; the masses sum to 1.
-    flipped : array of bools
-        Whether the atom's label is flipped.
-    labels : array
-        The atom's label after flips; if one of several classes is evaluated against the rest: whether it is that class.
-    shift : array
-        How far the atom's features are moved.
-    direction : array of shape (d,)
-        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1. With more than
-        two classes, the two for which a move adds most to the loss have the signs 1 and −1, and no other atoms move.
-    risk : float
-        The worst-case risk, from its one-dimensional formula.
-    transport_cost, expected_loss : float
-        Cost and expected hinge loss of these atoms.
-    attained : bool
-        False if no distribution attains the risk; this one then comes within `slack` of it.
-
-    Examples
-    --------
-    >>> from drsvm import worst_case_distribution
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
-    >>> worst = worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
-    >>> bool(abs(worst.transport_cost - 0.5) < 1e-9), bool(abs(worst.expected_loss - worst.risk) < 1e-9)
-    (True, True)
-    """
-
-    rows: np.ndarray
-    mass: np.ndarray
-    flipped: np.ndarray
-    labels: np.ndarray
-    shift: np.ndarray
-    direction: np.ndarray
-    risk: float
-    attained: bool
-    _signs: np.ndarray
-    _codes: np.ndarray
-    _data: DecisionValues
-    _problem: Problem
-
-    @cached_property
-    def features(self):
-        """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
-        steps = -self.shift * self._signs
-        original = self._data.X[self.rows]
-        if sparse.issparse(original):
-            moves = sparse.csr_array(steps[:, None]) @ sparse.csr_array(self.direction[None, :])
-            return (original.astype(np.float64) + moves).tocsr()
-        return original.astype(np.float64) + steps[:, None] * self.direction
-
-    @cached_property
-    def transport_cost(self) -> float:
-        """Σ mass · (shift + κ · flipped)."""
-        moved = self.direction != 0
-        costs = self._problem.feature_cost
-        priced = self.direction[moved] if costs is None else self.direction[moved] * costs[moved]
-        cost = float(self.mass @ self.shift) * self._problem.norm.dual.value(priced)
-        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.codes))
-        return cost + self._problem.cost_of_flips(flips)
-
-    @cached_property
-    def expected_loss(self) -> float:
-        """Σ mass · max(1 − m, 0) at the moved features and flipped labels."""
-        values = (self.features @ self._data.coef.T + self._data.intercept).T
-        return float(self.mass @ np.maximum(1.0 - margins_of(values, self._codes), 0.0))
-
-    def __repr__(self) -> str:
-        moved = self.shift > 0
-        return (
-            f"WorstCaseDistribution({len(self.rows)} atoms; flips {self.mass[self.flipped].sum():.4g} of the mass, "
-            f"moves {self.mass[moved].sum():.4g}; risk {self.risk:.6g}, loss {self.expected_loss:.6g}, "
-            f"cost {self.transport_cost:.6g}, {'attained' if self.attained else 'not attained'})"
-        )
-
-
-def worst_case_distribution(
-    model,
-    X,
-    y,
-    *,
-    radius: float | None = None,
-    flip_cost: Any = None,
-    norm: Any = None,
-    feature_cost=None,
-    sample_weight=None,
-    positive=None,
-    slack: float = 1e-3,
-) -> WorstCaseDistribution:
-    """Return a distribution within the ball that attains the worst-case hinge risk.
-
-    For a pipeline, features and shifts are those of the last step. A label with an infinite flip cost is never flipped,
-    and a feature with an infinite cost never moves.
-
-    Parameters
-    ----------
-    model, X, y, sample_weight, positive
-        As in `worst_case_risk`; X must be in memory.
-    radius, flip_cost, norm, feature_cost : optional
-        As in `worst_case_risk`, with the same defaults; one radius.
-    slack : float
-        If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
-        returned one has an expected loss within `slack` of it, and `attained` is False.
-
-    Returns
-    -------
-    WorstCaseDistribution
-
-    Examples
-    --------
-    >>> from drsvm import worst_case_distribution
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
-    >>> print(worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0))
-    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5, cost 0.5, attained)
-    """
-    slack = check_number(slack, "slack")
-    if slack == 0:
-        raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
-    data = decision_values(model, X, y, sample_weight, positive)
-    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
-    problem = _problem(data, _ball(model, data, parameters))
-    adversary = Adversary(data, problem)
-    (rows, mass, codes), shift, (first, second), attained = adversary.worst_attack(slack)
-    costs = 1.0 if problem.feature_cost is None else problem.feature_cost
-    return WorstCaseDistribution(
-        rows=rows,
-        mass=mass,
-        flipped=codes != data.codes[rows],
-        labels=data.classes[codes],
-        shift=shift,
-        direction=problem.norm.worst_direction((data.coef[first] - data.coef[second]) / costs) / costs,
-        risk=float(adversary.hinge_risks(np.array(problem.radius))),
-        attained=attained,
-        _signs=(codes == first) * 1.0 - (codes == second),
-        _codes=codes,
-        _data=data,
-        _problem=problem,
-    )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.model.worst_case import WorstCaseDistribution, worst_case_distribution
+from drsvm.model.worst_distribution import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.projection import plane_for
 from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, legend_below, plain
 

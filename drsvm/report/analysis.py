@@ -14,7 +14,8 @@ from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weig
 from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
-from drsvm.model.worst_case import WorstCaseDistribution, worst_case_risk
+from drsvm.model.worst_case import worst_case_risk
+from drsvm.model.worst_distribution import WorstCaseDistribution
 from drsvm.report.inputs import Material, Rows
 from drsvm.report.writers import ROBUST
 from drsvm.solvers.path.radius_path import RadiusPath

@@ -26,7 +26,7 @@ from drsvm.messages import Message, Parameter
 from drsvm.model.linear_model import audit_data
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
-from drsvm.model.worst_case import worst_case_distribution
+from drsvm.model.worst_distribution import worst_case_distribution
 from drsvm.progress import Tell, following, stage, taken_over
 from drsvm.report.analysis import Analysis
 from drsvm.report.inputs import Given, Material, prepare

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassif
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 
 from drsvm import worst_case_distribution, worst_case_risk
 
@@ -370,7 +371,7 @@ def test_unsuitable_models_are_rejected(labelled):
     with pytest.raises(TypeError, match=r"LinearSVC has no coef_\. It is not fitted, or not linear"):
         worst_case_risk(LinearSVC(), rows, y, radius=0.1)
     with pytest.raises(TypeError, match="model must be a fitted linear classifier"):
-        worst_case_risk(SVC().fit(rows, y), rows, y, radius=0.1)
+        worst_case_risk(DecisionTreeClassifier().fit(rows, y), rows, y, radius=0.1)
     with pytest.raises(ValueError, match="not fitted"):
         worst_case_risk(make_pipeline(StandardScaler(), LinearSVC()), rows, y, radius=0.1)
     three = LinearSVC().fit(StandardScaler().fit_transform(rows), np.arange(60) % 3)

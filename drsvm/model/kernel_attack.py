@@ -1,0 +1,237 @@
+"""Shifts of rows that harm a classifier with a kernel: what an adversary can do at least.
+
+Each row is moved by projected gradients within balls of several sizes, from several starts, with its own label or a
+flipped one. How the budget is best spent on the moves that were found is exact: what counts is the concave envelope of
+the losses of a row over their costs, and the steepest parts of all rows come first.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.model.decision_values import margins_of, values_at
+from drsvm.model.kernel_functions import dense
+from drsvm.model.kernel_model import KernelAdversary
+
+LENGTHS = np.geomspace(0.05, 8.0, 8)
+"""Radii of the balls that rows are moved in, in units of 1/L."""
+
+STEPS, SHORTENINGS, HALVINGS = 12, 4, 25
+"""Gradient steps in a ball, rounds in which the way across the boundary is shortened, and halvings of each."""
+
+ENTRIES = 2_000_000
+"""Number of values of the kernel that are computed at a time."""
+
+
+class Moves(NamedTuple):
+    """What can be done to each row, one option per column: the first is nothing."""
+
+    rows: np.ndarray
+    codes: np.ndarray  # of shape (n, options): the label's place among the classes
+    shifts: np.ndarray  # of shape (n, options, d), in units of cost
+    costs: np.ndarray
+    losses: np.ndarray
+
+
+class Spending(NamedTuple):
+    """Changes from one option of a row to a costlier one, in the order in which the adversary pays for them."""
+
+    rows: np.ndarray
+    options: np.ndarray
+    costs: np.ndarray  # total cost up to and including each change
+    gains: np.ndarray  # total gain
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAttack(KernelAdversary):
+    """What an adversary can do at least: `distances` and `hinge_risks` are those of moves that were found."""
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return dense(self.data.kernel.scaled(self.data.X))
+
+    @cached_property
+    def _landmarks(self) -> np.ndarray:
+        return dense(self.data.kernel.landmarks)
+
+    @cached_property
+    def _used(self) -> np.ndarray:
+        return np.flatnonzero(self.data.weights > 0)
+
+    # --- moves of rows ----------------------------------------------------------------------------------------------
+
+    def _margins(self, rows, shifts, codes, slopes: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return the margins of shifted rows and, if wanted, their gradients, in units of cost."""
+        kernel = self.data.kernel
+        points = self._points[rows] + self.ratios * shifts
+        terms = kernel.function.values(points, self._landmarks)
+        values = kernel.coef @ terms.T + kernel.intercept[:, None]
+        margins = margins_of(values, codes)
+        if not slopes:
+            return margins, margins
+        values[codes, np.arange(len(codes))] = -np.inf
+        terms *= kernel.coef[codes] - kernel.coef[values.argmax(axis=0)]
+        return margins, self.ratios * kernel.function.gradients(points, self._landmarks, terms)
+
+    def _descended(self, rows, shifts, codes, limits, steps: int = STEPS) -> tuple[np.ndarray, np.ndarray]:
+        """Return the shifts with the lowest margins on the way of projected gradients, and these margins."""
+        best, lowest = shifts, np.full(len(rows), np.inf)
+        for step in range(steps + 1):
+            margins, slopes = self._margins(rows, shifts, codes, slopes=True)
+            better = margins < lowest
+            best, lowest = np.where(better[:, None], shifts, best), np.minimum(margins, lowest)
+            shifts = _within(shifts - _of_length(slopes, limits / (1.0 + 0.5 * step)), limits)
+        return best, lowest
+
+    def _starts(self, rows, codes) -> list[np.ndarray]:
+        """Return directions to start in: down the gradient, to the nearest wrong landmark, and to the worst one."""
+        _, slopes = self._margins(rows, np.zeros((len(rows), len(self.ratios))), codes, slopes=True)
+        near = self.data.kernel.function.values(self._points[rows], self._landmarks)
+        nearest = np.where(self._landmark_margins[codes] < 0.0, near, -1.0).argmax(axis=1)
+        ends = nearest, self._landmark_margins.argmin(axis=1)[codes]
+        inverse = np.divide(1.0, self.ratios, out=np.zeros_like(self.ratios), where=self.ratios > 0)
+        return [-slopes, *(inverse * (self._landmarks[end] - self._points[rows]) for end in ends)]
+
+    @cached_property
+    def _landmark_margins(self) -> np.ndarray:
+        """The margins of the landmarks if they had the label of each class, of shape (classes, landmarks)."""
+        values = self.data.kernel._replace(scales=None).values(self._landmarks)
+        return np.stack([margins_of(values, np.full(values.shape[1], k)) for k in range(len(values))])
+
+    def _moves(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
+        """Return shifts of some rows with the lowest margins that were found in each ball, and these margins."""
+        limits = LENGTHS / (self.data.kernel.function.lipschitz * (self.stretch or 1.0))
+        starts = np.stack(self._starts(rows, codes))[:, :, None, :]  # starts, rows, lengths, features
+        shape = (*starts.shape[:2], len(limits))
+        lengths = np.broadcast_to(limits, shape).ravel()
+        shifts = _of_length(np.broadcast_to(starts, (*shape, starts.shape[3])).reshape(len(lengths), -1), lengths)
+        repeated = [np.broadcast_to(each[None, :, None], shape).ravel() for each in (rows, codes)]
+        shifts, margins = self._descended(repeated[0], shifts, repeated[1], lengths)
+        margins = margins.reshape(shape)
+        best = margins.argmin(axis=0)[None]
+        shifts = np.take_along_axis(shifts.reshape(*shape, -1), best[..., None], axis=0)[0]
+        return shifts, np.take_along_axis(margins, best, axis=0)[0]
+
+    def _in_blocks(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
+        size = max(1, ENTRIES // (3 * len(LENGTHS) * len(self._landmarks)))
+        parts = [slice(k, k + size) for k in range(0, max(len(rows), 1), size)]
+        found = [self._moves(rows[part], codes[part]) for part in parts]
+        return np.concatenate([shifts for shifts, _ in found]), np.concatenate([margins for _, margins in found])
+
+    @cached_property
+    def _unflipped(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._in_blocks(self._used, self.data.codes[self._used])
+
+    # --- the error rate ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def distances(self):
+        """The length of the shortest shift across the boundary that was found for each row."""
+        distances = np.where(self.data.margins > 0, np.inf, 0.0)
+        shifts, margins = self._unflipped
+        lengths = np.where(margins <= 0.0, np.linalg.norm(shifts, axis=2), np.inf)
+        shortest = lengths.argmin(axis=1)
+        turned = np.isfinite(lengths.min(axis=1)) & (distances[self._used] > 0)
+        rows, ways = self._used[turned], shifts[turned, shortest[turned]]
+        if len(rows) > 0:
+            distances[rows] = np.linalg.norm(self._shortened(rows, ways), axis=1)
+        return distances
+
+    def _shortened(self, rows, ways) -> np.ndarray:
+        """Return shorter shifts across the boundary, given some."""
+        codes = self.data.codes[rows]
+        for _ in range(SHORTENINGS):
+            ways = self._up_to_boundary(rows, ways, codes, HALVINGS // 3)
+            lower, margins = self._descended(rows, ways, codes, np.linalg.norm(ways, axis=1), STEPS // 2)
+            ways = np.where((margins <= 0.0)[:, None], lower, ways)
+        return self._up_to_boundary(rows, ways, codes)
+
+    def _up_to_boundary(self, rows, ways, codes, halvings: int = HALVINGS) -> np.ndarray:
+        inside, across = np.zeros(len(rows)), np.ones(len(rows))
+        for _ in range(halvings):
+            middle = 0.5 * (inside + across)
+            turned = self._margins(rows, middle[:, None] * ways, codes)[0] <= 0.0
+            inside, across = np.where(turned, inside, middle), np.where(turned, middle, across)
+        return across[:, None] * ways
+
+    # --- the hinge loss ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def moves(self) -> Moves:
+        """All options of the rows that have weight."""
+        rows, codes = self._used, self.data.codes[self._used]
+        options = [self._options(codes, *self._unflipped, 0.0)]
+        costs = self.problem.flip_costs[rows]
+        if np.isfinite(costs).any():
+            flipped = self.data.worst_flips(rows)
+            options.append(self._options(flipped, *self._in_blocks(rows, flipped), costs[:, None]))
+        return Moves(rows, *(np.concatenate(each, axis=1) for each in zip(*options, strict=True)))
+
+    def _options(self, codes, shifts, margins, price) -> tuple[np.ndarray, ...]:
+        """Return labels, shifts, costs and losses of rows that stay, or are moved, with given labels."""
+        stay = margins_of(self.data.values[:, self._used], codes)[:, None]
+        margins = np.concatenate([stay, margins], axis=1)
+        shifts = np.concatenate([np.zeros_like(shifts[:, :1]), shifts], axis=1)
+        costs = np.linalg.norm(shifts, axis=2) + price
+        return np.repeat(codes[:, None], costs.shape[1], axis=1), shifts, costs, np.maximum(1.0 - margins, 0.0)
+
+    @cached_property
+    def spending(self) -> tuple[np.ndarray, Spending]:
+        """The options that cost nothing, and what is paid for one after the other."""
+        costs, losses, weights = self.moves.costs, self.moves.losses, self.data.weights[self._used]
+        free = now = np.where(costs == 0.0, losses, -np.inf).argmax(axis=1)
+        changes = []
+        while len(changes) == 0 or len(changes[-1][0]) > 0:  # to the next corner of every row's envelope
+            dearer, worse = (each - values_at(each.T, now)[:, None] for each in (costs, losses))
+            pays = (dearer > 0.0) & (worse > 0.0)
+            rates = np.divide(worse, dearer, out=np.zeros_like(costs), where=pays)
+            best = np.where(pays.any(axis=1), rates.argmax(axis=1), now)
+            rows = np.flatnonzero(best != now)
+            changes.append((rows, best[rows], *(each[rows, best[rows]] for each in (rates, dearer, worse))))
+            now = best
+        rows, options, rates, dearer, worse = (np.concatenate(each) for each in zip(*changes, strict=True))
+        order = np.argsort(-rates, kind="stable")
+        spent, gained = (np.cumsum(weights[rows[order]] * each[order]) for each in (dearer, worse))
+        return free, Spending(rows[order], options[order], spent, gained)
+
+    def hinge_risks(self, radii):
+        """Return the expected loss that the moves reach for every radius."""
+        free, spending = self.spending
+        start = float(self.data.weights[self._used] @ values_at(self.moves.losses.T, free))
+        spent, gained = (np.append(0.0, each) for each in (spending.costs, spending.gains))
+        return start + np.interp(radii, spent, gained)
+
+    def worst_atoms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return rows, masses, labels and shifts, in units of cost, that use up the budget; one row may be split."""
+        chosen, spending = self.spending
+        radius, weights = self.problem.radius, self.data.weights[self._used]
+        paid = int(np.searchsorted(spending.costs, radius, side="right"))
+        chosen = chosen.copy()
+        for row, option in zip(spending.rows[:paid], spending.options[:paid], strict=True):
+            chosen[row] = option
+        places, options, mass = np.arange(len(chosen)), chosen, weights.copy()
+        if paid < len(spending.rows):  # a part of the next change is affordable
+            before = spending.costs[paid - 1] if paid else 0.0
+            share = (radius - before) / (spending.costs[paid] - before)
+            row = spending.rows[paid]
+            places, options = np.append(places, row), np.append(options, spending.options[paid])
+            mass = np.append(mass, share * mass[row])
+            mass[row] *= 1.0 - share
+        kept = mass > 0.0
+        places, options = places[kept], options[kept]
+        return self._used[places], mass[kept], self.moves.codes[places, options], self.moves.shifts[places, options]
+
+
+def _of_length(directions, lengths) -> np.ndarray:
+    """Return vectors of given lengths; 0 stays 0."""
+    sizes = np.linalg.norm(directions, axis=1)
+    return directions * np.divide(lengths, sizes, out=np.zeros_like(sizes), where=sizes > 0.0)[:, None]
+
+
+def _within(shifts, limits) -> np.ndarray:
+    """Return the nearest shifts within balls around 0."""
+    sizes = np.maximum(np.linalg.norm(shifts, axis=1), math.ulp(0.0))
+    return shifts * np.minimum(1.0, limits / sizes)[:, None]

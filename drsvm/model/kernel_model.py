@@ -1,0 +1,146 @@
+"""Classifiers with a kernel on the rows of an audit, and what shifts of the rows cannot do to them.
+
+A decision value is f(x) + b with a function f of the feature space H. As ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, a shift changes
+it by at most L ‖f‖_H per unit. In the formulas of the worst case, this takes the place of the norm of the weights. They
+then give an upper bound, since most points of H are not φ of any x. A model with a linear kernel has weights, and its
+worst case is exact.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.adversary import Adversary
+from drsvm.model.decision_values import DecisionValues
+from drsvm.model.kernel_functions import Rbf
+from drsvm.model.kernel_rows import KernelRows
+from drsvm.model.linear_model import (
+    behind_pipeline,
+    check_feature_names,
+    codes_of_labels,
+    feature_names,
+    index_of,
+    own_ball,
+    row_weights,
+    signs_of_labels,
+)
+from drsvm.model.validation import check_label_vector, check_rows
+
+
+class KernelClassifier(NamedTuple):
+    """The decision functions Σ_j c_j k(x, z_j) + b of a model."""
+
+    function: Any  # a KernelFunction; `kernel_classifier` returns none but Rbf
+    landmarks: Any  # the points z_j, with scaled features
+    coef: np.ndarray  # of shape (1 or number of classes, number of landmarks)
+    intercept: np.ndarray
+    classes: np.ndarray
+    scales: np.ndarray | None  # by which features are multiplied before the kernel; None: by 1
+
+    def scaled(self, X) -> Any:
+        """Return rows as the kernel takes them."""
+        X = X.astype(np.float64, copy=False)
+        if self.scales is None:
+            return X
+        return X.multiply(self.scales).tocsr() if sparse.issparse(X) else X * self.scales
+
+    def values(self, X) -> np.ndarray:
+        """Return the decision values of the rows, of shape (1 or number of classes, n)."""
+        rows, points = KernelRows(self.landmarks, self.function), self.scaled(X)
+        return np.array([rows.at(points, c) + b for c, b in zip(self.coef, self.intercept, strict=True)])
+
+
+def kernel_classifier(model) -> KernelClassifier | None:
+    """Return the decision functions of a classifier with a kernel; None if it is of another kind, or has weights."""
+    if hasattr(model, "coef_") or not hasattr(model, "dual_coef_") or len(getattr(model, "classes_", ())) < 2:
+        return None
+    if hasattr(model, "_kernel_classifier"):  # WassersteinKernelSVC
+        found = model._kernel_classifier()
+    elif hasattr(model, "support_vectors_") and len(model.classes_) == 2:  # SVC; with more classes, pairs vote
+        function: Any = Rbf(float(model._gamma)) if model.kernel == "rbf" else None
+        coef = model.dual_coef_.toarray() if sparse.issparse(model.dual_coef_) else model.dual_coef_
+        found = KernelClassifier(function, model.support_vectors_, coef, model.intercept_, model.classes_, None)
+    else:
+        return None
+    if not isinstance(found.function, Rbf):
+        raise ValueError(
+            f"Nothing is claimed about the worst case of this {type(model).__name__}: with kernel={model.kernel!r}, no "
+            "multiple of a shift of the features is known to bound the shift in the feature space. Use kernel='rbf' or "
+            "kernel='linear'."
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class KernelValues(DecisionValues):
+    """Decision values of a classifier with a kernel; its `coef` are coefficients of the landmarks."""
+
+    kernel: KernelClassifier
+
+    def at(self, X):
+        return self.kernel.values(X)
+
+
+def kernel_values(model, kernel: KernelClassifier, X, y, sample_weight=None, positive=None) -> KernelValues:
+    """Check that a model and data match; compute the values of all classes, or of one of several against the rest."""
+    last, X = behind_pipeline(model, X)
+    check_feature_names(last, X)
+    names, X = feature_names(model, last, X), check_rows(X)
+    n, d = X.shape
+    if d != kernel.landmarks.shape[1]:
+        raise ValueError(f"X has {d} features, but the model was fitted with {kernel.landmarks.shape[1]}.")
+    if len(kernel.coef) == 1 or positive is not None:
+        row = 0 if len(kernel.coef) == 1 else index_of(positive, kernel.classes)
+        classes, signs = signs_of_labels(y, n, kernel.classes, positive)
+        codes, pair = (signs > 0).astype(int), np.array([-0.5, 0.5])
+        kernel = kernel._replace(coef=np.outer(pair, kernel.coef[row]), intercept=pair * kernel.intercept[row])
+    else:
+        classes, codes = codes_of_labels(check_label_vector(y, n), kernel.classes, len(kernel.coef))
+    found = kernel.values(X), kernel.coef, kernel.intercept, classes, own_ball(last), names
+    return KernelValues(X, codes, row_weights(sample_weight, n), *found, kernel)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAdversary(Adversary):
+    """A bound on what an adversary can do to a classifier with a kernel, who may move φ(x) anywhere within reach."""
+
+    data: KernelValues
+
+    def __post_init__(self):
+        if self.problem.norm.p != 2:
+            raise ValueError(f"norm must be 2 for a classifier with a kernel, got norm={self.problem.norm.p}.")
+        if self.problem.prices_intercept:
+            raise ValueError(
+                f"intercept_cost must be inf for a classifier with a kernel, got "
+                f"intercept_cost={self.problem.intercept_cost}: no shift moves the intercept."
+            )
+
+    @cached_property
+    def ratios(self) -> np.ndarray:
+        """By how much each scaled feature changes if its unscaled one moves at a cost of 1."""
+        d = self.data.X.shape[1]
+        scales = np.ones(d) if self.data.kernel.scales is None else self.data.kernel.scales
+        return scales if self.problem.feature_cost is None else scales / self.problem.feature_cost
+
+    @cached_property
+    def stretch(self) -> float:
+        """The most that scaled features change in all at a cost of 1."""
+        return float(self.ratios.max())
+
+    @cached_property
+    def _landmark_rows(self) -> KernelRows:
+        return KernelRows(self.data.kernel.landmarks, self.data.kernel.function)
+
+    def rate_of(self, w, b):
+        return self.data.kernel.function.lipschitz * self.stretch * float(self._landmark_rows.coordinates(w)[0])
+
+    @cached_property
+    def distances(self):
+        function = self.data.kernel.function
+        if self.stretch == 0.0:
+            return np.where(self.data.margins > 0, np.inf, 0.0)
+        # Leads over rates are distances in H divided by L; the kernel knows the shift that each of them takes.
+        return function.least_shifts(function.lipschitz * self.stretch * super().distances) / self.stretch

@@ -1,0 +1,182 @@
+"""A distribution within the ball with the worst expected loss, for any linear classifier; with a kernel, a bad one."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from drsvm.model.adversary import Adversary
+from drsvm.model.decision_values import DecisionValues, margins_of
+from drsvm.model.kernel_attack import KernelAttack
+from drsvm.model.kernel_model import KernelValues
+from drsvm.model.problem import Problem
+from drsvm.model.validation import check_number
+from drsvm.model.worst_case import adversary_for, ball_of, problem_of, values_of
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class WorstCaseDistribution:
+    """A distribution within the ball with the largest expected hinge loss, as weighted atoms.
+
+    Attributes
+    ----------
+    rows, mass : arrays of shape (n_atoms,)
+        The row of the data each atom comes from, and its mass; the masses sum to 1.
+    flipped : array of bools
+        Whether the atom's label is flipped.
+    labels : array
+        The atom's label after flips; if one of several classes is evaluated against the rest: whether it is that class.
+    shift : array
+        How far the atom's features are moved.
+    direction : array of shape (d,)
+        The direction t; an atom is moved by −shift · (sign of its label) · t. A unit of shift costs 1. With more than
+        two classes, the two for which a move adds most to the loss have the signs 1 and −1, and no other atoms move.
+        For a classifier with a kernel, of shape (n_atoms, d): an atom is moved by shift times its own direction.
+    risk : float
+        The worst-case risk, from its one-dimensional formula; for a kernel, an upper bound on it.
+    transport_cost, expected_loss : float
+        Cost and expected hinge loss of these atoms.
+    attained : bool
+        False if no distribution attains the risk; this one then comes within `slack` of it. False for a kernel: the
+        worst-case risk is between the loss of this distribution, the worst that was found, and the upper bound.
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> worst = worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0)
+    >>> bool(abs(worst.transport_cost - 0.5) < 1e-9), bool(abs(worst.expected_loss - worst.risk) < 1e-9)
+    (True, True)
+    """
+
+    rows: np.ndarray
+    mass: np.ndarray
+    flipped: np.ndarray
+    labels: np.ndarray
+    shift: np.ndarray
+    direction: np.ndarray
+    risk: float
+    attained: bool
+    _signs: np.ndarray
+    _codes: np.ndarray
+    _data: DecisionValues
+    _problem: Problem
+
+    @cached_property
+    def features(self):
+        """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
+        steps = -self.shift * self._signs
+        original = self._data.X[self.rows]
+        if sparse.issparse(original):
+            if self.direction.ndim == 1:
+                moves = sparse.csr_array(steps[:, None]) @ sparse.csr_array(self.direction[None, :])
+            else:
+                moves = sparse.csr_array(steps[:, None] * self.direction)
+            return (original.astype(np.float64) + moves).tocsr()
+        return original.astype(np.float64) + steps[:, None] * self.direction
+
+    @cached_property
+    def transport_cost(self) -> float:
+        """Σ mass · (shift + κ · flipped)."""
+        directions, costs = np.atleast_2d(self.direction), self._problem.feature_cost
+        priced = directions if costs is None else directions * np.where(directions.any(axis=0), costs, 0.0)
+        sizes = np.array([self._problem.norm.dual.value(each) for each in priced])
+        cost = float(self.mass @ (self.shift * sizes))
+        flips = np.bincount(self.rows[self.flipped], self.mass[self.flipped], minlength=len(self._data.codes))
+        return cost + self._problem.cost_of_flips(flips)
+
+    @cached_property
+    def expected_loss(self) -> float:
+        """Σ mass · max(1 − m, 0) at the moved features and flipped labels."""
+        margins = margins_of(self._data.at(self.features), self._codes)
+        return float(self.mass @ np.maximum(1.0 - margins, 0.0))
+
+    def __repr__(self) -> str:
+        moved = self.shift > 0
+        return (
+            f"WorstCaseDistribution({len(self.rows)} atoms; flips {self.mass[self.flipped].sum():.4g} of the mass, "
+            f"moves {self.mass[moved].sum():.4g}; risk {self.risk:.6g}, loss {self.expected_loss:.6g}, "
+            f"cost {self.transport_cost:.6g}, {'attained' if self.attained else 'not attained'})"
+        )
+
+
+def worst_case_distribution(
+    model,
+    X,
+    y,
+    *,
+    radius: float | None = None,
+    flip_cost: Any = None,
+    norm: Any = None,
+    feature_cost=None,
+    sample_weight=None,
+    positive=None,
+    slack: float = 1e-3,
+) -> WorstCaseDistribution:
+    """Return a distribution within the ball that attains the worst-case hinge risk.
+
+    For a pipeline, features and shifts are those of the last step. A label with an infinite flip cost is never flipped,
+    and a feature with an infinite cost never moves. For a classifier with a kernel it is the worst distribution that
+    projected gradients find, from several starts.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, positive
+        As in `worst_case_risk`; X must be in memory.
+    radius, flip_cost, norm, feature_cost : optional
+        As in `worst_case_risk`, with the same defaults; one radius.
+    slack : float
+        If no distribution attains the risk (on separable data it is best to move ever less mass ever farther), the
+        returned one has an expected loss within `slack` of it, and `attained` is False.
+
+    Returns
+    -------
+    WorstCaseDistribution
+
+    Examples
+    --------
+    >>> from drsvm import worst_case_distribution
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    >>> print(worst_case_distribution(([1.0], -1.5), X, y, radius=0.5, flip_cost=1.0))
+    WorstCaseDistribution(4 atoms; flips 0.5 of the mass, moves 0; risk 1.5, loss 1.5, cost 0.5, attained)
+    """
+    slack = check_number(slack, "slack")
+    if slack == 0:
+        raise ValueError("slack must be positive, got slack=0: it bounds the loss forgone if no maximum exists.")
+    parameters = {"radius": radius, "flip_cost": flip_cost, "norm": norm, "feature_cost": feature_cost}
+    data = values_of(model, X, y, sample_weight, positive)
+    problem = problem_of(data, ball_of(model, data, parameters))
+    risk = float(adversary_for(data, problem).hinge_risks(np.array(problem.radius)))
+    found = _found(data, problem) if isinstance(data, KernelValues) else _attaining(data, problem, slack)
+    return WorstCaseDistribution(**found, risk=risk, _data=data, _problem=problem)
+
+
+def _attaining(data: DecisionValues, problem: Problem, slack: float) -> dict[str, Any]:
+    """Return atoms that attain the risk of a linear classifier, or come within the slack of it."""
+    (rows, mass, codes), shift, (first, second), attained = Adversary(data, problem).worst_attack(slack)
+    costs = 1.0 if problem.feature_cost is None else problem.feature_cost
+    direction = problem.norm.worst_direction((data.coef[first] - data.coef[second]) / costs) / costs
+    signs = (codes == first) * 1.0 - (codes == second)
+    return _atoms(data, rows, mass, codes) | {
+        "shift": shift,
+        "direction": direction,
+        "attained": attained,
+        "_signs": signs,
+    }
+
+
+def _found(data: KernelValues, problem: Problem) -> dict[str, Any]:
+    """Return the atoms of the worst attack on a classifier with a kernel that was found."""
+    rows, mass, codes, moves = KernelAttack(data, problem).worst_atoms()
+    shift = np.linalg.norm(moves, axis=1)
+    direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
+    direction = direction if problem.feature_cost is None else direction / problem.feature_cost
+    found = {"shift": shift, "direction": direction, "attained": False, "_signs": np.full(len(rows), -1.0)}
+    return _atoms(data, rows, mass, codes) | found
+
+
+def _atoms(data: DecisionValues, rows, mass, codes) -> dict[str, Any]:
+    flipped, labels = codes != data.codes[rows], data.classes[codes]
+    return {"rows": rows, "mass": mass, "flipped": flipped, "labels": labels, "_codes": codes}
