@@ -5,7 +5,6 @@ flipped one. How the budget is best spent on the moves that were found is exact:
 the losses of a row over their costs, and the steepest parts of all rows come first.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -15,6 +14,7 @@ import numpy as np
 from drsvm.model.decision_values import margins_of, values_at
 from drsvm.model.kernel_functions import dense
 from drsvm.model.kernel_model import KernelAdversary
+from drsvm.model.risk import TIE
 
 LENGTHS = np.geomspace(0.05, 8.0, 8)
 """Radii of the balls that rows are moved in, in units of 1/L."""
@@ -208,14 +208,14 @@ class KernelAttack(KernelAdversary):
         """Return rows, masses, labels and shifts, in units of cost, that use up the budget; one row may be split."""
         chosen, spending = self.spending
         radius, weights = self.problem.radius, self.data.weights[self._used]
-        paid = int(np.searchsorted(spending.costs, radius, side="right"))
+        paid = int(np.searchsorted(spending.costs, radius * (1.0 + TIE), side="right"))
         chosen = chosen.copy()
         for row, option in zip(spending.rows[:paid], spending.options[:paid], strict=True):
             chosen[row] = option
         places, options, mass = np.arange(len(chosen)), chosen, weights.copy()
         if paid < len(spending.rows):  # a part of the next change is affordable
             before = spending.costs[paid - 1] if paid else 0.0
-            share = (radius - before) / (spending.costs[paid] - before)
+            share = max(radius - before, 0.0) / (spending.costs[paid] - before)
             row = spending.rows[paid]
             places, options = np.append(places, row), np.append(options, spending.options[paid])
             mass = np.append(mass, share * mass[row])
@@ -233,5 +233,5 @@ def _of_length(directions, lengths) -> np.ndarray:
 
 def _within(shifts, limits) -> np.ndarray:
     """Return the nearest shifts within balls around 0."""
-    sizes = np.maximum(np.linalg.norm(shifts, axis=1), math.ulp(0.0))
-    return shifts * np.minimum(1.0, limits / sizes)[:, None]
+    sizes = np.maximum(np.linalg.norm(shifts, axis=1), np.maximum(limits, 1e-300))
+    return shifts * (limits / sizes)[:, None]
