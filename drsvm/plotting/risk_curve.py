@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.kernel_model import kernel_classifier
 from drsvm.model.linear_model import behind_pipeline, own_ball
-from drsvm.model.worst_case import worst_case_risk
+from drsvm.model.worst_case import attacked_risk, worst_case_risk
 from drsvm.plotting.style import Display, line_styles, mark_radius, numbered, plain, quiet
 
 _LABELS = {"hinge": "worst-case risk (hinge loss)", "zero-one": "worst-case error rate"}
@@ -14,8 +15,9 @@ _ENOUGH = {"hinge": 1.0, "zero-one": 0.5}  # the risk of zero decision values, o
 
 
 class RiskCurveDisplay(Display):
-    """Worst-case risk of one or several linear classifiers over the radius.
+    """Worst-case risk of one or several classifiers over the radius.
 
+    For a linear classifier it is a curve; for one with a kernel a band, from what an attack reaches to an upper bound.
     Create it with `from_estimators`.
 
     Parameters
@@ -28,13 +30,17 @@ class RiskCurveDisplay(Display):
         The loss.
     radius : float, optional
         A radius to mark.
+    attacked : dict from str to array of shape (n_radii,), optional
+        The lower ends of the bands, by the names of classifiers with a kernel.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure of the plot.
     lines_ : dict from str to Line2D
-        The curves.
+        The curves; of a band, the upper one.
+    bands_ : dict from str to PolyCollection
+        The bands.
 
     Examples
     --------
@@ -50,9 +56,18 @@ class RiskCurveDisplay(Display):
     >>> display = RiskCurveDisplay.from_estimators(models, X, y, loss="zero-one")
     """
 
-    def __init__(self, *, radii, risks: Mapping[str, Any], loss: str = "hinge", radius: float | None = None):
+    def __init__(
+        self,
+        *,
+        radii,
+        risks: Mapping[str, Any],
+        loss: str = "hinge",
+        radius: float | None = None,
+        attacked: Mapping[str, Any] | None = None,
+    ):
         self.radii = np.asarray(radii)
         self.risks = {name: np.asarray(values) for name, values in risks.items()}
+        self.attacked = {name: np.asarray(values) for name, values in (attacked or {}).items()}
         self.loss, self.radius = loss, radius
 
     @classmethod
@@ -76,8 +91,8 @@ class RiskCurveDisplay(Display):
 
         Parameters
         ----------
-        estimators : fitted linear classifier, sequence of them, or dict from names to them
-            Anything that `drsvm.worst_case_risk` accepts.
+        estimators : fitted classifier, sequence of them, or dict from names to them
+            Linear or with a kernel: anything that `drsvm.worst_case_risk` accepts.
         X, y : array or sparse matrix, array
             The sample at the centre of the ball.
         radii : array of floats, optional
@@ -110,12 +125,17 @@ class RiskCurveDisplay(Display):
             return {name: worst_case_risk(model, X, y, radius=radii, **ball) for name, model in named.items()}
 
         radii = _enough_radii(evaluate, loss, radius) if radii is None else np.asarray(radii, dtype=np.float64)
-        return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius).plot(ax)
+        with_kernel = [name for name, model in named.items() if kernel_classifier(behind_pipeline(model)[0])]
+        attacked = {name: attacked_risk(named[name], X, y, radius=radii, **ball) for name in with_kernel}
+        return cls(radii=radii, risks=evaluate(radii), loss=loss, radius=radius, attacked=attacked).plot(ax)
 
     def _draw(self) -> None:
-        self.lines_ = {}
+        self.lines_, self.bands_ = {}, {}
         for (name, risks), style in zip(self.risks.items(), line_styles(len(self.risks)), strict=True):
             (self.lines_[name],) = self.ax_.plot(self.radii, risks, label=plain(name), **style)
+            if name in self.attacked:
+                self.lines_[name].set_label(f"{plain(name)}: upper bound")
+                self._draw_band(name, style)
         quiet(self.ax_)
         self.ax_.set(xlabel="radius of the ball", ylabel=_LABELS[self.loss])
         # The best curve should fill the axes, even if others rise far above.
@@ -124,6 +144,12 @@ class RiskCurveDisplay(Display):
         self.ax_.margins(x=0.01)
         mark_radius(self.ax_, self.radius)
         self.ax_.legend(frameon=False)
+
+    def _draw_band(self, name: str, style: dict[str, Any]) -> None:
+        attacked, colour = self.attacked[name], {"color": style["color"]}
+        self.ax_.plot(self.radii, attacked, label=f"{plain(name)}: attack", **{**style, "linewidth": 1.0})
+        band = self.ax_.fill_between(self.radii, attacked, self.risks[name], alpha=0.2, linewidth=0.0, **colour)
+        self.bands_[name] = band
 
 
 def _named(estimators) -> dict[str, Any]:

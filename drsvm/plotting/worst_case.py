@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.kernel_model import kernel_classifier
+from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.worst_distribution import WorstCaseDistribution, worst_case_distribution
 from drsvm.plotting.projection import plane_for
 from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, legend_below, plain
@@ -121,6 +123,8 @@ class WorstCaseDisplay(Display):
         """
         if max_points < 1:
             raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
+        if kernel_classifier(behind_pipeline(estimator)[0]) is not None:
+            raise ValueError("WorstCaseDisplay shows moves in one direction: those with a kernel have many.")
         ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
         rows: Any = {"sample_weight": sample_weight, "positive": positive}
         distribution = worst_case_distribution(estimator, X, y, **ball, **rows)

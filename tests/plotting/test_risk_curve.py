@@ -8,7 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinSVC, worst_case_risk
+from drsvm import WassersteinKernelSVC, WassersteinSVC, WorstCaseDisplay, worst_case_risk
+from drsvm.model import attacked_risk
 from drsvm.plotting import RiskCurveDisplay
 
 
@@ -95,3 +96,15 @@ def test_risk_curves_of_three_classes(data, ax):
         risks = worst_case_risk(model, rows, y, radius=display.radii, loss="zero-one")
         np.testing.assert_array_equal(display.risks[name], risks)
         assert risks[0] == pytest.approx(1 - model.score(rows, y)) and risks[-1] > 0.4
+
+
+def test_a_classifier_with_a_kernel_has_a_band(data, ax):
+    rows, y = data[0][:40, :2], data[1][:40]
+    models = {"curved": WassersteinKernelSVC().fit(rows, y), "straight": WassersteinSVC().fit(rows, y)}
+    display = RiskCurveDisplay.from_estimators(models, rows, y, radii=[0.0, 0.1, 0.4], loss="zero-one", ax=ax)
+    ball = {"radius": display.radii, "loss": "zero-one"}
+    np.testing.assert_array_equal(display.attacked["curved"], attacked_risk(models["curved"], rows, y, **ball))
+    assert list(display.bands_) == ["curved"] and (display.attacked["curved"] <= display.risks["curved"]).all()
+    assert labels(ax) == ["curved: upper bound", "curved: attack", "straight"]
+    with pytest.raises(ValueError, match="moves in one direction"):
+        WorstCaseDisplay.from_estimator(models["curved"], rows, y, ax=ax)
