@@ -50,10 +50,14 @@ def worst_case_risk(
 ):
     """Return the largest expected loss over all distributions within the ball.
 
+    For linear classifiers the value is exact. For classifiers with the kernel "rbf" it is an upper bound, not the exact
+    worst case; `drsvm.model.attacked_risk` bounds it from below. About other kernels nothing is claimed.
+
     Parameters
     ----------
-    model : fitted linear classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
-        The classifier to evaluate, from any library; it needs `coef_` and `intercept_`. In a pipeline, X is
+    model : fitted classifier, Pipeline ending in one, search over one, Result, or (coef, intercept)
+        The classifier to evaluate, from any library: a linear one with `coef_` and `intercept_`, a
+        `WassersteinKernelSVC`, or scikit-learn's SVC or NuSVC with two classes. In a pipeline, X is
         transformed by all steps but the last, and shifts are measured after them: after a StandardScaler, `radius` and
         `norm` are in standard deviations, not in the units of X. With more than two classes the largest decision value
         must decide, as in most classifiers with a row of `coef_` per class; SVC, which lets pairs of classes vote, is
@@ -63,7 +67,9 @@ def worst_case_risk(
         `drsvm.Problem`; y must then have two labels, or `positive` be given.
     radius : float or array of floats, optional
         Radius of the ball, or several of them. By default the radius that the model was trained with, if it is a
-        WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model.
+        WassersteinSVC or WassersteinSVCCV, possibly inside a pipeline or search; required for any other model. The
+        radius and the flip cost of a WassersteinKernelSVC are prices in its feature space; with the kernel "rbf" they
+        are divided by √(2γ), so that a shift costs its length.
     flip_cost, norm, feature_cost : optional
         As in `drsvm.Problem`; `feature_cost` may be a dict by name, as in `WassersteinSVC`. By default those that the
         model was trained with, if it is a WassersteinSVC or WassersteinSVCCV, except that flip costs per row or class
@@ -71,7 +77,8 @@ def worst_case_risk(
         all of them the same adversary.
     intercept_cost : float
         As in `drsvm.Problem`. By default ``inf``, since no shift of the features can move the intercept. With the price
-        that a model was trained with, the hinge risk is the objective of the training without its ridge term.
+        that a model was trained with, the hinge risk is the objective of the training without its ridge term. It must
+        be ``inf`` for a kernel.
     sample_weight : array of shape (n,), optional
         As in `drsvm.Problem`.
     loss : {"hinge", "zero-one"}
