@@ -106,7 +106,7 @@ def _classifier_outputs(scope: Any, model: Any, inputs: list[Any], custom_parser
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("label", kind([None])))
     operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(model.coef_.shape[0])))
-    if hasattr(model, "predict_proba"):
+    if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
         operator.outputs.append(scope.declare_local_variable("probabilities", _doubles_of(len(model.classes_))))
     return operator.outputs
 
