@@ -15,8 +15,8 @@ from scipy import sparse
 
 from drsvm.model.adversary import Adversary
 from drsvm.model.decision_values import DecisionValues
-from drsvm.model.kernel_functions import Rbf
-from drsvm.model.kernel_rows import KernelRows
+from drsvm.model.kernel_functions import Rbf, dense
+from drsvm.model.kernel_rows import BLOCK, KernelRows
 from drsvm.model.linear_model import (
     behind_pipeline,
     check_feature_names,
@@ -143,4 +143,26 @@ class KernelAdversary(Adversary):
         if self.stretch == 0.0:
             return np.where(self.data.margins > 0, np.inf, 0.0)
         # Leads over rates are distances in H divided by L; the kernel knows the shift that each of them takes.
-        return function.least_shifts(function.lipschitz * self.stretch * super().distances) / self.stretch
+        shifts = function.least_shifts(function.lipschitz * self.stretch * super().distances)
+        unsure = np.flatnonzero((shifts > 0.0) & np.isfinite(shifts))
+        for first in range(0, len(unsure), BLOCK):
+            rows = unsure[first : first + BLOCK]
+            shifts[rows] = self._shifts_to_boundaries(rows, shifts[rows])
+        return shifts / self.stretch
+
+    def _shifts_to_boundaries(self, rows, start) -> np.ndarray:
+        """Return what some rows must be shifted at least to turn, in scaled features; `start` is less."""
+        kernel, codes = self.data.kernel, self.data.codes[rows]
+        points = dense(kernel.scaled(self.data.X[rows]))
+        values = kernel.function.values(points, kernel.landmarks)
+        norms = self.rates / (kernel.function.lipschitz * self.stretch)
+        shortest = np.full(len(rows), np.inf)
+        for label in range(len(kernel.coef)):
+            some = np.flatnonzero(norms[codes, label] > 0.0)
+            terms = values[some] * (kernel.coef[codes[some]] - kernel.coef[label])
+            slopes = np.linalg.norm(kernel.function.gradients(points[some], kernel.landmarks, terms), axis=1)
+            offsets = kernel.intercept[codes[some]] - kernel.intercept[label]
+            known = terms.sum(axis=1), slopes, norms[codes[some], label], offsets
+            shifts = kernel.function.shifts_to_boundary(*known, start[some])
+            shortest[some] = np.minimum(shortest[some], shifts)
+        return shortest
