@@ -17,13 +17,14 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinSVC, WassersteinSVCCV
+from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
 COSTS = np.logspace(-5, 2, 8)
 WEIGHTS = (None, "balanced")
 REFERENCE = "LinearSVC, tuned"
 BALANCED_REFERENCE = "LinearSVC, tuned by balanced accuracy"
 LOGISTIC = "LogisticRegression, tuned"
+KERNEL, TUNED_KERNEL = "WassersteinKernelSVC()", "SVC, tuned"
 
 
 def folds_of(X, y) -> list:
@@ -90,6 +91,7 @@ def untuned(X, y) -> dict:
         "WassersteinSVC()": WassersteinSVC(),
         'WassersteinSVC(threshold="balanced_accuracy")': WassersteinSVC(threshold="balanced_accuracy"),
         'WassersteinSVC(threshold="optimum")': WassersteinSVC(threshold="optimum"),
+        KERNEL: WassersteinKernelSVC(),
         "WassersteinSVC as in 0.2.0": WassersteinSVC(l2=0.0, class_weight=None, threshold="optimum"),
     }
     return {name: model.fit(X, y) for name, model in models.items()}
@@ -118,7 +120,7 @@ def flexible(X, y) -> dict:
         "HistGradientBoostingClassifier()": HistGradientBoostingClassifier(random_state=0),
     }
     fitted = {name: model.fit(X, y) for name, model in models.items()}
-    return {**fitted, "SVC, tuned": Tuned(grid).fit(X, y).chosen[0]}
+    return {**fitted, TUNED_KERNEL: Tuned(grid).fit(X, y).chosen[0]}
 
 
 CORE: tuple[Callable[..., dict], ...] = (tuned_linear_svc, untuned, searched, tuned_logistic)
@@ -132,7 +134,9 @@ def outcomes(case, families) -> dict[str, dict[str, list[float]]]:
     found = {case.setting: {name: all_figures(model, X_test, y_test) for name, model in models.items()}}
     for move in MOVES if case.setting == "clean" and y.max() == 1 else ():
         found[move] = {
-            name: all_figures(model, case.moved(X_test, y_test, move, model), y_test) for name, model in models.items()
+            name: all_figures(model, case.moved(X_test, y_test, move, model), y_test)
+            for name, model in models.items()
+            if hasattr(model, "coef_") or move != MOVES[0]  # only weights say where "against the model" is
         }
     return found
 

@@ -15,7 +15,7 @@ the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many oth
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
-KERNEL_RIDGE · a² / √n.
+KERNEL_RIDGE · a⁴ / √n.
 """
 
 import math
@@ -39,7 +39,7 @@ SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, 
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
-SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.2  # the factor s, and the ridge times √n, for kernels
+SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
@@ -194,7 +194,7 @@ class Spread(NamedTuple):
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
         if self.rows_of_kernel:
-            return KERNEL_RIDGE * active**2 / math.sqrt(self.rows_of_kernel) * self.square
+            return KERNEL_RIDGE * active**4 / math.sqrt(self.rows_of_kernel) * self.square
         return max(GENERAL_RIDGE * active**4 * self.factor**2, LEAST_RIDGE) * self.square
 
 
