@@ -16,6 +16,19 @@ drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
 drsvm fit customers.csv --label churned --kernel auto
 drsvm fit noisy.parquet --label y --cv --json"""
 
+Verified = Annotated[
+    str | None,
+    opt.known("A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"),
+]
+Spool = Annotated[
+    Path | None,
+    opt.reading(
+        "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. Default: "
+        "only if the table does not fit into memory, and to a temporary folder.",
+        metavar="FOLDER",
+    ),
+]
+
 
 def fit(
     file: opt.DataFile,
@@ -26,12 +39,7 @@ def fit(
     kernel: KernelChoice,
     screen: Screen,
     radius: opt.Radius = None,
-    verified: Annotated[
-        str | None,
-        opt.known(
-            "A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"
-        ),
-    ] = None,
+    verified: Verified = None,
     positive: opt.Positive = None,
     class_weight: opt.ClassWeight = None,
     threshold: opt.Threshold = None,
@@ -44,14 +52,7 @@ def fit(
     folds: Annotated[int, opt.classifier("Number of folds of --cv.", min=2)] = 5,
     jobs: Annotated[int | None, opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core).")] = None,
     model: Annotated[Path | None, opt.output("Save the classifier to this file.", metavar="OUT")] = None,
-    spool: Annotated[
-        Path | None,
-        opt.reading(
-            "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. "
-            "Default: only if the table does not fit into memory, and to a temporary folder.",
-            metavar="FOLDER",
-        ),
-    ] = None,
+    spool: Spool = None,
 ) -> int:
     """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
 
