@@ -13,7 +13,7 @@ def kernel_figures(model: Any, tested: Any) -> dict[str, Any]:
     classifier = model.classifier
     kernel = {
         "gamma": classifier.gamma_,
-        "landmarks": len(classifier.landmarks_),
+        "landmarks": len(classifier.landmark_indices_),
         "radius_in_features": classifier.radius_ / classifier._function().lipschitz,
     }
     return {"kernel": kernel, "importances": importances(tested)}

@@ -14,6 +14,8 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
+In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
+KERNEL_RIDGE · a² / √n.
 """
 
 import math
@@ -37,6 +39,7 @@ SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, 
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
+SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.2  # the factor s, and the ridge times √n, for kernels
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
@@ -166,6 +169,7 @@ class Spread(NamedTuple):
 
     square: float
     factor: float
+    rows_of_kernel: float = 0.0  # their number, in the feature space of a kernel
 
     @classmethod
     def of(cls, problem: Problem, counts=None) -> "Spread":
@@ -177,6 +181,8 @@ class Spread(NamedTuple):
         square = float(few.sample_weight @ products.diagonal())
         if not square > 0.0:
             return cls(0.0, 1.0)
+        if problem.rows.is_kernel:
+            return cls(square, SHARE_OF_KERNEL, n_rows)
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             priced = few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices
@@ -187,6 +193,8 @@ class Spread(NamedTuple):
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
+        if self.rows_of_kernel:
+            return KERNEL_RIDGE * active**2 / math.sqrt(self.rows_of_kernel) * self.square
         return max(GENERAL_RIDGE * active**4 * self.factor**2, LEAST_RIDGE) * self.square
 
 

@@ -107,7 +107,7 @@ def _classifier_outputs(scope: Any, model: Any, inputs: list[Any], custom_parser
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("label", kind([None])))
     operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(len(model.intercept_))))
-    if hasattr(model, "predict_proba"):
+    if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
         operator.outputs.append(scope.declare_local_variable("probabilities", _doubles_of(len(model.classes_))))
     return operator.outputs
 

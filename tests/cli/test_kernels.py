@@ -49,6 +49,13 @@ def test_the_better_kernel_is_kept_with_its_lead(drsvm_command, rings, table):
     assert "largest:" in out and "made of" not in out
 
 
+def test_sparse_rows_have_importances_by_their_index(drsvm_command, svmlight):
+    code, out, _ = drsvm_command("fit", svmlight, "--kernel", "rbf", "--json")
+    answer = json.loads(out)
+    assert code == 0 and answer["kernel"]["landmarks"] <= 120
+    assert answer["parameters"]["kernel"] == "rbf" and list(answer["importances"])[-1] == "3"
+
+
 def test_labels_are_judged_by_a_kernel(drsvm_command, rings):
     text = rings.read_text().splitlines()
     wrong = range(1, 301, 30)

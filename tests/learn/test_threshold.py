@@ -104,7 +104,9 @@ def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
 
     X, y = make_classification(900, 6, weights=[0.8], random_state=0)
     solved = []
-    monkeypatch.setattr(threshold, "solve_many", lambda parts, **_: [solve(p) for p in parts if not solved.append(p)])
+    monkeypatch.setattr(
+        threshold, "solve_many", lambda parts, _, **__: [solve(p) for p in parts if not solved.append(p)]
+    )
     WassersteinSVC().fit(X, y)
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
     for few_rows, per_feature, expected in ((100, 1000, 1), (100, 20, 0)):
@@ -123,7 +125,7 @@ def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status
     from drsvm.learn import threshold
 
     stopped = replace(solve(Problem(*rare, radius=0.1)), status=status)
-    monkeypatch.setattr(threshold, "solve_many", lambda parts, **_: [stopped] * len(parts))
+    monkeypatch.setattr(threshold, "solve_many", lambda parts, _, **__: [stopped] * len(parts))
     model = WassersteinSVC(threshold="balanced_accuracy")
     with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
         model.fit(*rare)
