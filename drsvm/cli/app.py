@@ -13,7 +13,7 @@ from drsvm.cli import audit, compare, demo, export, fit, labels, path, predict, 
 from drsvm.cli.screen import Screen, reported_errors
 from drsvm.progress import following
 
-ABOUT = """Train, apply and audit linear classifiers that are robust to wrong labels and shifted features.
+ABOUT = """Train, apply and audit classifiers that are robust to wrong labels and shifted features.
 
 Files may be CSV, Parquet or svmlight; CSV and svmlight may be compressed (.gz, .bz2, .xz, .zst). Use - to read from
 standard input. Results go to standard output, notes to standard error.

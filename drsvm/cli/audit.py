@@ -41,7 +41,7 @@ def audit(
     wanted = opt.numbers_in("--radii", radii)
     saved, dataset = work.load_for_model(model, file, options, screen)
     y = work.known_labels(dataset, saved.model.classes_, "an audit")
-    ball = _ball(saved.model[-1], wanted, flip_cost, norm)
+    ball = _ball(saved.model[-1], model, wanted, flip_cost, norm)
     models = {"drsvm": saved.model}
     if compare:
         models |= _rivals(saved, dataset, y, train, options, screen)
@@ -59,14 +59,22 @@ def audit(
     files = outputs.save(columns, draw)
     payload = {"command": "audit", "model": model, "file": file, "rows": dataset.shape[0]}
     payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **figures, "risks": columns, **files}
-    title = f"worst case on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
+    worst = "worst case" if hasattr(saved.model[-1], "coef_") else "upper bounds of the worst case"
+    title = f"{worst} on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
     screen.finish(payload, *_lines(figures), title, columns)
 
 
-def _ball(classifier, radii: list[float] | None, flip_cost: float | None, norm: str | None) -> dict[str, Any]:
+def _ball(
+    classifier, model: Path, radii: list[float] | None, flip_cost: float | None, norm: str | None
+) -> dict[str, Any]:
     from drsvm.model.linear_model import own_ball
 
     own = own_ball(classifier)
+    if not own:
+        raise ValueError(
+            f"{model}: the worst case of a classifier with kernel {classifier.kernel} is not known: audit a linear one "
+            "(drsvm fit --kernel linear); drsvm predict gives the figures of this one."
+        )
     if flip_cost is None and not isinstance(own["flip_cost"], int | float):
         raise ValueError("--flip-cost is required: this model was trained with flip costs per class or per row.")
     unit = float(own["radius"]) or 0.05

@@ -7,12 +7,27 @@ from typing import Annotated, Any
 
 from drsvm.cli import options as opt
 from drsvm.cli.fit_summary import fit_payload, summary_lines
+from drsvm.cli.kernels import KernelChoice
 from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm fit customers.csv --label churned --model churn.drsvm
 drsvm fit export.csv --label status --drop remark --categorical branch --trust-column age
 drsvm fit train.svm.xz --test test.svm.xz --radius 0.1 --flip-cost 1
+drsvm fit customers.csv --label churned --kernel auto
 drsvm fit noisy.parquet --label y --cv --json"""
+
+Verified = Annotated[
+    str | None,
+    opt.known("A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"),
+]
+Spool = Annotated[
+    Path | None,
+    opt.reading(
+        "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. Default: "
+        "only if the table does not fit into memory, and to a temporary folder.",
+        metavar="FOLDER",
+    ),
+]
 
 
 def fit(
@@ -21,14 +36,10 @@ def fit(
     split: opt.SplitOptions,
     ball: opt.BallOptions,
     prices: opt.PriceOptions,
+    kernel: KernelChoice,
     screen: Screen,
     radius: opt.Radius = None,
-    verified: Annotated[
-        str | None,
-        opt.known(
-            "A yes/no column: labels that were verified cannot be flipped. It is not a feature.", metavar="COLUMN"
-        ),
-    ] = None,
+    verified: Verified = None,
     positive: opt.Positive = None,
     class_weight: opt.ClassWeight = None,
     threshold: opt.Threshold = None,
@@ -41,14 +52,7 @@ def fit(
     folds: Annotated[int, opt.classifier("Number of folds of --cv.", min=2)] = 5,
     jobs: Annotated[int | None, opt.solving("Paths of --cv, or classes, to fit at once (-1: one per core).")] = None,
     model: Annotated[Path | None, opt.output("Save the classifier to this file.", metavar="OUT")] = None,
-    spool: Annotated[
-        Path | None,
-        opt.reading(
-            "Read a Parquet or Arrow table in blocks, and write its features to this new folder, which is kept. "
-            "Default: only if the table does not fit into memory, and to a temporary folder.",
-            metavar="FOLDER",
-        ),
-    ] = None,
+    spool: Spool = None,
 ) -> int:
     """Train a classifier on a file, prove how close it is to the optimum, test it and save it.
 
@@ -66,20 +70,22 @@ def fit(
     settings |= opt.chosen_classes_and_threshold(class_weight, threshold)
     settings.update(random_state=split.seed, n_jobs=jobs)
     _check_settings(settings, cv and radius is not None, verified)
+    kernel.check(ball, {"--cv": cv, **prices.for_weights()})
+    in_memory = "--cv" if cv else None if kernel.kernel == "linear" else f"--kernel {kernel.kernel}"
     options = data.read_options(verified=verified, mentioned=prices.mentioned())
-    with _rows(file, options, split, spool, ball.standardise, cv, screen) as rows:
+    with _rows(file, options, split, spool, ball.standardise, in_memory, screen) as rows:
         whole, held = work.with_positive(rows[0], positive), rows[1] and work.with_positive(rows[1], positive)
         # Not before: this imports all solvers, and an error in the file should come quickly.
-        from drsvm.cli.training import save, searched, trained
+        from drsvm.cli import training
 
         given = settings, ball.standardise, whole, held, screen
-        found = searched(folds, *given) if cv else trained(*given)
+        found = training.searched(folds, *given) if cv else training.trained_with(kernel, *given)
         with screen.progress("testing"):
             payload = fit_payload(found.model, found.tested, file, ball.standardise)
-        if cv:
-            payload["cv"] = found.search
+        if found.figures is not None:
+            payload["cv" if cv else "choice"] = found.figures
         if model is not None:
-            save(found, model, payload)
+            training.save(found, model, payload)
     screen.finish(payload, *summary_lines(payload))
     return exit_code(certificate["status"] for certificate in payload["certificates"])
 
@@ -92,15 +98,18 @@ def _check_settings(settings: dict[str, Any], radius_and_search: bool, verified:
 
 
 @contextmanager
-def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, cv: bool, screen):
-    """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk."""
+def _rows(file: Path, options, split: opt.SplitOptions, spool: Path | None, standardise: bool, in_memory, screen):
+    """Yield all rows of a file, and the same with some held out, or None; rows that do not fit stay on disk.
+
+    `in_memory` is the option for which they may not, if any.
+    """
     from drsvm.cli import large_tables, work
 
     if not large_tables.is_to_stream(file, spool):
         whole = work.load_parts(file, options, replace(split, test_size=None), screen)
         yield whole, work.held_out(whole, split, screen)
         return
-    if cv:
-        raise ValueError(f"{file}: --cv needs all rows in memory: omit it, or use it on a sample of the rows.")
+    if in_memory is not None:
+        raise ValueError(f"{file}: {in_memory} needs all rows in memory: omit it, or use it on a sample of the rows.")
     with large_tables.streamed(file, options, split, spool, standardise, screen) as rows:
         yield rows

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+from drsvm.cli.kernel_summary import choice_line, kernel_figures, kernel_lines
 from drsvm.cli.screen import exit_code
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
@@ -24,19 +25,22 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     constant = are_noise(decisions, [(result.gap, result.tol) for result in results])
     positive = classes.tolist() if len(results) > 1 else [parts.positive]
     scaled = int(sum(prepared.scaled(standardise)))
-    names = ("flip_cost", "norm", "fit_intercept", "class_weight", "threshold")
+    names = ("flip_cost", "fit_intercept", "class_weight", "threshold")
+    is_linear = hasattr(classifier, "coef_")
     return {
         "command": "fit",
         "drsvm": drsvm.__version__,
         "file": str(file),
         "rows": int(parts.X.shape[0]),
-        "features": int(classifier.coef_.shape[1]),
+        "features": int(classifier.n_features_in_),
         "label": parts.data.schema.label,
         "classes": dict(zip(classes.tolist(), counts.tolist(), strict=True)),
         "positive": parts.positive,
         "parameters": {
             "radius": getattr(classifier, "radius_", classifier.radius),
             "l2": getattr(classifier, "l2_", classifier.l2),
+            "norm": classifier.norm if is_linear else 2.0,
+            "kernel": "linear" if is_linear else classifier.kernel,
             **{name: getattr(classifier, name) for name in names},
             "standardise": standardise,
         },
@@ -46,7 +50,7 @@ def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
         "train": scores(decisions, parts.y, classifier.classes_),
         "test": (tested or model).test_scores(),
         "held_out": held_out,
-        "weights": _weights(model, results, constant),
+        **({"weights": _weights(model, results, constant)} if is_linear else kernel_figures(model, tested or model)),
     }
 
 
@@ -88,15 +92,17 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
     lines = {
         "data": f"{payload['rows']:,} rows, {payload['features']:,} features, labels {labels}{side}",
-        "adversary": _adversary(ball) + f"; {scaling}",
+        "adversary": _adversary(ball, payload.get("kernel")) + f"; {scaling}",
         "proof": _below([_proof(each, len(counts) > 2) for each in payload["certificates"]]),
         **_figures(payload),
-        "weights": _weights_line(payload),
+        **({"weights": _weights_line(payload)} if "weights" in payload else kernel_lines(payload)),
     }
     constant = [str(each["positive"]) for each in payload["certificates"] if each["constant"]]
     if constant:
         of = f"{', '.join(constant)} against the rest" if len(payload["certificates"]) > 1 else "this classifier"
         lines["constant"] = f"{of}: {NOISE}"
+    if "choice" in payload:
+        lines["choice"] = choice_line(payload["choice"])
     if "cv" in payload:
         candidates, score = payload["cv"]["candidates"], payload["cv"]["score"]
         lines["selection"] = f"chosen from {candidates} candidates by cross-validation, mean score {score:.4f}"
@@ -106,9 +112,12 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     return [Text.assemble((f"{name:<11}", "bold"), text) for name, text in lines.items()]
 
 
-def _adversary(ball: dict[str, Any]) -> str:
+def _adversary(ball: dict[str, Any], kernel: dict[str, Any] | None) -> str:
     radius, cost = ball["radius"], ball["flip_cost"]
     shift = f"may shift a row by {radius:.4g} on average (norm {ball['norm']:g})"
+    if kernel is not None:
+        shift = f"may shift a row by {radius:.4g} on average in the feature space, which covers shifts of the "
+        shift += f"features by {kernel['radius_in_features']:.4g}"
     if isinstance(cost, dict):
         prices = ", ".join(f"{label} {price:g}" for label, price in cost.items())
         return f"{shift}, or flip labels (flip costs {prices}), or a mix of both"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from drsvm.cli.kernels import KernelOptions
 from drsvm.cli.options import (
     BallOptions,
     ClassWeight,
@@ -19,6 +20,7 @@ from drsvm.cli.screen import Screen
 
 EXAMPLES = """drsvm labels customers.csv --label churned
 drsvm labels customers.csv --label churned --drop id --csv checked.csv --plot scores.png
+drsvm labels customers.csv --label churned --kernel rbf
 drsvm labels train.svm.xz --top 50 --json"""
 
 CAVEAT = (
@@ -41,6 +43,7 @@ def labels(
     file: DataFile,
     data: DataOptions,
     ball: BallOptions,
+    kernel: KernelOptions,
     outputs: LabelTable,
     screen: Screen,
     radius: Annotated[float | None, classifier("Radius of the ball. Default: automatic.")] = None,
@@ -52,15 +55,16 @@ def labels(
 ) -> None:
     """Rank the rows of a file by how doubtful their labels are.
 
-    Every row is judged by a robust linear classifier and by boosted trees that were trained without it. The ranking
-    shows which labels to check first; it proves nothing about a single label. Rows are counted from 1, not counting the
-    header, as in predict.
+    Every row is judged by a robust classifier, linear unless --kernel says otherwise, and by boosted trees that were
+    trained without it. The ranking shows which labels to check first; it proves nothing about a single label. Rows are
+    counted from 1, not counting the header, as in predict.
     """
     from drsvm.cli import work
     from drsvm.cli.options import SplitOptions
     from drsvm.datasets import read, read_cells
 
     outputs.check(file)
+    kernel.check(ball)
     settings = {**ball.ball(), **ball.run(), **chosen_classes_and_threshold(class_weight)}
     original: dict[str, list[str]] = {}
 
@@ -75,7 +79,8 @@ def labels(
     from drsvm.plotting import LabelIssuesDisplay
 
     X = work.prepared(parts, standardise=ball.standardise).X
-    judges = _judges(parts, X, ball.standardise, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
+    kind, settings = kernel.kind_and_settings({"radius": radius, **with_flip_costs(settings, parts.y)})
+    judges = _judges(parts, X, ball.standardise, {"kind": kind, **settings}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)

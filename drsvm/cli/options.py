@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 NORMS = ("1", "2", "inf")
+COLUMN_ROLES = ("trust_column", "increasing", "decreasing")
 
 
 def _panel(title: str) -> Callable[..., Any]:
@@ -188,8 +189,11 @@ class PriceOptions:
 
     def mentioned(self) -> tuple[tuple[str, str], ...]:
         """Return the options that name columns, with the columns."""
-        roles = ("trust_column", "increasing", "decreasing")
-        return tuple((role, column) for role in roles for column in getattr(self, role) or ())
+        return tuple((role, column) for role in COLUMN_ROLES for column in getattr(self, role) or ())
+
+    def for_weights(self) -> dict[str, Any]:
+        """Return the options that are about weights."""
+        return {f"--{role.replace('_', '-')}": getattr(self, role) for role in COLUMN_ROLES}
 
     def intercept(self) -> dict[str, float]:
         """Return the price of the intercept if it was given."""

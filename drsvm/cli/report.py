@@ -10,7 +10,7 @@ from drsvm.cli import options as opt
 from drsvm.cli.screen import Screen, exit_code
 
 EXAMPLES = """drsvm report customers.csv --label churned --output report.html
-drsvm report customers.csv --label churned --format md
+drsvm report customers.csv --label churned --kernel auto --format md
 drsvm report train.csv --test test.csv --radius 0.1 --title "Churn, spring" --output churn.html"""
 
 WRITTEN, READ = ("html", "md", "json"), ("csv", "parquet", "svmlight")
@@ -57,6 +57,10 @@ def report(
     positive: opt.Positive = None,
     class_weight: opt.ClassWeight = None,
     threshold: opt.Threshold = None,
+    kernel: Annotated[
+        str,
+        opt.classifier("linear, or auto: also say whether a curved boundary (rbf) would rank held-out rows better."),
+    ] = "linear",
     title: Annotated[str | None, opt.output("Title of the page.")] = None,
     output: Annotated[
         Path | None, opt.output("The file: .html, .md or .json. Default: drsvm-report.html.", metavar="OUT")
@@ -73,6 +77,7 @@ def report(
 
     format, output = data.written(output)
     check_outputs([output], [file, split.test])
+    opt.check_choice("--kernel", kernel, ("linear", "auto"))
     settings = {**ball.with_radius(radius), **ball.run(), **prices.intercept()}
     settings |= {"random_state": split.seed, **opt.chosen_classes_and_threshold(class_weight, threshold)}
     options = data.reading()
@@ -87,7 +92,7 @@ def report(
     typed = [*_typed(named), *_typed(_changed(ball)), *_typed(_changed(prices))]
     source = _source(file, [str(file), *_typed(_changed(options))], typed, parts.data)
     with screen.progress("report"), screen.warnings_as_notes():
-        made = _made(parts, settings, ball.standardise, source, title, shown)
+        made = _made(parts, settings, ball.standardise, kernel, source, title, shown)
     made.save(output, format)
     code = exit_code(certificate["status"] for certificate in made.summary["certificates"])
     payload = {"command": "report", "file": file, "output": output, "proven": code == 0, "summary": made.summary}
@@ -95,7 +100,7 @@ def report(
     return code
 
 
-def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str | None, positive) -> Any:
+def _made(parts, settings, standardise: bool, kernel: str, source, title: str | None, positive) -> Any:
     """Return the report; input errors come before these imports, which take long."""
     from drsvm import WassersteinSVC
     from drsvm.cli import work
@@ -124,6 +129,7 @@ def _made(parts, settings: dict[str, Any], standardise: bool, source, title: str
         label=parts.data.schema.label,
         standardise=False,
         scaled=prepared.scaled(standardise),
+        kernel=kernel,
         source=source,
     )
     return report_on(

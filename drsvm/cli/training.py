@@ -11,13 +11,14 @@ from sklearn.pipeline import Pipeline
 
 from drsvm import WassersteinSVC, WassersteinSVCCV
 from drsvm.cli import work
+from drsvm.cli.kernels import KernelChoice, KernelOptions
 from drsvm.cli.prices import feature_prices, flip_cost_by_row, with_flip_costs
 from drsvm.cli.screen import Screen
 from drsvm.cli.work import Parts, Prepared, rows_of
 from drsvm.clock import TimeLimit
 from drsvm.datasets import Schema
 from drsvm.datasets.preparation import aligned, features_of
-from drsvm.learn.scores import scores
+from drsvm.learn.scores import leads, scores
 from drsvm.persistence.model_files import save_model
 
 SEVERAL = {"flip_cost": "flip_costs", "norm": "norms", "intercept_cost": "intercept_costs"}
@@ -126,17 +127,28 @@ class Training:
 
 
 class Found(NamedTuple):
-    """The classifier of all rows, the one that was tested on held-out rows, and the figures of a search."""
+    """The classifier of all rows, the one that was tested on held-out rows, and the figures of a search or choice."""
 
     model: Fitted
     tested: Fitted | None
-    search: dict[str, Any] | None = None
+    figures: dict[str, Any] | None = None
 
 
-def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen) -> Found:
+def _training(kernel: KernelOptions, settings: dict[str, Any], standardise: bool, labels, time: TimeLimit) -> Training:
+    kind, given = kernel.kind_and_settings(with_flip_costs(settings, labels))
+    return Training(kind(**given, calibration="sigmoid"), standardise, settings.get("flip_cost"), False, time)
+
+
+def trained_with(kernel: KernelChoice, *given: Any) -> Found:
+    """Return the classifier of a kernel, or the better one of two."""
+    return (chosen if kernel.kernel == "auto" else trained)(kernel, *given)
+
+
+def trained(
+    kernel: KernelOptions, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
+) -> Found:
     """Train on all rows first, which may take half of the time, then for the test."""
-    estimator = WassersteinSVC(**with_flip_costs(settings, whole.y), calibration="sigmoid")
-    training = Training(estimator, standardise, settings.get("flip_cost"), False, TimeLimit.of(settings["max_time"]))
+    training = _training(kernel, settings, standardise, whole.y, TimeLimit.of(settings["max_time"]))
     with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
         model = training.fitted(whole, 2)
     if held is not None and training.time.over:
@@ -146,6 +158,33 @@ def trained(settings: dict[str, Any], standardise: bool, whole: Parts, held: Par
         return Found(model, None)
     with screen.progress(f"fitting {len(held.y):,} rows for the test"):
         return Found(model, training.quietly(held, 2))
+
+
+def chosen(
+    kernel: KernelChoice, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
+) -> Found:
+    """Train a linear classifier and one with a kernel for the test, and on all rows the one that ranks better there."""
+    rows, time = whole if held is None else held, TimeLimit.of(settings["max_time"])
+    if rows.y_test is None:
+        raise ValueError(
+            f"--kernel {kernel.kernel} compares classifiers on rows that they have not seen: hold some out with "
+            "--test-size, give --test FILE, or choose --kernel linear or rbf."
+        )
+    tried = {}
+    for place, each in enumerate(kernel.each()):
+        training = _training(each, settings, standardise, whole.y, time)
+        with screen.progress(f"fitting {len(rows.y):,} rows, kernel {each.kernel}"):
+            tried[each.kernel] = training, training.quietly(rows, 3 - place)
+    areas = {name: fitted.test_scores()["roc_auc"] for name, (_, fitted) in tried.items()}
+    other, best = sorted(areas, key=lambda name: (areas[name] or 0.0, name == "linear"))
+    decided = {name: fitted.decisions(fitted.prepared.X_test) for name, (_, fitted) in tried.items()}
+    lead = leads(decided[best], decided[other], rows.y_test, np.unique(rows.y))["roc_auc"]
+    training, tested = tried[best]
+    with screen.progress(f"fitting {len(whole.y):,} rows"), screen.warnings_as_notes():
+        model = training.fitted(whole, 1)
+    return Found(
+        model, None if held is None else tested, {"kernel": best, "other": other, "roc_auc": areas, "lead": lead}
+    )
 
 
 def searched(folds, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen) -> Found:

@@ -153,9 +153,9 @@ def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
     return [first] if second is None else [first, second]
 
 
-def robust_classifier(X, *, standardise: bool = True, **settings: Any) -> Pipeline:
+def robust_classifier(X, *, standardise: bool = True, kind: Any = WassersteinSVC, **settings: Any) -> Pipeline:
     """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
-    robust = WassersteinSVC(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
+    robust = kind(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), robust)
 
 

@@ -23,6 +23,7 @@ from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, h
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
 SMALL_TEXT = 16 << 20  # any schema.json may have this many (20,000 names); parsing takes up to 25 times the memory
+OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
@@ -124,9 +125,11 @@ def check_given(model: Any) -> None:
         if hasattr(last, "best_estimator_"):
             raise RejectedError(f"{kind} is a search: save its best_estimator_.")
         if not isinstance(last, our_classes()) and kind != "CalibratedClassifierCV":
-            raise RejectedError(f"it does not end in a WassersteinSVC or WassersteinSVCCV, but in {kind}.")
-        if not hasattr(last, "coef_"):
+            raise RejectedError(f"it does not end in {OURS}, but in {kind}.")
+        if not hasattr(last, "intercept_"):
             raise RejectedError(f"{kind} is not fitted: call fit first.")
+        if callable(getattr(last, "kernel", None)):
+            raise RejectedError("its kernel is a function of your own: save it with joblib.dump, or name a kernel.")
 
 
 def classifiers(model: Any) -> Iterator[Any]:
@@ -145,9 +148,14 @@ def classifiers(model: Any) -> Iterator[Any]:
 
 def our_classes() -> tuple[type, ...]:
     """Return the classifiers of this library; importing them takes a while."""
-    from drsvm import WassersteinSVC, WassersteinSVCCV
+    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
 
-    return WassersteinSVC, WassersteinSVCCV
+    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC
+
+
+def has_kernel(classifier: Any) -> bool:
+    """Return True for a classifier that is made of landmarks instead of weights."""
+    return isinstance(classifier, our_classes()[-1])
 
 
 def check_loaded(content: Any) -> None:
@@ -157,8 +165,12 @@ def check_loaded(content: Any) -> None:
         raise RejectedError("it has no metadata.")
     for last in classifiers(parts.get("model")):
         if not isinstance(last, our_classes()):
-            raise RejectedError("it does not end in a WassersteinSVC or WassersteinSVCCV.")
-        _check_classifier(vars(last))
+            raise RejectedError(f"it does not end in {OURS}.")
+        if has_kernel(last):
+            _check_classifier(vars(last), "dual_coef_", "landmarks_")
+            _check_kernel(last)
+        else:
+            _check_classifier(vars(last), "coef_", "coef_")
         results = vars(last).get("result_")  # None after partial_fit
         for result in results if isinstance(results, list) else [] if results is None else [results]:
             _check_result(result)
@@ -173,22 +185,40 @@ def _check_steps(steps: Any) -> None:
             raise RejectedError(f"step {name!r} of its Pipeline is not a transformer.")
 
 
-def _check_classifier(state: dict[str, Any]) -> None:
-    coef: Any = state.get("coef_")
+def _check_classifier(state: dict[str, Any], name: str, points: str) -> None:
+    """Check that all parts fit together: the array with a row per decision, and the one with a column per feature."""
+    coef: Any = state.get(name)
+    wide: Any = state.get(points)
     intercept: Any = state.get("intercept_")
     classes: Any = state.get("classes_")
     if not _are_numbers(coef, 2):
-        raise RejectedError("coef_ is not an array of numbers with one row per decision.")
+        raise RejectedError(f"{name} is not an array of numbers with one row per decision.")
     if not _are_numbers(intercept, 1) or intercept.shape != coef.shape[:1]:
-        raise RejectedError("intercept_ is not an array with one number per row of coef_.")
+        raise RejectedError(f"intercept_ is not an array with one number per row of {name}.")
     n_classes = 2 if coef.shape[0] == 1 else coef.shape[0]
     if not isinstance(classes, np.ndarray) or classes.shape != (n_classes,):
         raise RejectedError(f"classes_ is not an array of {n_classes} labels.")
-    if state.get("n_features_in_") != coef.shape[1]:
-        raise RejectedError(f"n_features_in_ is not the number of columns of coef_, {coef.shape[1]}.")
+    if not _are_numbers(wide, 2) or state.get("n_features_in_") != wide.shape[1]:
+        raise RejectedError(f"n_features_in_ is not the number of columns of {points}.")
     sigmoids: Any = state.get("sigmoids_")
     if sigmoids is not None and not (_are_numbers(sigmoids, 2) and sigmoids.shape == (coef.shape[0], 2)):
-        raise RejectedError("sigmoids_ is not an array with a slope and an offset per row of coef_.")
+        raise RejectedError(f"sigmoids_ is not an array with a slope and an offset per row of {name}.")
+
+
+def _check_kernel(model: Any) -> None:
+    """Check that the landmarks have coefficients, and that the kernel is one of the library that can be evaluated."""
+    places: Any = vars(model).get("landmark_indices_")
+    n_landmarks = model.dual_coef_.shape[1]
+    if model.landmarks_.shape[0] != n_landmarks or getattr(places, "shape", None) != (n_landmarks,):
+        raise RejectedError("landmarks_ and landmark_indices_ do not have one entry per column of dual_coef_.")
+    if not isinstance(model.kernel, str) or not isinstance(vars(model).get("gamma_"), float):
+        raise RejectedError("kernel and gamma_ are not a name and a number.")
+    if model.kernel == "precomputed":
+        if not all(0 <= place < model.n_features_in_ for place in places.tolist()):
+            raise RejectedError("landmark_indices_ are not columns of a precomputed kernel.")
+    elif n_landmarks:
+        points = model._priced(model.landmarks_[:1])
+        model._function().values(points, points)
 
 
 def _are_numbers(values: Any, ndim: int) -> bool:

@@ -8,7 +8,8 @@ The archive contains objects as plain data (`nodes.py`). Only the types in a lis
 memory or time than their size suggests are rejected.
 
 Format 1, written by version 0.1.0, names the modules that defined the classes then; loading replaces these names.
-Format 2 has public names. Both were written by skops.
+Format 2 has public names. Both were written by skops. Format 4 is that of classifiers with a kernel, which
+version 0.2.0 does not know; all others still have format 3, which it reads.
 """
 
 import hashlib
@@ -33,11 +34,13 @@ from drsvm.persistence.checks import (
     check_loaded,
     check_schema,
     classifiers,
+    has_kernel,
     members_of,
 )
 from drsvm.persistence.nodes import Builder, Writer
 
-MAGIC, FORMAT = b"drsvm-model ", 3
+MAGIC = b"drsvm-model "
+FORMAT, KERNEL_FORMAT = 3, 4
 
 NO_ARCHIVE = (
     *(BadZipFile, zlib.error, EOFError, OSError, LookupError),
@@ -72,9 +75,9 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
     Parameters
     ----------
-    model : WassersteinSVC, WassersteinSVCCV, Pipeline that ends in one, or CalibratedClassifierCV around one
+    model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, Pipeline that ends in one, or CalibratedClassifierCV
         The classifier, with scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
-        scalers, vectorizers, PCA, ...). Save other pipelines with joblib or skops.
+        scalers, vectorizers, PCA, ...) and, if any, a kernel given by its name. Save others with joblib or skops.
     path : str or Path
         The file. An existing file is replaced only when the new one is complete.
     metadata : dict, optional
@@ -102,7 +105,8 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
             archive = _written(content, ZIP_STORED)
     except RejectedError as error:
         raise ModelFileError(f"{Path(path)}: the model cannot be saved: {error}") from None
-    head = MAGIC + f"{FORMAT} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
+    version = KERNEL_FORMAT if any(map(has_kernel, classifiers(model))) else FORMAT
+    head = MAGIC + f"{version} sha256:{hashlib.sha256(archive).hexdigest()}\n".encode()
     write_whole(path, head + archive)
 
 
@@ -151,7 +155,7 @@ def load_model(path: str | Path) -> Any:
 
     Returns
     -------
-    WassersteinSVC, WassersteinSVCCV or Pipeline
+    WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or Pipeline
         The fitted classifier. `drsvm.persistence.load_metadata` returns the metadata saved with it.
 
     Raises
@@ -264,7 +268,7 @@ def _checked_archive(path: Path) -> tuple[int, bytes]:
     words = head[len(MAGIC) :].decode("ascii", "replace").split()
     if not head.startswith(MAGIC) or len(words) != 2 or not words[0].isdigit():
         raise ModelFileError(f"{path}: is not a drsvm model: create one with drsvm fit --model or save_model.")
-    if int(words[0]) > FORMAT:
+    if int(words[0]) > KERNEL_FORMAT:
         raise ModelFileError(
             f"{path}: was written by a newer drsvm (format {words[0]}), and this is {__version__}: upgrade it."
         )

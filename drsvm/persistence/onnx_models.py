@@ -16,7 +16,8 @@ from drsvm.datasets.preparation import TableReader
 from drsvm.datasets.values import Style
 from drsvm.extras import optional
 from drsvm.learn.probability import DECIDED, LEANING
-from drsvm.persistence.checks import our_classes
+from drsvm.persistence.checks import has_kernel, our_classes
+from drsvm.persistence.onnx_kernels import kernel_values
 
 
 def to_onnx(model: Any) -> Any:
@@ -24,7 +25,7 @@ def to_onnx(model: Any) -> Any:
 
     Parameters
     ----------
-    model : WassersteinSVC, WassersteinSVCCV or Pipeline that ends in one
+    model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or Pipeline that ends in one
         A pipeline saved by ``drsvm fit`` has one input per column, of shape (n_rows, 1): numbers as doubles, with NaN
         for empty cells, dates in days since 1970, yes and no as 1 and 0; categories as text, with "(empty)" for empty
         cells. Any other model has one input ``X`` of doubles.
@@ -105,7 +106,7 @@ def _classifier_outputs(scope: Any, model: Any, inputs: list[Any], custom_parser
     operator = scope.declare_local_operator(f"Drsvm{type(model).__name__}", model)
     operator.inputs.extend(inputs)
     operator.outputs.append(scope.declare_local_variable("label", kind([None])))
-    operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(model.coef_.shape[0])))
+    operator.outputs.append(scope.declare_local_variable("decision", _doubles_of(len(model.intercept_))))
     if hasattr(model, "predict_proba") and hasattr(model, "sigmoids_"):
         operator.outputs.append(scope.declare_local_variable("probabilities", _doubles_of(len(model.classes_))))
     return operator.outputs
@@ -159,11 +160,15 @@ class Graph:
 
 
 def _classifier(scope: Any, operator: Any, container: Any) -> None:
-    """Add w·x + b, and the label by its sign or by the largest value."""
+    """Add w·x + b or f(x) + b, and the label by its sign or by the largest value."""
     graph, model = Graph(scope, container), operator.raw_operator
     label, decision, *chances = (each.full_name for each in operator.outputs)
-    coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
-    product = graph.node("MatMul", graph.joined(operator), graph.constant(coef.T))
+    points = graph.joined(operator)
+    if has_kernel(model):
+        points, coef = kernel_values(graph, points, model), model.dual_coef_
+    else:
+        coef = np.asarray(model.coef_.todense() if hasattr(model.coef_, "todense") else model.coef_)
+    product = graph.node("MatMul", points, graph.constant(coef.T))
     values = graph.node("Add", product, graph.constant(model.intercept_), into=decision)
     if len(coef) == 1:
         positive = graph.node("Greater", values, graph.constant(np.zeros(1)))

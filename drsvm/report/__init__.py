@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from drsvm.extras import optional
 from drsvm.persistence.model_files import write_whole
@@ -96,6 +96,7 @@ def make_report(
     standardise: bool = True,
     positive=None,
     progress: Callable[[float, str], Any] | None = None,
+    kernel: Literal["linear", "auto"] = "linear",
 ) -> Report:
     """Fit a robust classifier, judge it by held-out rows, and create a page about it.
 
@@ -133,6 +134,9 @@ def make_report(
         all classes.
     progress : callable, optional
         Called with the fraction done and a short description of the next step.
+    kernel : {"linear", "auto"}, default="linear"
+        With "auto", the ROC AUC of a `~drsvm.WassersteinKernelSVC` on the held-out rows says whether a linear
+        classifier is enough for these data.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def make_report(
     """
     rows = {"X_test": X_test, "y_test": y_test, "test_size": test_size, "random_state": random_state}
     names = {"feature_names": feature_names, "row_names": row_names, "row_note": row_note, "label": label}
-    given = Given(X, y, standardise=standardise, **rows, **names)
+    given = Given(X, y, standardise=standardise, kernel=kernel, **rows, **names)
     return report_on(model, given, title=title, positive=positive, progress=progress)
 
 

@@ -47,6 +47,7 @@ class Analysis:
     distribution: WorstCaseDistribution  # its worst case on the rows it is judged by
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
     provenance: dict[str, Any]  # digests, versions and the date
+    curved: Any = None  # a classifier with a kernel, if one is compared on held-out rows
 
     @property
     def classes(self) -> list[Any]:
@@ -106,6 +107,23 @@ class Analysis:
         """By how much the figures of the robust classifier exceed those of each rival, with intervals."""
         (_, y, _), classes, own = self.judged, self.material.linear.classes_, self.decisions[ROBUST]
         return {name: leads(own, rival, y, classes) for name, rival in self.decisions.items() if name != ROBUST}
+
+    @cached_property
+    def curvature(self) -> dict[str, Any] | None:
+        """What a curved boundary gains in ROC AUC on the held-out rows; None if that was not tried, or has none."""
+        if self.curved is None:
+            return None
+        (X, y, _), classes = self.judged, self.curved.classes_
+        decisions = self.curved.decision_function(X)
+        found, lead = scores(decisions, y, classes, new_rows=True), leads(decisions, self.decisions[ROBUST], y, classes)
+        if lead["roc_auc"] is None:
+            return None
+        return {
+            "roc_auc": found["roc_auc"],
+            "interval": found["intervals"]["roc_auc"],
+            "lead": lead["roc_auc"],
+            "linear_is_enough": lead["roc_auc"]["interval"][0] <= 0.0,
+        }
 
     @property
     def own(self) -> dict[str, Any]:
@@ -233,6 +251,7 @@ class Analysis:
             "certificates": certificates,
             "models": self.comparison,
             "leads": self.leads if self.judged.held_out else None,
+            "curvature": self.curvature,
             "constant": None if self.constant is None else dict(zip(("label", "share"), self.constant, strict=True)),
             "constant_decisions": self.noise,
             "bounds": self.bounds,

@@ -67,6 +67,7 @@ class Given:
     label: str | None = None
     standardise: bool = True
     scaled: Sequence[bool] | None = None
+    kernel: str = "linear"  # "auto": also try a curved boundary
     source: Source = field(default_factory=Source)
 
 
@@ -129,6 +130,8 @@ def prepare(model, given: Given) -> Material:
     """Check the arguments, hold out rows, fit the model, and collect what the report needs."""
     if (given.X_test is None) != (given.y_test is None):
         raise ValueError("X_test and y_test must be given together: give both, or neither.")
+    if given.kernel not in ("linear", "auto"):
+        raise ValueError(f"kernel must be 'linear' or 'auto', got kernel={given.kernel!r}.")
     X, y = _as_rows(given.X), np.ravel(np.asarray(given.y))
     names = _given_names(X, given.feature_names)
     row_names, usual_note = _names_of_rows(X, given.row_names)

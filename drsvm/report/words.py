@@ -105,6 +105,7 @@ def tell_tale_warning(analysis: Analysis, style: Plain) -> str | None:
 def in_plain_words(analysis: Analysis, style: Plain) -> list[str]:
     """Return the report in plain words, a figure or a statement to a line; the next step follows them."""
     lines = [line for figure in FIGURES if (line := _figure(analysis, figure))]
+    lines += [] if analysis.curvature is None else [_curvature(analysis.curvature)]
     if analysis.constant is not None:
         return [*lines, "The proof holds, but no shift can change a constant answer."]
     attack = [_under_attack(analysis, style)] if analysis.radius > 0 else []
@@ -123,6 +124,16 @@ def _figure(analysis: Analysis, figure: str) -> str | None:
     low, high = map(shown, analysis.own["intervals"][figure])
     verdicts = listed([compared(figure, lead[figure], rival) for rival, lead in rivals.items()])
     return f"{value} (95\u202f%: {low} to {high}); {verdicts}."
+
+
+def _curvature(found: dict[str, Any]) -> str:
+    """Return whether a linear classifier is enough."""
+    auc, low, high = (f"{value:.3f}" for value in (found["roc_auc"], *found["interval"]))
+    verdict = "A linear classifier is enough for these data, as far as these rows can tell"
+    if not found["linear_is_enough"]:
+        verdict = "A linear classifier is not enough for these data"
+    lead = compared("roc_auc", found["lead"], "that of the linear classifier")
+    return f"{verdict}: with a curved boundary (rbf kernel) the ROC AUC is {auc} (95\u202f%: {low} to {high}), {lead}."
 
 
 def _under_attack(analysis: Analysis, style: Plain) -> str:
@@ -187,6 +198,10 @@ def _features(analysis: Analysis, style: Plain) -> str:
 def next_step(analysis: Analysis) -> NextStep:
     """Return the most useful thing to try next."""
     names = list(analysis.material.source.tell_tales)
+    if not names and analysis.curvature is not None and not analysis.curvature["linear_is_enough"]:
+        why = "Save a classifier with a curved boundary, fitted to all rows, and apply it to new ones."
+        python = 'save_model(make_pipeline(StandardScaler(), WassersteinKernelSVC()).fit(X, y), "model.drsvm")'
+        return NextStep("fit", why, python, changes={"kernel": "rbf"})
     if analysis.constant is not None or (analysis.noise and not analysis.multiclass):
         return _away_from_constant(analysis)
     if names:

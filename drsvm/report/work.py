@@ -20,6 +20,7 @@ from sklearn.svm import LinearSVC
 import drsvm
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.learn import prices
+from drsvm.learn.kernel_svc import WassersteinKernelSVC
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.messages import Message, Parameter
@@ -82,6 +83,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
     trained = positive if len(material.linear.classes_) > 2 else material.linear.classes_.tolist()[1]
     with report_stage("fitting LinearSVC and LogisticRegression"):
         models = {ROBUST: material.linear, **_rivals(material)}
+        curved = _curved(material, _time_left(material, watch).share(4)) if given.kernel == "auto" else None
     with report_stage("checking the labels") as tell:
         issues = _label_issues(material, tell, _time_left(material, watch).share(3))
     with report_stage("following the radius path") as tell:
@@ -98,6 +100,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
             label_issues=issues,
             provenance=provenance(material),
+            curved=curved,
         )
 
 
@@ -148,6 +151,17 @@ def _rivals(material: Material) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they keep their default iterations, even if they do not converge
         return {name: rival.fit(material.X, material.y) for name, rival in rivals.items()}
+
+
+def _curved(material: Material, time: TimeLimit) -> Any:
+    """Return a classifier with a kernel, if rows are held out; only ranks are compared, so its threshold stays."""
+    if not material.judged.held_out:
+        material.warn(["No curved boundary was tried, because no rows are held out to compare it on."])
+        return None
+    model = WassersteinKernelSVC(class_weight=material.setting("class_weight"), threshold="optimum", max_time=time)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is a rival, too
+        return model.fit(material.X, material.y)
 
 
 def _time_left(material: Material, watch: Stopwatch) -> TimeLimit:

@@ -176,7 +176,10 @@ def test_the_reason_why_a_model_is_not_saved(file):
     for model, reason in (
         (WassersteinSVC(), "WassersteinSVC is not fitted: call fit first"),
         (CalibratedClassifierCV(WassersteinSVC()), "CalibratedClassifierCV is not fitted: call fit first"),
-        (boosting, "does not end in a WassersteinSVC or WassersteinSVCCV, but in HistGradientBoostingClassifier"),
+        (
+            boosting,
+            "does not end in a WassersteinSVC, .* or WassersteinKernelSVC, but in HistGradientBoostingClassifier",
+        ),
         (search, "GridSearchCV is a search: save its best_estimator_"),
     ):
         with pytest.raises(ModelFileError, match=reason):

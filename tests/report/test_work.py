@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_circles
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import compute_sample_weight
 
 from drsvm import WassersteinSVC, radius_max
 from drsvm.model.problem import Problem
 from drsvm.report.inputs import Given
+from drsvm.report.words import in_plain_words, next_step
 from drsvm.report.work import analyse
+from drsvm.report.writers import Plain
 
 
 def test_the_path_ends_at_radius_max_and_contains_the_radius_in_use(noisy, report):
@@ -44,6 +47,24 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
     assert at_radius.objective == pytest.approx(fitted.objective_, abs=2e-5)
     np.testing.assert_allclose(at_radius.weights, fitted.coef_[0], atol=0.05)
     np.testing.assert_allclose(at_radius.intercept, fitted.intercept_[0], atol=0.2)
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_whether_a_linear_classifier_is_enough(noisy, curved):
+    X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0) if curved else (noisy[0][:160, :3], noisy[1][:160])
+    analysis = analyse(None, Given(X, y, kernel="auto"), positive=None)
+    found, words = analysis.curvature, "\n".join(in_plain_words(analysis, Plain()))
+    assert found["linear_is_enough"] is not curved and found["lead"]["interval"][0] < found["lead"]["difference"]
+    assert f"A linear classifier is {'not ' if curved else ''}enough for these data" in words
+    assert (next_step(analysis).changes == {"kernel": "rbf"}) is curved
+    assert analysis.summary()["curvature"]["roc_auc"] == found["roc_auc"] > 0.7
+
+
+def test_a_curved_boundary_needs_held_out_rows(noisy):
+    analysis = analyse(None, Given(noisy[0][:60, :3], noisy[1][:60], kernel="auto", test_size=0.0), positive=None)
+    assert analysis.curvature is None and "no rows are held out" in analysis.material.notes[-1]
+    with pytest.raises(ValueError, match="kernel must be 'linear' or 'auto'"):
+        analyse(None, Given(noisy[0], noisy[1], kernel="rbf"), positive=None)
 
 
 def test_progress_is_reported_in_order(report):
