@@ -6,6 +6,7 @@ optimum over the whole feature space.
 
 import argparse
 import warnings
+from functools import partial
 
 import numpy as np
 from _common import interleaved, load, report, short, table, usable_cores
@@ -61,7 +62,7 @@ def main() -> None:
         X, y, X_test, y_test = rows_of(name, n)
         fitted = models(0.3 / X.shape[1], tol)
         WassersteinKernelSVC().fit(X[:200], y[:200])  # compiles what is not compiled yet
-        calls = {key: (lambda model=model: model.fit(X, y)) for key, model in fitted.items()}
+        calls = {key: partial(model.fit, X, y) for key, model in fitted.items()}
         repeats = 1 if options.quick or n > 5000 else options.repeats
         timings = interleaved(calls, repeats)
         for key, model in fitted.items():
