@@ -242,8 +242,10 @@ def _without_giving_up(problem: Problem, sample: Problem, radius: float, limits:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
     positive, negative = problem.masses_of_classes()
     time, share = limits["max_time"], min(positive, negative)
-    tried, results = radius, list[Any]([None])
-    for _ in range(MOST_REDUCTIONS + 1):
+    results = list[Any]([None])
+    reduced = [radius * REDUCTION**power for power in range(MOST_REDUCTIONS + 1)]
+    # If even the smallest radius does not help, none in between does.
+    for number, tried in enumerate([radius, reduced[-1], *reduced[1:]]):
         if time.spent or time.over:
             break
         result = _rough_solution(sample.replace(radius=tried), limits, start=results[-1])
@@ -253,9 +255,11 @@ def _without_giving_up(problem: Problem, sample: Problem, radius: float, limits:
         del result
         decided = problem.decisions(weights, intercept).positive_mass
         decided = decided if positive <= negative else positive + negative - decided
-        if decided >= LEAST_PREDICTED * share:
+        helps = decided >= LEAST_PREDICTED * share
+        if helps and number != 1:
             return Automatic(tried, results[-1])
-        tried *= REDUCTION
+        if number == 1 and not helps:
+            break
     return Automatic(radius, results[1] if len(results) > 1 else None)
 
 
