@@ -1,10 +1,10 @@
 """The scikit-learn interface.
 
 `estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `one_vs_rest`, `partial_fit`) and `model_selection`
-(`cross_validation`) are the classifiers; `prices` and `radius_rule` their parameters, `deciding`, `threshold` and `probability` what they decide,
-`column_errors` and `warning` what they tell the user. `label_issues` ranks labels by `out_of_fold` decisions, flags
-them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the figures that reports show,
-with `intervals`.
+(`cross_validation`) are the classifiers; `prices` and `radius_rule` their parameters, `deciding`, `threshold` and
+`probability` what they decide, `column_errors` and `warning` what they tell the user. `label_issues` ranks labels by
+`out_of_fold` decisions, flags them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the
+figures that reports show, with `intervals`.
 """
 
 from typing import TYPE_CHECKING

@@ -119,6 +119,14 @@ def test_the_attack_finds_the_nearest_point_of_a_spherical_boundary():
     assert found == pytest.approx(0.5, rel=1e-6)
 
 
+def test_the_band_is_narrow_for_small_shifts(moons):
+    X, y = moons
+    model = SVC().fit(X, y)
+    ball = {"radius": 0.002, "loss": "zero-one"}
+    low, high = attacked_risk(model, X, y, **ball), worst_case_risk(model, X, y, **ball)
+    assert low <= high <= 1.02 * low and low > np.mean(model.predict(X) != y) + 0.01
+
+
 # Models and their own balls
 
 
