@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine, make_circles
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from drsvm import WassersteinSVC, find_label_issues
+from drsvm import WassersteinKernelSVC, WassersteinSVC, find_label_issues
 from drsvm.learn import LabelIssues
 from drsvm.learn.label_issues import robust_classifier
 from drsvm.learn.label_quality import Judgement, flagged, judge
@@ -277,6 +277,12 @@ def test_any_classifier_may_be_asked(tumours):
     assert np.mean(issues.second_label == expected) > 0.99 and done[-1] == (6, 6)  # ties may differ
     with pytest.raises(TypeError, match="second_opinion must be None, 'auto', or a classifier"):
         find_label_issues(X, y, second_opinion="forest")
+
+
+def test_a_kernel_finds_wrong_labels_that_a_linear_classifier_cannot_see():
+    X, y = make_circles(200, noise=0.1, factor=0.4, random_state=0)
+    y[:12] = 1 - y[:12]
+    assert set(find_label_issues(X, y, estimator=WassersteinKernelSVC()).ranking[:12]) == set(range(12))
 
 
 def test_a_constant_second_opinion_does_not_count(tumours):
