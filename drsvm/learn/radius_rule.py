@@ -40,6 +40,7 @@ SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
 GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
+ROWS_OF_KERNEL = 3000  # from so many the rules for kernels are computed: sums over all pairs of rows
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
 
 SHARE_OF_LARGEST = 0.5  # the largest radius as a fraction of `radius_max`
@@ -122,6 +123,8 @@ class Automatic(NamedTuple):
 def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return `auto_radius` with a solution."""
     time = TimeLimit.of(max_time)
+    if _has_many_functions(problem):
+        return _by_sample(automatic, problem, counts, max_time=time, n_threads=n_threads)
     counts = np.asarray(counts) if isinstance(counts, list | tuple) and not hasattr(counts, "sum") else counts
     with part(0.0, 0.1):
         everything = problem.pull_variances(counts=counts)
@@ -149,6 +152,18 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     return Automatic(spread.factor * found.radius, solution, spread.ridge(active))
 
 
+def _has_many_functions(problem: Problem) -> bool:
+    return problem.rows.is_kernel and problem.n_rows > 2 * ROWS_OF_KERNEL  # fewer than that are drawn
+
+
+def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limits) -> Automatic:
+    """Apply a rule to some rows of a kernel problem: chance effects, and the ridge, are proportional to 1/√n."""
+    few = problem.drawn(ROWS_OF_KERNEL)
+    share = math.sqrt(few.n_rows / (problem.n_rows if counts is None else float(counts.sum())))
+    found = rule(few, **limits)
+    return Automatic(share * found.radius, None, share * found.ridge)
+
+
 def _centred_products(problem: Problem, rows) -> np.ndarray:
     """Return the products of all pairs of rows, relative to their weighted mean."""
     products = rows.products_of_rows()
@@ -158,6 +173,9 @@ def _centred_products(problem: Problem, rows) -> np.ndarray:
 
 def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
     """Return the automatic ridge for the problem's own radius, and the pilot solution."""
+    if _has_many_functions(problem):
+        found = _by_sample(automatic_ridge, problem, counts, max_time=max_time, n_threads=n_threads)
+        return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
     limits = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
     active = chance_of_active(problem, _sample(problem), everything, counts, limits)[1]

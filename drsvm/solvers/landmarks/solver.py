@@ -53,6 +53,9 @@ class Landmarks(Solver):
     n_landmarks : int, optional
         Number of rows whose span contains the answer; by default as many rows, and sums of rows, as the tolerance
         needs.
+    proves : bool
+        Whether to prove a lower bound, which takes a pass over all values of the kernel. Without, a run ends with the
+        first function.
     """
 
     name = "landmarks"
@@ -63,6 +66,7 @@ class Landmarks(Solver):
     takes_kernels = True
 
     n_landmarks: int | None = None
+    proves: bool = True
 
     def refusal(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem: no kernel, or neither a radius nor a ridge."""
@@ -138,7 +142,7 @@ class LandmarkState(State):
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
         if rows.values is None:  # what the span knows saves another pass over all values
             rows.remember(weights, self.span.features @ self.result.weights)
-        return Candidate(weights, self.result.intercept, *self._multipliers())
+        return Candidate(weights, self.result.intercept, *(self._multipliers() if self.settings.proves else ()))
 
     def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
@@ -147,7 +151,7 @@ class LandmarkState(State):
     def judged(self, gap: float) -> None:
         """Keep the gap; landmarks that were chosen beforehand cannot prove a smaller one."""
         self.gap = gap
-        self.finished = self.finished or self.settings.n_landmarks is not None
+        self.finished = self.finished or self.settings.n_landmarks is not None or not self.settings.proves
 
     def info(self) -> dict[str, Any]:
         """Return the size of the span."""
@@ -158,4 +162,4 @@ class LandmarkState(State):
 
 def rough_solver(problem: Problem) -> str | Solver:
     """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
-    return Landmarks(min(problem.n_rows, ROUGH)) if problem.rows.is_kernel else "auto"
+    return Landmarks(min(problem.n_rows, ROUGH), proves=False) if problem.rows.is_kernel else "auto"
