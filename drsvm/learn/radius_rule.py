@@ -164,11 +164,17 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limit
     return Automatic(share * found.radius, None, share * found.ridge)
 
 
-def _centred_products(problem: Problem, rows) -> np.ndarray:
-    """Return the products of all pairs of rows, relative to their weighted mean."""
+def _spectrum(problem: Problem, rows) -> tuple[float, float]:
+    """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
+    weights, (n, d) = problem.sample_weight, rows.shape
+    if rows.readable and not rows.is_sparse and d < n:
+        centred = np.asarray(rows.X, dtype=np.float64) - weights @ rows.X
+        covariance = (centred * weights[:, None]).T @ centred
+        return float(covariance.trace()), float(np.square(covariance).sum())
     products = rows.products_of_rows()
-    with_mean = products @ problem.sample_weight
-    return products - with_mean[:, None] - with_mean[None, :] + float(problem.sample_weight @ with_mean)
+    with_mean = products @ weights
+    products = products - with_mean[:, None] - with_mean[None, :] + float(weights @ with_mean)
+    return float(weights @ products.diagonal()), float(weights @ np.square(products) @ weights)
 
 
 def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_threads: int | None = None) -> Automatic:
@@ -195,8 +201,8 @@ class Spread(NamedTuple):
         n_rows = problem.n_rows if counts is None else float(counts.sum())
         few = problem.drawn(ROWS_FOR_DIRECTIONS) if problem.n_rows > ROWS_FOR_DIRECTIONS else problem
         few = few.nearby(math.inf)
-        products = _centred_products(few, few.rows)
-        square = float(few.sample_weight @ products.diagonal())
+        square, sum_of_squares = _spectrum(few, few.rows)
+        total = square
         if not square > 0.0:
             return cls(0.0, 1.0)
         if problem.rows.is_kernel:
@@ -204,9 +210,8 @@ class Spread(NamedTuple):
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             priced = few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices
-            products = _centred_products(few, few.on_rows(priced).rows)
-        sum_of_squares = float(few.sample_weight @ np.square(products) @ few.sample_weight)
-        directions = float(few.sample_weight @ products.diagonal()) ** 2 / (sum_of_squares or 1.0)
+            total, sum_of_squares = _spectrum(few, few.on_rows(priced).rows)
+        directions = total**2 / (sum_of_squares or 1.0)
         return cls(square, min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows)))
 
     def ridge(self, active: float) -> float:
