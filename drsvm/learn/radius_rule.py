@@ -131,8 +131,8 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     if not np.isfinite(everything.squares).all():
         raise ValueError("The squares of some features are too large for numbers: scale the features first.")
     features = np.flatnonzero(_deviations(problem, everything))
-    if len(features) == 0:
-        return Automatic(0.0, None)
+    if len(features) == 0:  # the rows do not differ; with a kernel weights must cost something, whatever it is
+        return Automatic(0.0, None, float(problem.rows.is_kernel))
     with part(0.1, 0.15):
         spread = Spread.of(problem, counts)
     # Features that do not differ between rows would still change the steps of a rough solution.
@@ -263,6 +263,8 @@ def _far_from_largest(problem: Problem, sample: Problem, radius: float, limits: 
 
 def _without_giving_up(problem: Problem, sample: Problem, radius: float, limits: dict[str, Any]) -> Automatic:
     """Return the radius, or a smaller one if the classifier gives up the rarer class here but not there."""
+    if radius == 0.0:
+        return Automatic(0.0, None)
     positive, negative = problem.masses_of_classes()
     time, share = limits["max_time"], min(positive, negative)
     results = list[Any]([None])

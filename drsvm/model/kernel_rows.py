@@ -35,6 +35,9 @@ REMEMBERED = 6
 NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9
 """Relative errors of a squared norm from which sums are careful, and negative ones that are more than errors."""
 
+SAME = 1e-13
+"""A squared distance from the centre below this share of the squared norm is a rounding error."""
+
 LAST_DIGIT = 2 * ULP
 """Relative error of values of the kernel."""
 
@@ -202,7 +205,8 @@ class KernelRows(HostRows):
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
             return self._squares
-        return np.maximum(self._squares - 2.0 * self.means + float(self.centre @ self.means), 0.0)
+        found = self._squares - 2.0 * self.means + float(self.centre @ self.means)
+        return np.where(found > SAME * self._squares, found, 0.0)
 
     def sum_of_squares(self, c):
         return np.array([float(c @ self.centred_squares())])

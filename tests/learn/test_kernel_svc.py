@@ -118,3 +118,17 @@ def test_a_grid_search_varies_the_kernel(moons):
 def test_errors_name_the_value_and_the_remedy(moons, settings, words):
     with pytest.raises(ValueError, match=words):
         WassersteinKernelSVC(**settings).fit(*moons)
+
+
+@pytest.mark.filterwarnings(*CONSTANT)
+@pytest.mark.parametrize("flip_cost", [0.0, 0.5, 5.0, {"no": 1.0, "yes": np.inf}])
+def test_flips_with_a_price_have_an_automatic_radius(moons, flip_cost):
+    X, y = moons
+    model = WassersteinKernelSVC(flip_cost=flip_cost, threshold="optimum")
+    assert model.fit(X, y).gap_ <= 1e-4
+
+
+@pytest.mark.filterwarnings(*CONSTANT)
+def test_rows_that_do_not_differ_give_a_constant_classifier(moons):
+    model = WassersteinKernelSVC().fit(np.ones((60, 2)), moons[1][:60])
+    assert model.gap_ <= 1e-4 and len(set(model.predict(moons[0]))) == 1

@@ -106,9 +106,12 @@ def _pull_if_decisive(problem: Problem) -> float | None:
     prices, total = _priced_pull(problem)
     if np.min(problem.flip_cost) == math.inf:  # then no flip pays
         return float(problem.norm.dual.value(total))
+    size = float(problem.norm.dual.value(total))
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
-    weights, intercept = direction[: problem.n_features], float(direction[problem.n_features :].sum())
-    return None if problem.flips_pay(weights, intercept) else float(problem.norm.dual.value(total))
+    weights, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
+    if problem.rows.is_kernel:  # the coordinate of a function is its norm
+        weights = problem.pull_of_classes()[0] / (size or 1.0)
+    return None if problem.flips_pay(weights, float(intercept.sum())) else size
 
 
 def _priced_pull(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
