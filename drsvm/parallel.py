@@ -54,6 +54,14 @@ def available_cores() -> int:
         return os.cpu_count() or 1
 
 
+def memory_size() -> float:
+    """Return the size of main memory in bytes (8 GB if the system does not report it)."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return 8e9
+
+
 def spare_cores() -> int:
     """Return the number of tasks to do at a time if nobody has said: one in a worker of joblib, else one per core."""
     return 1 if get_active_backend()[0].nesting_level else available_cores()

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.threshold import MOST_FETCHED, Judged, judged_rows
-from drsvm.model.backends import ForCard, backend_of, engine_of
+from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 
@@ -43,7 +43,7 @@ class FitData:
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
-        return counts if problem.kept is None else counts[problem.kept]
+        return counts if problem.kept is None else counts[fetched(problem.kept)]
 
     def weighed(self, judged: Judged) -> Judged:
         """Return judged rows of two classes that also count by class weights, if these are given."""

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.base import CommonMixin
-from drsvm.learn.fit_data import FitData
+from drsvm.learn.fit_data import FitData, on_engine
 from drsvm.learn.fitting import FINISHED, FittingMixin
+from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
 from drsvm.model.kernel_functions import (
     Given,
     KernelFunction,
@@ -26,7 +27,7 @@ from drsvm.model.kernel_functions import (
     squared_norms,
 )
 from drsvm.model.kernel_model import KernelClassifier
-from drsvm.model.kernel_rows import KernelRows, in_feature_space
+from drsvm.model.kernel_rows import in_feature_space, rows_of_functions
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.validation import check_number
@@ -76,6 +77,9 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
         Proven gap between objective and optimum of the full problem at which to stop.
     max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
+    engine : {"auto", "cpu", "gpu"}, default="auto"
+        Where a fit is computed. With "gpu", or if X is on a graphics card, the rows are copied there (dense, in double
+        precision); kernels are then "rbf", "laplacian", "poly" or "linear". Predictions are made where X is.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        engine: Literal["auto", "cpu", "gpu"] = "auto",
     ):
         self.kernel = kernel
         self.gamma = gamma
@@ -148,6 +153,7 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.engine = engine
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -158,19 +164,22 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
     def decision_function(self, X):
         """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **one_vs_rest.ROWS)
+        backend, rows = backend_of(X), validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
         if self.kernel == "precomputed":
-            values = np.asarray(X[:, self.landmark_indices_] @ self.dual_coef_.T, dtype=np.float64)
+            values = np.asarray(rows[:, self.landmark_indices_] @ self.dual_coef_.T, dtype=np.float64)
         else:
-            rows = KernelRows(self._priced(self.landmarks_), self._function())
-            points = self._priced(X)
-            values = np.column_stack([rows.at(points, c) for c in self.dual_coef_])
+            landmarks, points = self._priced(self.landmarks_), self._priced(rows)
+            functions = rows_of_functions(landmarks if backend is None else ForCard(landmarks), self._function())
+            values = np.column_stack([fetched(functions.at(points, c)) for c in self.dual_coef_])
         values += self.intercept_
-        return values.ravel() if len(self.dual_coef_) == 1 else values
+        values = values.ravel() if len(self.dual_coef_) == 1 else values
+        return values if backend is None else backend.like(X, values)
 
     def predict(self, X):
         """Return the label of every row, of shape (n_samples,)."""
-        decisions = self.decision_function(X)
+        decisions, backend = self.decision_function(X), backend_of(X)
+        if backend is not None:
+            return backend.labels(decisions, self.classes_)
         chosen = (decisions > 0).astype(int) if decisions.ndim == 1 else decisions.argmax(axis=1)
         return self.classes_[chosen]
 
@@ -201,7 +210,8 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
     # --- what is special about this fit -----------------------------------------------------------------------------
 
     def _data(self, X, y, sample_weight) -> FitData:
-        data = KernelFit(self, X, y, sample_weight)
+        on_card = engine_of(on_engine(X, self.engine)) == "gpu"
+        data = KernelFit(self, *map(in_memory, (X, y, sample_weight)))
         self._fitted_rows = data.X
         self.gamma_ = self._coefficient(data.X, data.sample_weight)
         data.points, data.function = self._priced(data.X), self._function(data.X)
@@ -209,6 +219,7 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
             if data.X.shape[0] != data.X.shape[1]:
                 raise ValueError(f"A precomputed kernel needs a square matrix, got X of shape {data.X.shape}.")
             data.points = np.arange(len(data.X))[:, None]
+        data.points = ForCard(data.points) if on_card else data.points
         return data
 
     def _coefficient(self, X, sample_weight) -> float:
@@ -272,13 +283,18 @@ class WassersteinKernelSVC(FittingMixin, CommonMixin, ClassifierMixin, BaseEstim
 
     def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
         X = self.__dict__.pop("_fitted_rows")
-        kept = np.arange(X.shape[0]) if problems[0].kept is None else problems[0].kept
+        kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)
         weights = np.stack([result.weights for result in results])
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_, self.landmark_indices_ = weights[:, used], kept[used]
         self.landmarks_ = X[self.landmark_indices_]
         means = [problem.rows.mean_of(w) for problem, w in zip(problems, weights, strict=True)]
         self.intercept_ = self.intercept_ - np.array(means)
+
+
+def in_memory(values) -> Any:
+    """Return an array on a card as one of numpy, anything else as it is."""
+    return fetched(values) if engine_of(values) == "gpu" else values
 
 
 class KernelFit(FitData):

@@ -158,7 +158,7 @@ def _has_many_functions(problem: Problem) -> bool:
 
 def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limits) -> Automatic:
     """Apply a rule to some rows of a kernel problem: chance effects, and the ridge, are proportional to 1/√n."""
-    few = problem.drawn(ROWS_OF_KERNEL)
+    few = problem.drawn(ROWS_OF_KERNEL).nearby(math.inf)
     share = math.sqrt(few.n_rows / (problem.n_rows if counts is None else float(counts.sum())))
     found = rule(few, **limits)
     return Automatic(share * found.radius, None, share * found.ridge)

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 
 from drsvm.clock import TimeLimit
+from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.solvers.landmarks.solver import rough_solver
@@ -57,16 +58,16 @@ def judged_rows(
     first = centred.problem
     if not (first.rows.readable or first.rows.is_kernel):
         first = (first.drawn(MOST_FETCHED) if first.n_rows > MOST_FETCHED else first).nearby(math.inf)
-    signs = [problem.signs for problem in (problems if len(problems) > 1 else [first])]
+    signs = [fetched(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
-    counted = counts(first)
+    counted = fetched(counts(first))
     folds = _folds(first, labels, counted, cv) if in_folds else None
     columns, judged = [], np.ones(len(labels), dtype=bool)
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
         here, own = centred.problem if index else first, centred.to_centred(result)
         if folds is None:
-            columns.append(here.decision_values(own.weights, own.intercept))
+            columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
             values, seen = _out_of_fold(here, folds, max(FOLD_TOL, own.tol), time)
             columns.append(values)
@@ -76,7 +77,8 @@ def judged_rows(
 
 def _out_of_fold(problem: Problem, folds: np.ndarray, tol: float, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
-    chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(problem.signs, folds == fold)]
+    signs = fetched(problem.signs)
+    chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
     results = solve_many(parts, rough_solver(problem), tol=tol, max_time=time)
@@ -84,7 +86,7 @@ def _out_of_fold(problem: Problem, folds: np.ndarray, tol: float, time: TimeLimi
         if found.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         rows = np.flatnonzero(folds == fold) if found.status is not Status.TIME_LIMIT else np.zeros(0, dtype=int)
-        decisions[rows] = problem.rows.decisions_of(rows, part, found.weights, found.intercept)
+        decisions[rows] = fetched(problem.rows.decisions_of(rows, part, found.weights, found.intercept))
         judged[rows] = True
     return decisions, judged
 
@@ -113,7 +115,7 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
 
 def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
     """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
-    keys = problem.rows.content_keys()
+    keys = fetched(problem.rows.content_keys())
     rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
     contents, member = np.unique(rounded, return_inverse=True)
     masses = np.zeros((len(contents), labels.max() + 1))

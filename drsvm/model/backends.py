@@ -13,6 +13,10 @@ class Backend(ABC):
     def data(self, X, y, sample_weight, flip_cost) -> dict[str, Any]:
         """Return the checked attributes of a problem that depend on its data (see `model/memory_rows.py`)."""
 
+    def kernel_rows(self, points, function) -> Any:
+        """Return the rows of a kernel (see `model/kernel_rows.py`)."""
+        raise TypeError(f"A kernel does not take X of type {type(points).__name__}: use WassersteinSVC.")
+
     @abstractmethod
     def with_labels(self, X, y) -> tuple[Any, Any]:
         """Return X and y in the form that the other methods take."""

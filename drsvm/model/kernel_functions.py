@@ -1,8 +1,8 @@
 """Kernel functions k(x, z) = φ(x)·φ(z): what a classifier needs to know of the feature space H.
 
 Each has a block of values for two sets of points, the squared norms k(x, x) and, where there is one, a constant L with
-‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. The values are those that are computed, up to their last digit: what is proven is about
-the problem with these values.
+‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂. Points are arrays of numpy, CuPy or scipy (sparse). The values are those that are
+computed, up to their last digit: what is proven is about the problem with these values.
 """
 
 import math
@@ -21,21 +21,30 @@ GROWTHS = 60
 """Steps of the search for the shift that a row needs to be turned: each bound is valid, the last one the best."""
 
 
-def squared_norms(X) -> np.ndarray:
+def squared_norms(X) -> Any:
     """Return x·x for every row."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
-    return np.asarray(squares).ravel()
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel() if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
 
 
-def inner_products(X, Z) -> np.ndarray:
+def inner_products(X, Z) -> Any:
     """Return x·z for all pairs of rows."""
-    products = X @ Z.T
-    return products.toarray() if sparse.issparse(products) else np.asarray(products)
+    return dense(X @ Z.T)
 
 
-def dense(X) -> np.ndarray:
+def dense(X) -> Any:
     """Return rows as an array."""
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def distances(X, Z) -> Any:
+    """Return ‖x − z‖₁ for all pairs of rows."""
+    if isinstance(X, np.ndarray):
+        return cdist(X, Z, "cityblock")
+    return sum(np.abs(x[:, None] - z) for x, z in zip(X.T, Z.T, strict=True))
+
+
+def _ones(X) -> Any:
+    return np.ones(X.shape[0], like=None if sparse.issparse(X) else X)
 
 
 @dataclass(frozen=True)
@@ -43,16 +52,20 @@ class KernelFunction(ABC):
     """A positive definite function of two points."""
 
     @abstractmethod
-    def values(self, X, Z) -> np.ndarray:
+    def values(self, X, Z) -> Any:
         """Return k(x, z) for all pairs of rows."""
 
     @abstractmethod
-    def squares(self, X) -> np.ndarray:
+    def squares(self, X) -> Any:
         """Return k(x, x) for every row."""
 
     @property
     def lipschitz(self) -> float | None:
         """The L with ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂; None if there is none."""
+        return None
+
+    def exponents(self, X, Z) -> Any:
+        """Return matrices A, B with k(x, z) = exp(min(ABᵀ, 0)) for points in arrays; None if there are none."""
         return None
 
     def norm_of_sum(self, X, c) -> float | None:
@@ -115,11 +128,16 @@ class Rbf(KernelFunction):
         return np.exp(values, out=values)
 
     def squares(self, X):
-        return np.ones(X.shape[0])
+        return _ones(X)
 
     @property
     def lipschitz(self) -> float:
         return math.sqrt(2.0 * self.gamma)
+
+    def exponents(self, X, Z):
+        left = -self.gamma * squared_norms(X)[:, None], 2.0 * self.gamma * X, _ones(X)[:, None]
+        right = _ones(Z)[:, None], Z, -self.gamma * squared_norms(Z)[:, None]
+        return np.concatenate(left, axis=1), np.concatenate(right, axis=1)
 
     def least_shifts(self, distances) -> np.ndarray:
         """Return how far x must move for φ(x) to move by given distances; inf from √2 on, which no shift reaches."""
@@ -156,12 +174,12 @@ class Laplacian(KernelFunction):
     gamma: float
 
     def values(self, X, Z):
-        values = cdist(dense(X), dense(Z), "cityblock")
+        values = distances(dense(X), dense(Z))
         values *= -self.gamma
         return np.exp(values, out=values)
 
     def squares(self, X):
-        return np.ones(X.shape[0])
+        return _ones(X)
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,26 @@ Weights are functions f = Σ_j c_j φ(x_j) of the rows themselves: a vector of w
 row, ‖f‖² = c·Kc, and the problem is that of norm 2 otherwise. With a centre μ = Σ ρ_j φ(x_j) the rows are φ(x_i) − μ:
 their products with f are (Kc)_i − ρ·Kc, and Σ_i s_i (φ(x_i) − μ) has the coefficients s − (Σ s) ρ.
 
-The certificate needs no more of a vector of H than its norm, which is the only entry of its `coordinates`.
+The certificate needs no more of a vector of H than its norm, which is the only entry of its `coordinates`. Coefficients
+are vectors of numpy; points, values and what has an entry per row are arrays of the rows' library.
 """
 
 import math
+from abc import abstractmethod
 from collections import deque
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh
 
+from drsvm.model.backends import backend_of, fetched
 from drsvm.model.careful_sums import ULP, careful_transposed_dot
 from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.problem import Problem
-from drsvm.parallel import over
+from drsvm.model.rows import ArrayRows
+from drsvm.parallel import memory_size, over
 
 MOST_STORED = 5000
 """Number of rows up to which all values of the kernel are kept."""
@@ -47,7 +52,7 @@ MOST_CHECKED = 2000
 NOT_POSITIVE = "The kernel is not positive definite on these rows ({}), so nothing can be proven: use another one."
 
 
-class KernelRows(HostRows):
+class FunctionRows(ArrayRows):
     """The rows of `points` as functions of a kernel; `centre` has a weight for every row, or is None."""
 
     place = "functions of a kernel"
@@ -72,76 +77,72 @@ class KernelRows(HostRows):
 
     # --- values of the kernel ---------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def between(self, some, others) -> Any:
+        """Return the values for all pairs of two sets of points."""
+
+    @abstractmethod
+    def at(self, points, c) -> Any:
+        """Return f(x) = Σ_j c_j k(x, x_j) at given points; errors of the sum are those of `_rounding`."""
+
+    @abstractmethod
+    def _stored_product(self, c) -> Any:
+        """Return Kc from the values that are kept, with such errors too."""
+
+    @abstractmethod
+    def with_features(self, X) -> ArrayRows:
+        """Return rows of the same library with given features."""
+
+    @abstractmethod
+    def room(self) -> float:
+        """Return how many bytes features of the rows may take."""
+
     @property
-    def values(self) -> np.ndarray | None:
-        """All values of the kernel, if there are few rows."""
+    def values(self) -> Any:
+        """All values of the kernel, if there are few rows; otherwise None."""
         if self._values is None and self.shape[0] <= MOST_STORED:
-            self._values = np.empty(self.shape)
-            over(self._blocks(), lambda part: self._fill(part))
-            np.fill_diagonal(self._values, self._squares)
+            self._values = self.between(self.points, self.points)
+            every = np.arange(self.shape[0])
+            self._values[every, every] = self._squares
         return self._values
 
-    def _fill(self, part: slice) -> None:
-        assert self._values is not None
-        self._values[part] = self.function.values(self.points[part], self.points)
-
-    def _blocks(self) -> list[slice]:
-        n = self.shape[0]
-        return [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
-
-    def columns(self, chosen) -> np.ndarray:
+    def columns(self, chosen) -> Any:
         """Return k(x_i, x_j) for every row i and the chosen rows j."""
         if self.values is not None:
             return self.values[:, chosen]
         return self.between(self.points, self.points[chosen])
 
-    def between_rows(self, some, others) -> np.ndarray:
+    def between_rows(self, some, others) -> Any:
         """Return k(x_i, x_j) for all pairs of some rows and others."""
         if self.values is not None:
-            return self.values[np.ix_(some, others)]
+            return self.values[some][:, others]
         return self.between(self.points[some], self.points[others])
 
-    def between(self, some, others) -> np.ndarray:
-        """Return the values for all pairs of two sets of points."""
-        out = np.empty((some.shape[0], others.shape[0]))
-
-        def fill(first):
-            out[first : first + BLOCK] = self.function.values(some[first : first + BLOCK], others)
-
-        over(range(0, some.shape[0], BLOCK), fill)
-        return out
-
-    def product(self, c) -> np.ndarray:
+    def product(self, c) -> Any:
         """Return Kc: the values of f = Σ c_j φ(x_j) at the rows."""
         for known, product in self._products:
             if known is c or np.array_equal(known, c):
                 return product
-        return self.remember(c, self._product(c))
+        return self.remember(c, self._product(self.vector(c)))
 
-    def _product(self, c) -> np.ndarray:
+    def _product(self, c) -> Any:
         if self.values is not None:
-            return _added(self.shape[0], c, lambda part: self.values[part])  # pyright: ignore[reportOptionalSubscript]
+            return self._stored_product(c)
         # One for each sign: a certificate also tries multipliers of which one side is smaller.
         return self._one_sided(np.maximum(c, 0.0)) - self._one_sided(np.maximum(-c, 0.0))
 
-    def _one_sided(self, c) -> np.ndarray:
+    def _one_sided(self, c) -> Any:
         size = float(c.sum())
         for known, product in self._sides:
             factor = size / float(known.sum())
-            if np.abs(c - factor * known).max() <= 4 * ULP * size / len(c):
+            if float(np.abs(c - factor * known).max()) <= 4 * ULP * size / len(c):
                 return factor * product
         if size == 0.0:
-            return np.zeros(len(c))
+            return np.zeros_like(c)
         self._sides.append((c, self.at(self.points, c)))
         return self._sides[-1][1]
 
-    def at(self, points, c) -> np.ndarray:
-        """Return f(x) = Σ_j c_j k(x, x_j) at given points."""
-        used = np.flatnonzero(c)
-        landmarks = self.points[used]
-        return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
-
-    def remember(self, c, product) -> np.ndarray:
+    def remember(self, c, product) -> Any:
         """Keep a product that is known, and return it."""
         self._products.append((c, product))
         return product
@@ -152,7 +153,7 @@ class KernelRows(HostRows):
             return
         n = self.shape[0]
         some = np.arange(n) if n <= MOST_CHECKED else np.random.default_rng(0).permutation(n)[:MOST_CHECKED]
-        values = self.between(self.points[some], self.points[some])
+        values = fetched(self.between(self.points[some], self.points[some]))
         if not np.isfinite(values).all() or np.abs(values - values.T).max() > NOT_ROUNDING * np.abs(values).max():
             raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
         lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
@@ -163,45 +164,50 @@ class KernelRows(HostRows):
 
     def coordinates(self, w):
         """Return the norm of a function, as the only entry; rounding errors make it no smaller."""
-        known = self.function.norm_of_sum(self.points, w)
+        known = self._known_norm(w)
         if known is not None:
             return np.array([known])
-        square, size = float(w @ self.product(w)), float(np.abs(w) @ np.sqrt(self._squares)) ** 2
+        c = self.vector(w)
+        square, size = float(c @ self.product(w)), float(np.abs(c) @ np.sqrt(self._squares)) ** 2
         error = self._rounding * size
         if error > NOTICEABLE * square and self.values is not None:
-            products, errors = careful_transposed_dot(self.values, w)
+            products, errors = careful_transposed_dot(fetched(self.values), w)
             (square,), (error,) = careful_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
         if square < -NOT_ROUNDING * size:
             raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
         return np.array([math.sqrt(max(square, 0.0) + LAST_DIGIT * size + error)])
 
+    def _known_norm(self, w) -> float | None:
+        """Return the norm of a function where that needs no values of the kernel."""
+        return None
+
     @cached_property
-    def means(self) -> np.ndarray:
+    def means(self) -> Any:
         """The products μ·φ(x_i) with the centre."""
         return self._product(self.centre)
 
     def mean_of(self, w) -> float:
         """Return f·μ."""
-        return 0.0 if self.centre is None else float(self.means @ w)
+        return 0.0 if self.centre is None else float(self.means @ self.vector(w))
 
     def dot(self, v, shift=0.0):
         return self.product(v) + (shift - self.mean_of(v))
 
     def weighted_sum(self, c):
         if self.centre is None:
-            return c
+            return fetched(c)
         total = float(c.sum())
-        centred = c - total * self.centre
+        centred = fetched(c - total * self.centre)
         if self.values is None:  # most entries of c are 0, and most of the others are those of the last time
-            self.remember(centred, self.product(c) - total * self.means)
+            self.remember(centred, self._product(c) - total * self.means)
         return centred
 
-    def squares(self) -> np.ndarray:
+    def squares(self) -> Any:
         """Return ‖φ(x_i)‖² for every row."""
         return self._squares
 
-    def centred_squares(self) -> np.ndarray:
+    def centred_squares(self) -> Any:
         """Return ‖φ(x_i) − μ‖² for every row."""
         if self.centre is None:
             return self._squares
@@ -226,27 +232,30 @@ class KernelRows(HostRows):
     def content_keys(self):
         if isinstance(self.function, Precomputed):
             return np.asarray(self.function.table).sum(axis=1)[self.points[:, 0]]
-        return MemoryRows(self.points).content_keys()
+        return self.with_features(self.points).content_keys()
 
     def decisions_of(self, rows, trained, weights, intercept):
         values = trained.rows.at(self.points[rows], weights)
         return values + (intercept - trained.rows.mean_of(weights))
 
     def taken(self, rows):
-        values = None if self._values is None else self._values[np.ix_(rows, rows)]
+        values = None if self._values is None else self._values[rows][:, rows]
         centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()
-        return KernelRows(self.points[rows], self.function, centre, values)
+        return type(self)(self.points[rows], self.function, centre, values)
 
-    def centred(self, weights, some=None) -> "KernelRows":
+    def centred(self, weights, some=None) -> "FunctionRows":
         """Return the rows relative to a weighted mean, of all or of some of them."""
-        centre = weights if some is None else np.where(some, weights, 0.0)
-        return KernelRows(self.points, self.function, centre / centre.sum(), self.values)
+        centre = weights
+        if some is not None:
+            centre = np.zeros_like(weights)
+            centre[some] = weights[some]
+        return type(self)(self.points, self.function, centre / centre.sum(), self.values)
 
     def relabelled(self, problem, positive, sample_weight):
         found = super().relabelled(problem, positive, sample_weight)
         if self.centre is None:
             return found
-        return found | {"rows": self.centred(found["sample_weight"], self.centre > 0.0)}
+        return found | {"rows": self.centred(found["sample_weight"], np.flatnonzero(self.centre))}
 
     def on_features(self, features):
         return self
@@ -258,6 +267,40 @@ class KernelRows(HostRows):
         return self.points[:: -(-self.shape[0] // size)]
 
 
+class KernelRows(FunctionRows, HostRows):
+    """Functions whose values are arrays of numpy, computed in blocks by threads; points may be sparse."""
+
+    def between(self, some, others):
+        out = np.empty((some.shape[0], others.shape[0]))
+
+        def fill(part):
+            out[part] = self.function.values(some[part], others)
+
+        over(_blocks(some.shape[0]), fill)
+        return out
+
+    def at(self, points, c):
+        used = np.flatnonzero(c)
+        landmarks = self.points[used]
+        return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
+
+    def _stored_product(self, c):
+        return _added(self.shape[0], c, lambda part: self.values[part])
+
+    def _known_norm(self, w):
+        return self.function.norm_of_sum(self.points, w)
+
+    def with_features(self, X):
+        return MemoryRows(X)
+
+    def room(self):
+        return memory_size()
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
+
+
 def _added(n: int, c, values) -> np.ndarray:
     """Return the products of blocks of values with c; terms are added in blocks, so that errors hardly grow with n."""
 
@@ -265,20 +308,24 @@ def _added(n: int, c, values) -> np.ndarray:
         block = values(part)
         return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
 
-    if len(c) == 0:
-        return np.zeros(n)
-    return np.concatenate(over([slice(k, min(k + BLOCK, n)) for k in range(0, n, BLOCK)], add))
+    return np.concatenate(over(_blocks(n), add)) if len(c) else np.zeros(n)
+
+
+def rows_of_functions(points, function: KernelFunction) -> FunctionRows:
+    """Return the rows of a kernel where the points are, or are to be."""
+    backend = backend_of(points)
+    return KernelRows(points, function) if backend is None else backend.kernel_rows(points, function)
 
 
 def in_feature_space(
     points, function: KernelFunction, y, sample_weight=None, *, centred: bool = True, **parameters
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
-    problem = Problem.of_checked(**KernelRows(points, function).data(y, sample_weight))
+    problem = Problem.of_checked(**rows_of_functions(points, function).data(y, sample_weight))
     problem.rows.check_positive()
     if centred:
         some = None
         if problem.n_rows > max(MOST_STORED, ROWS_FOR_CENTRE):  # the mean of some rows is known at less cost
-            some = np.isin(np.arange(problem.n_rows), problem.drawn_rows(ROWS_FOR_CENTRE))
+            some = problem.drawn_rows(ROWS_FOR_CENTRE)
         problem = problem.with_rows(problem.rows.centred(problem.sample_weight, some))
     return problem.replace(**parameters)

@@ -5,7 +5,6 @@ over the rows are cheap, but their number is unpredictable: if they may be faste
 interior-point solver takes over as soon as they turn out not to be (`fallback.py`).
 """
 
-import os
 from typing import NamedTuple
 
 from drsvm.engines.cpu import THREAD_WORK, free_features, is_wide
@@ -13,6 +12,7 @@ from drsvm.engines.threads import available_cores
 from drsvm.model.memory_rows import RowView, is_mapped
 from drsvm.model.norms import L1, L2, LInf, Norm
 from drsvm.model.problem import Problem
+from drsvm.parallel import memory_size
 
 ITERATIONS = 14
 """Usual number of iterations of the interior-point solver."""
@@ -124,11 +124,3 @@ def interior_point_epochs(problem: Problem) -> float:
 def stored_entries(problem: Problem) -> int:
     """Return the number of entries that a pass over the rows reads, at least 1."""
     return max(problem.rows.stored, 1)
-
-
-def memory_size() -> float:
-    """Return the size of main memory in bytes (8 GB if the system does not report it)."""
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return 8e9

@@ -6,6 +6,7 @@ import numpy as np
 
 from drsvm.engines.gpu.checks import gpu_data, gpu_rows
 from drsvm.engines.gpu.device import cupy, on_device
+from drsvm.engines.gpu.kernel_rows import gpu_kernel_rows
 from drsvm.model.backends import Backend, ForCard, fetched
 
 
@@ -14,6 +15,9 @@ class GpuBackend(Backend):
 
     def data(self, X, y, sample_weight, flip_cost):
         return gpu_data(X, y, sample_weight, flip_cost)
+
+    def kernel_rows(self, points, function):
+        return gpu_kernel_rows(points, function)
 
     def with_labels(self, X, y):
         if not hasattr(y, "__dlpack__") or isinstance(y, np.ndarray):

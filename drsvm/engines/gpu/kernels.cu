@@ -154,6 +154,20 @@ __global__ void dense_dot(const T* X, long long n, int d, const double* v, doubl
     }
 }
 
+// out_i += sum over j of v_j exp(min(x_ij, 0)): one warp per row.
+__global__ void exponential_dot(const double* X, long long n, int d, const double* v, double* out) {
+    long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
+    long long warps = ((long long)gridDim.x * blockDim.x) >> 5;
+    int lane = threadIdx.x & 31;
+    for (long long i = warp; i < n; i += warps) {
+        const double* row = X + i * d;
+        double sum = 0.0;
+        for (int j = lane; j < d; j += 32) sum += v[j] * exp(fmin(row[j], 0.0));
+        for (int step = 16; step > 0; step >>= 1) sum += __shfl_down_sync(0xffffffff, sum, step);
+        if (lane == 0) out[i] += sum;
+    }
+}
+
 // partial[block][k][j] = sum over the block's rows of c_k,i x_i,j, for K rows of coefficients. A block has
 // `columns` threads side by side and blockDim.x / columns rows at a time; blockIdx.y selects the columns.
 template <typename T, int K>

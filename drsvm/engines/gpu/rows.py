@@ -12,7 +12,7 @@ from drsvm.engines.gpu.device import GpuError, add_square, cupy, on_device, on_h
 from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
 from drsvm.model.backends import fetched
 from drsvm.model.careful_sums import ULP
-from drsvm.model.memory_rows import MemoryRows
+from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import ArrayRows
 from drsvm.model.validation import check_flip_cost, check_weights
 
@@ -40,10 +40,33 @@ def checked_costs(flip_cost, n: int, kept) -> Any:
     return float(costs[0]) if bool((costs == costs[0]).all()) else costs
 
 
-class GpuRows(ArrayRows):
-    """Rows on the card; vectors with an entry per row, and matrices, are arrays of CuPy, other vectors of numpy."""
+class CardRows(ArrayRows):
+    """Rows whose vectors, with an entry per row, are arrays of CuPy."""
 
     place = "on a graphics card"
+
+    def vector(self, values):
+        return on_device(values)
+
+    def checked_weights(self, sample_weight, n):
+        weights = check_weights(on_host(sample_weight), n)
+        return cupy().full(n, 1.0 / n) if weights is None else on_device(weights)
+
+    def with_flip_costs(self, problem, flip_cost):
+        return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
+
+    @abstractmethod
+    def host_rows(self) -> HostRows:
+        """Return the rows in this process's memory."""
+
+    def fetched(self, problem):
+        costs = fetched(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
+        vectors = {name: fetched(getattr(problem, name)) for name in ("signs", "sample_weight")}
+        return problem._with(rows=self.host_rows(), **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
+
+
+class GpuRows(CardRows):
+    """Rows on the card, as matrices."""
 
     @abstractmethod
     def device_sums(self, c) -> Any:
@@ -68,26 +91,13 @@ class GpuRows(ArrayRows):
     def rounding(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return ULP * (SUM_BLOCKS + self.shape[0] / SUM_BLOCKS)
 
-    def vector(self, values):
-        return on_device(values)
-
-    def checked_weights(self, sample_weight, n):
-        weights = check_weights(on_host(sample_weight), n)
-        return cupy().full(n, 1.0 / n) if weights is None else on_device(weights)
-
-    def with_flip_costs(self, problem, flip_cost):
-        return {"flip_cost": checked_costs(flip_cost, problem.n_given, problem.kept)}
-
     def some(self, size):
         step = max(1, self.shape[0] // size)
         some: Any = self.taken(slice(0, step * size, step))
         return some.to_host()
 
-    def fetched(self, problem):
-        costs = fetched(problem.flip_cost) if np.ndim(problem.flip_cost) else problem.flip_cost
-        vectors = {name: fetched(getattr(problem, name)) for name in ("signs", "sample_weight")}
-        rows = MemoryRows(self.to_host())
-        return problem._with(rows=rows, **vectors, flip_cost=costs, kept=None, n_given=problem.n_rows)
+    def host_rows(self):
+        return MemoryRows(self.to_host())
 
     def engine(self, problem, n_threads):
         from drsvm.engines.gpu.engine import GpuEngine

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.landmarks.span import Span
 from drsvm.solvers.loop import run
-from drsvm.solvers.selection import memory_size
 
 FIRST, WIDER = 100, 4
 """Landmarks to start with, and at least to add, and from how many times as many candidates they are chosen."""
@@ -88,7 +88,7 @@ class LandmarkState(State):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.span, self.gap = Span(problem.rows), 1.0
         self.result: Any = None  # of the last step
-        most = SHARE_OF_MEMORY * memory_size() / (8 * COPIES * problem.n_rows)
+        most = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)
         self.most = int(min(problem.n_rows, most))
         self.reason, self.first = "", None
         first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
@@ -110,8 +110,9 @@ class LandmarkState(State):
 
     def _small_problem(self) -> Problem:
         """Return the problem whose rows are the values of the basis, relative to their mean."""
-        centre, features = self.problem.rows.centre, self.span.features
-        return self.problem.on_rows(np.ascontiguousarray(features if centre is None else features - centre @ features))
+        rows, features = self.problem.rows, self.span.features
+        features = features if rows.centre is None else features - rows.centre @ features
+        return self.problem.with_rows(rows.with_features(np.ascontiguousarray(features)))
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
@@ -119,8 +120,9 @@ class LandmarkState(State):
         alpha, beta = self._multipliers()
         signed = (alpha - beta) * problem.signs
         between = np.minimum(alpha + beta, problem.sample_weight - np.abs(signed))
-        order = np.argsort(-between / problem.sample_weight, kind="stable")
-        free = order[: np.count_nonzero(between > BETWEEN * problem.sample_weight)]
+        between = fetched(between / problem.sample_weight)
+        order = np.argsort(-between, kind="stable")
+        free = order[: np.count_nonzero(between > BETWEEN)]
         small = len(free) < NEEDED * old.size
         if small:
             self.span = Span(problem.rows)
@@ -130,7 +132,7 @@ class LandmarkState(State):
         new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
         added = self.span.add_landmarks(new[: WIDER * most], most)
         added += self.span.add_sum(problem.rows.weighted_sum(signed))
-        self.first = self.span.features.T @ candidate.weights, candidate.intercept
+        self.first = fetched(self.span.features.T @ problem.rows.vector(candidate.weights)), candidate.intercept
         self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
         self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
@@ -141,10 +143,10 @@ class LandmarkState(State):
         """Return the function as coefficients of the rows, and the multipliers."""
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
         if rows.values is None:  # what the span knows saves another pass over all values
-            rows.remember(weights, self.span.features @ self.result.weights)
+            rows.remember(weights, self.span.features @ rows.vector(self.result.weights))
         return Candidate(weights, self.result.intercept, *(self._multipliers() if self.settings.proves else ()))
 
-    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+    def _multipliers(self) -> tuple[Any, Any]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
         return alpha, beta
 

@@ -2,13 +2,14 @@
 
 An orthonormal basis q_1, …, q_m of it turns a function f = Σ w_l q_l into weights w with ‖f‖ = ‖w‖₂, and a row x_i into
 the features q_l(x_i). All that is needed of a new function g = Σ_i c_i φ(x_i) are its values at the rows: its product
-with q_l is Σ_i c_i q_l(x_i).
+with q_l is Σ_i c_i q_l(x_i). The features are an array of the rows' library, everything else is one of numpy.
 """
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
-from drsvm.model.kernel_rows import KernelRows
+from drsvm.model.backends import fetched
+from drsvm.model.kernel_rows import FunctionRows
 
 DEPENDENT, ROUNDING = 1e-9, 1e-13
 """Squared distances from the span at which functions add nothing to it, as shares of the squared norm of a row, and of
@@ -18,10 +19,10 @@ the square of Σ |c_i| ‖φ(x_i)‖ for a sum, which may be a small difference 
 class Span:
     """An orthonormal basis, with its values at the rows (`features`) and its coefficients."""
 
-    def __init__(self, rows: KernelRows):
+    def __init__(self, rows: FunctionRows):
         n = rows.shape[0]
         self.rows = rows
-        self.features = np.zeros((n, 0))
+        self.features = rows.vector(np.zeros((n, 0)))
         self.landmarks = np.zeros(0, dtype=int)
         self.sums = np.zeros((n, 0))  # coefficients of functions that are sums of rows
         self._of_landmarks = np.zeros((0, 0))  # the basis in terms of the landmarks
@@ -37,9 +38,9 @@ class Span:
         candidates = np.setdiff1d(candidates, self.landmarks)
         if len(candidates) == 0 or most <= 0:
             return 0
-        inside = self.features[candidates].T
-        outside = self.rows.between_rows(candidates, candidates) - inside.T @ inside
-        scale = np.sqrt(np.maximum(self.rows.squares()[candidates], 1e-300))
+        inside = fetched(self.features[candidates]).T
+        outside = fetched(self.rows.between_rows(candidates, candidates)) - inside.T @ inside
+        scale = np.sqrt(np.maximum(fetched(self.rows.squares()[candidates]), 1e-300))
         relative = outside / scale / scale[:, None]
         if relative.diagonal().max() <= DEPENDENT:  # the first pivot would be taken whatever its size
             return 0
@@ -48,8 +49,7 @@ class Span:
         kept = pivots[:rank] - 1
         lower = np.tril(factor[:rank, :rank]) * scale[kept][:, None]
         inside, chosen = inside[:, kept], candidates[kept]
-        self._extend(inside, self.rows.columns(chosen) - self.features @ inside, lower)
-        new = solve_triangular(lower, np.eye(rank), lower=True).T
+        new = self._extend(inside, self.rows.columns(chosen), lower)
         self._of_landmarks = _corner(self._of_landmarks, -self._of_landmarks @ self._mixed, new)
         self._of_sums = np.hstack([self._of_sums, -self._of_sums @ self._mixed])
         self.landmarks = np.concatenate([self.landmarks, chosen])
@@ -57,27 +57,32 @@ class Span:
 
     def add_sum(self, coefficients: np.ndarray) -> int:
         """Add Σ c_i φ(x_i) to the span; return 0 if it was in it already, else 1."""
-        values = self.rows.product(coefficients)
-        square, inside = float(coefficients @ values), self.features.T @ coefficients
+        values, c = self.rows.product(coefficients), self.rows.vector(coefficients)
+        square, inside = float(c @ values), fetched(self.features.T @ c)
         rest = square - float(inside @ inside)
         size = float(np.abs(coefficients) @ np.sqrt(self.rows.squares()))
         if not rest > ROUNDING * size**2:
             return 0
-        lower = np.array([[np.sqrt(rest)]])
-        self._extend(inside[:, None], (values - self.features @ inside)[:, None], lower)
-        self._of_sums = _corner(self._of_sums, -self._of_sums @ self._mixed, 1.0 / lower)
+        new = self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]))
+        self._of_sums = _corner(self._of_sums, -self._of_sums @ self._mixed, new)
         self._of_landmarks = np.hstack([self._of_landmarks, -self._of_landmarks @ self._mixed])
         self.sums = np.hstack([self.sums, coefficients[:, None]])
         return 1
 
-    def _extend(self, inside, outside, lower) -> None:
-        """Add functions whose parts outside the span have the Gram matrix lower·lowerᵀ."""
-        self._mixed = solve_triangular(lower, inside.T, lower=True).T
-        self.features = np.hstack([self.features, solve_triangular(lower, outside.T, lower=True).T])
+    def _extend(self, inside, values, lower) -> np.ndarray:
+        """Add functions, given their products with the basis and their values at the rows; return their new basis.
+
+        Their parts outside the span have the Gram matrix lower·lowerᵀ.
+        """
+        basis = solve_triangular(lower, np.eye(len(lower)), lower=True).T
+        self._mixed = inside @ basis
+        new = (values - self.features @ self.rows.vector(inside)) @ self.rows.vector(basis)
+        self.features = np.concatenate([self.features, new], axis=1)
+        return basis
 
     def coefficients(self, weights) -> np.ndarray:
         """Return the coefficients of the rows in a function with these weights."""
-        found = self.sums @ (self._of_sums @ weights) if self.sums.shape[1] else np.zeros(self.rows.shape[0])
+        found = self.sums @ (self._of_sums @ weights)
         found[self.landmarks] += self._of_landmarks @ weights
         return found
 

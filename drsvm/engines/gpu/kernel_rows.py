@@ -1,0 +1,69 @@
+"""Functions of a kernel on a graphics card: the same mathematics as in memory, with values in tiles."""
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from drsvm.engines.gpu.device import cupy, free_memory, on_device
+from drsvm.engines.gpu.kernels import THREADS, blocks_for, kernel
+from drsvm.engines.gpu.rows import CardRows, DenseGpuRows
+from drsvm.model.backends import ForCard, fetched
+from drsvm.model.kernel_functions import KernelFunction, dense
+from drsvm.model.kernel_rows import FunctionRows, KernelRows
+
+TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
+"""Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row."""
+
+
+def gpu_kernel_rows(points, function: KernelFunction) -> "GpuKernelRows":
+    """Return the rows of a kernel on the card, where points are copied unless they are there."""
+    if not function.proven:
+        raise ValueError("A kernel that is a table or a function of yours needs engine='cpu', with X in main memory.")
+    return GpuKernelRows(on_device(dense(points.X if isinstance(points, ForCard) else points)), function)
+
+
+class GpuKernelRows(FunctionRows, CardRows):
+    """Functions whose points and values are arrays of CuPy."""
+
+    place = "functions of a kernel, on a graphics card"
+
+    def between(self, some, others):
+        return self.function.values(some, others)
+
+    def at(self, points, c):
+        points, c = on_device(points), self.vector(c)
+        used = cupy().flatnonzero(c)
+        out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
+        factors: Any = self.function.exponents(points, landmarks)
+        add = self._add_values if factors is None else _add_exponentials
+        left, right = (points, landmarks) if factors is None else factors
+        for rows, columns in product(_parts(len(points), TILE_ROWS), _parts(len(c), TILE_COLUMNS)):
+            add(left[rows], right[columns], c[columns], out[rows])
+        return out
+
+    def _add_values(self, some, others, c, out) -> None:
+        out += DenseGpuRows(self.between(some, others)).dot(c)
+
+    def _stored_product(self, c):
+        return DenseGpuRows(self.values).dot(c)
+
+    def with_features(self, X):
+        return DenseGpuRows(X)
+
+    def room(self):
+        return float(free_memory())
+
+    def host_rows(self):
+        centre, values = (None if one is None else fetched(one) for one in (self.centre, self._values))
+        return KernelRows(fetched(self.points), self.function, centre, values)
+
+
+def _parts(n: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def _add_exponentials(left, right, c, out) -> None:
+    exponents = left @ right.T
+    arguments = exponents, len(exponents), np.int32(len(c)), c, out
+    kernel("exponential_dot")((blocks_for(32 * len(exponents)),), (THREADS,), arguments)
