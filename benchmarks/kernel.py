@@ -119,8 +119,9 @@ def on_card(options) -> None:
 
     card = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     about = (
-        f"{int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d. The automatic radius and ridge, and copying "
-        "the rows to the card, are part of the time. `curved` are two normal distributions of 20 features that overlap."
+        f"{int(100 * WRONG)} % of the training labels are wrong; γ = 0.3 / d. The automatic radius and ridge, and "
+        "copying the rows to the card, are part of the time. `curved` are two normal distributions that "
+        "overlap, with 20 features."
     )
     head, lines = ["data", "WassersteinKernelSVC", "s", "proven gap", "functions", "AUC, correct labels"], []
     for name, n, tol in CARD_CASES[:1] if options.quick else CARD_CASES:

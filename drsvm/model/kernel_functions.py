@@ -44,7 +44,7 @@ def distances(X, Z) -> Any:
 
 
 def _ones(X) -> Any:
-    return np.ones(X.shape[0], like=None if sparse.issparse(X) else X)
+    return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import eigvalsh
 
 from drsvm.model.backends import backend_of, fetched
@@ -132,13 +133,13 @@ class FunctionRows(ArrayRows):
         return self._one_sided(np.maximum(c, 0.0)) - self._one_sided(np.maximum(-c, 0.0))
 
     def _one_sided(self, c) -> Any:
-        size = float(c.sum())
-        for known, product in self._sides:
-            factor = size / float(known.sum())
-            if float(np.abs(c - factor * known).max()) <= 4 * ULP * size / len(c):
-                return factor * product
-        if size == 0.0:
+        largest = int(c.argmax())
+        if float(c[largest]) == 0.0:
             return np.zeros_like(c)
+        for known, product in self._sides:
+            factor = float(c[largest]) / max(float(known[largest]), 1e-300)
+            if bool((np.abs(c - factor * known) <= 4 * ULP * c).all()):
+                return factor * product
         self._sides.append((c, self.at(self.points, c)))
         return self._sides[-1][1]
 
@@ -291,7 +292,7 @@ class KernelRows(FunctionRows, HostRows):
         return self.function.norm_of_sum(self.points, w)
 
     def with_features(self, X):
-        return MemoryRows(X)
+        return MemoryRows(X if sparse.issparse(X) else np.ascontiguousarray(X))
 
     def room(self):
         return memory_size()

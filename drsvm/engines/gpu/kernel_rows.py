@@ -49,7 +49,7 @@ class GpuKernelRows(FunctionRows, CardRows):
         return DenseGpuRows(self.values).dot(c)
 
     def with_features(self, X):
-        return DenseGpuRows(X)
+        return DenseGpuRows(cupy().ascontiguousarray(X))
 
     def room(self):
         return float(free_memory())

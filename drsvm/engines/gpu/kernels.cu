@@ -155,7 +155,7 @@ __global__ void dense_dot(const T* X, long long n, int d, const double* v, doubl
 }
 
 // out_i += sum over j of v_j exp(min(x_ij, 0)): one warp per row.
-__global__ void exponential_dot(const double* X, long long n, int d, const double* v, double* out) {
+extern "C" __global__ void exponential_dot(const double* X, long long n, int d, const double* v, double* out) {
     long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) >> 5;
     long long warps = ((long long)gridDim.x * blockDim.x) >> 5;
     int lane = threadIdx.x & 31;

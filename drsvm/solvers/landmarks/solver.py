@@ -112,7 +112,7 @@ class LandmarkState(State):
         """Return the problem whose rows are the values of the basis, relative to their mean."""
         rows, features = self.problem.rows, self.span.features
         features = features if rows.centre is None else features - rows.centre @ features
-        return self.problem.with_rows(rows.with_features(np.ascontiguousarray(features)))
+        return self.problem.with_rows(rows.with_features(features))
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""

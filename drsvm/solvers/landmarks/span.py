@@ -60,7 +60,7 @@ class Span:
         values, c = self.rows.product(coefficients), self.rows.vector(coefficients)
         square, inside = float(c @ values), fetched(self.features.T @ c)
         rest = square - float(inside @ inside)
-        size = float(np.abs(coefficients) @ np.sqrt(self.rows.squares()))
+        size = float(np.abs(c) @ np.sqrt(self.rows.squares()))
         if not rest > ROUNDING * size**2:
             return 0
         new = self._extend(inside[:, None], values[:, None], np.array([[np.sqrt(rest)]]))
