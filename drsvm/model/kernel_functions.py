@@ -36,13 +36,6 @@ def dense(X) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
-def distances(X, Z) -> Any:
-    """Return ‖x − z‖₁ for all pairs of rows."""
-    if isinstance(X, np.ndarray):
-        return cdist(X, Z, "cityblock")
-    return sum(np.abs(x[:, None] - z) for x, z in zip(X.T, Z.T, strict=True))
-
-
 def _ones(X) -> Any:
     return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
 
@@ -51,9 +44,17 @@ def _ones(X) -> Any:
 class KernelFunction(ABC):
     """A positive definite function of two points."""
 
-    @abstractmethod
     def values(self, X, Z) -> Any:
         """Return k(x, z) for all pairs of rows."""
+        return self.from_base(self.base(X, Z))
+
+    @abstractmethod
+    def base(self, X, Z) -> Any:
+        """Return what the values for all pairs of rows are computed from, whatever the parameters: a new array."""
+
+    def from_base(self, base) -> Any:
+        """Return the values, perhaps in place of what they are computed from."""
+        return base
 
     @abstractmethod
     def squares(self, X) -> Any:
@@ -80,7 +81,7 @@ class KernelFunction(ABC):
 class Linear(KernelFunction):
     """x·z."""
 
-    def values(self, X, Z):
+    def base(self, X, Z):
         return inner_products(X, Z)
 
     def squares(self, X):
@@ -103,32 +104,42 @@ class Polynomial(KernelFunction):
     degree: int
     coef0: float
 
-    def values(self, X, Z):
-        values = inner_products(X, Z)
-        values *= self.gamma
-        values += self.coef0
-        return values**self.degree
+    def base(self, X, Z):
+        return inner_products(X, Z)
+
+    def from_base(self, base):
+        base *= self.gamma
+        base += self.coef0
+        return base**self.degree
 
     def squares(self, X):
         return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
 
 @dataclass(frozen=True)
-class Rbf(KernelFunction):
-    """exp(−γ ‖x − z‖₂²)."""
+class Radial(KernelFunction):
+    """exp(−γ · distance)."""
 
     gamma: float
 
-    def values(self, X, Z):
-        values = inner_products(X, Z)
-        values *= 2.0 * self.gamma
-        values -= self.gamma * squared_norms(X)[:, None]
-        values -= self.gamma * squared_norms(Z)
-        np.minimum(values, 0.0, out=values)
-        return np.exp(values, out=values)
+    def from_base(self, base):
+        base *= -self.gamma
+        return np.exp(base, out=base)
 
     def squares(self, X):
         return _ones(X)
+
+
+@dataclass(frozen=True)
+class Rbf(Radial):
+    """exp(−γ ‖x − z‖₂²)."""
+
+    def base(self, X, Z):
+        base = inner_products(X, Z)
+        base *= -2.0
+        base += squared_norms(X)[:, None]
+        base += squared_norms(Z)
+        return np.maximum(base, 0.0, out=base)
 
     @property
     def lipschitz(self) -> float:
@@ -168,18 +179,14 @@ class Rbf(KernelFunction):
 
 
 @dataclass(frozen=True)
-class Laplacian(KernelFunction):
+class Laplacian(Radial):
     """exp(−γ ‖x − z‖₁)."""
 
-    gamma: float
-
-    def values(self, X, Z):
-        values = distances(dense(X), dense(Z))
-        values *= -self.gamma
-        return np.exp(values, out=values)
-
-    def squares(self, X):
-        return _ones(X)
+    def base(self, X, Z):
+        X, Z = dense(X), dense(Z)
+        if isinstance(X, np.ndarray):
+            return cdist(X, Z, "cityblock")
+        return sum(np.abs(x[:, None] - z) for x, z in zip(X.T, Z.T, strict=True))
 
 
 @dataclass(frozen=True)
@@ -189,8 +196,8 @@ class Given(KernelFunction):
     function: Callable[[Any, Any], Any]
     proven: ClassVar[bool] = False
 
-    def values(self, X, Z):
-        values = np.asarray(self.function(X, Z), dtype=np.float64)
+    def base(self, X, Z):
+        values = np.array(self.function(X, Z), dtype=np.float64)
         if values.shape != (X.shape[0], Z.shape[0]):
             raise ValueError(
                 f"kernel must return one value for every pair of rows, of shape {(X.shape[0], Z.shape[0])}, got "
@@ -209,7 +216,7 @@ class Precomputed(KernelFunction):
     table: Any
     proven: ClassVar[bool] = False
 
-    def values(self, X, Z):
+    def base(self, X, Z):
         return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(np.float64, copy=False)
 
     def squares(self, X):

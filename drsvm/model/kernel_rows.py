@@ -312,17 +312,17 @@ def _added(n: int, c, values) -> np.ndarray:
     return np.concatenate(over(_blocks(n), add)) if len(c) else np.zeros(n)
 
 
-def rows_of_functions(points, function: KernelFunction) -> FunctionRows:
-    """Return the rows of a kernel where the points are, or are to be."""
+def rows_of_functions(points, function: KernelFunction, values=None) -> FunctionRows:
+    """Return the rows of a kernel where the points are, or are to be; in memory, all values may be known."""
     backend = backend_of(points)
-    return KernelRows(points, function) if backend is None else backend.kernel_rows(points, function)
+    return KernelRows(points, function, None, values) if backend is None else backend.kernel_rows(points, function)
 
 
 def in_feature_space(
-    points, function: KernelFunction, y, sample_weight=None, *, centred: bool = True, **parameters
+    points, function: KernelFunction, y, sample_weight=None, *, values=None, centred: bool = True, **parameters
 ) -> Problem:
     """Return the problem of a kernel; the parameters are those of `Problem` except norm and the features' prices."""
-    problem = Problem.of_checked(**rows_of_functions(points, function).data(y, sample_weight))
+    problem = Problem.of_checked(**rows_of_functions(points, function, values).data(y, sample_weight))
     problem.rows.check_positive()
     if centred:
         some = None
