@@ -1,8 +1,9 @@
 """The scikit-learn interface.
 
-`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `one_vs_rest`, `partial_fit`) and `model_selection`
-(`cross_validation`) are the classifiers; `prices` and `radius_rule` their parameters, `deciding`, `threshold` and
-`probability` what they decide, `column_errors` and `warning` what they tell the user. `label_issues` ranks labels by
+`estimators`, `kernel_svc` (`fitting`, `base`, `fit_data`, `one_vs_rest`, `partial_fit`), `model_selection` and
+`kernel_search` (`search`, `cross_validation`) are the classifiers; `prices` and `radius_rule` their parameters,
+`deciding`, `kernel_deciding`, `threshold` and `probability` what they decide, `column_errors` and `warning` what they
+tell the user. `label_issues` ranks labels by
 `out_of_fold` decisions, flags them (`label_quality`) and estimates how many are wrong (`label_noise`). `scores` are the
 figures that reports show, with `intervals`.
 """
@@ -13,6 +14,7 @@ from drsvm.lazy import lazy_names
 
 if TYPE_CHECKING:
     from drsvm.learn.estimators import WassersteinSVC as WassersteinSVC
+    from drsvm.learn.kernel_search import WassersteinKernelSVCCV as WassersteinKernelSVCCV
     from drsvm.learn.kernel_svc import WassersteinKernelSVC as WassersteinKernelSVC
     from drsvm.learn.label_issues import find_label_issues as find_label_issues
     from drsvm.learn.label_quality import LabelIssues as LabelIssues
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 else:
     _NAMES = {
         ".estimators": "WassersteinSVC",
+        ".kernel_search": "WassersteinKernelSVCCV",
         ".kernel_svc": "WassersteinKernelSVC",
         ".label_issues": "find_label_issues",
         ".label_quality": "LabelIssues",

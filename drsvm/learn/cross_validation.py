@@ -1,15 +1,18 @@
-"""The parts of `WassersteinSVCCV`: settings and radii, the scores of one path in one fold, their table, the choice."""
+"""The parts of a cross-validation: settings and radii, the scores of a path in a fold, their table, the choice."""
 
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
+from drsvm.learn.scores import predictions
 from drsvm.model.problem import Problem
 from drsvm.solvers.path.radius_max import radius_max
 from drsvm.solvers.path.radius_path import RadiusPath
@@ -18,7 +21,8 @@ CV_TOL = 1e-4  # proven gap of the solutions in the folds: far below the resolut
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
 
 
-class Setting(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Setting:
     """All parameters but the radius, the radii in decreasing order, and the weights of the rows."""
 
     class_weight: Any
@@ -30,12 +34,29 @@ class Setting(NamedTuple):
     def params(self, radius) -> dict[str, Any]:
         """Return the parameters of `WassersteinSVC` for one of the radii; flip costs by row are not among them."""
         names = ("flip_cost", "norm", "l2", "intercept_cost")
-        chosen = {name: self.ball[name] for name in names if not isinstance(self.ball[name], np.ndarray)}
+        chosen = {k: self.ball[k] for k in names if k in self.ball and not isinstance(self.ball[k], np.ndarray)}
         return {"radius": float(radius), **chosen, "class_weight": self.class_weight}
 
     def ball_of(self, rows) -> dict[str, Any]:
         flip_cost = self.ball["flip_cost"]
         return {**self.ball, "flip_cost": flip_cost[rows] if np.ndim(flip_cost) > 0 else flip_cost}
+
+    def problems(self, X, y, classes, fold: "Fold") -> tuple[list[Problem], Any]:
+        """Return the problems of the training rows of a fold, and its test rows."""
+        rows, test_rows = fold.rows(X)
+        weights = None if self.weights is None else self.weights[fold.train]
+        return one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **self.ball_of(fold.train)), test_rows
+
+    def decisions(self, problems: list[Problem], rows, coefs, intercepts) -> np.ndarray:
+        """Return the decisions of all candidates on rows, of shape (rows, candidates, classes)."""
+        values = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T)
+        return values.reshape(-1, *intercepts.shape) + intercepts
+
+    def candidate(self, classes, coef, intercept, decisions) -> Any:
+        """Return a fitted classifier for scorers, given its decisions."""
+        model = _Candidate()
+        model.classes_, model.n_features_in_, model.coef_, model.intercept_ = classes, coef.shape[-1], coef, intercept
+        return model
 
     def __str__(self) -> str:
         named = {"norm": self.ball["norm"], "flip cost": self.ball["flip_cost"]}
@@ -88,10 +109,7 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     if time.spent:
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
-    weights = None if setting.weights is None else setting.weights[fold.train]
-    rows, test_rows = fold.rows(X)
-    ball = setting.ball_of(fold.train)
-    problems = one_vs_rest.binary_problems(rows, y[fold.train], classes, weights, **ball)
+    problems, test_rows = setting.problems(X, y, classes, fold)
     paths: list[RadiusPath] = []
     for index, problem in enumerate(problems):
         share = time.share(len(problems) - index)
@@ -103,27 +121,25 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     # The last classifier has no weights and predicts the majority.
     coefs, intercepts = (np.concatenate([each, np.zeros_like(each[:1])]) for each in (coefs, intercepts))
     intercepts = one_vs_rest.towards_majority(problems, coefs, intercepts)
+    decisions = setting.decisions(problems, test_rows, coefs, intercepts)
+    candidates = (
+        setting.candidate(classes, *one, decisions[:, k]) for k, one in enumerate(zip(coefs, intercepts, strict=True))
+    )
     weights = None if sample_weight is None else sample_weight[fold.test]
-    scores = _scores(scorer, classes, coefs, intercepts, test_rows, y[fold.test], weights)
+    scores = _scores(scorer, classes, decisions, candidates, test_rows, y[fold.test], weights)
     times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
     gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
     idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)
     return PathScores(scores[:-1], times, gaps, scores[-1], complete=not idle)
 
 
-def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.ndarray:
+def _scores(scorer, classes, decisions, candidates, rows, labels, weights) -> np.ndarray:
     """Return the score of every classifier; without a scorer, the accuracy of all of them at once."""
     if scorer is None:
-        decisions = np.asarray(rows @ coefs.reshape(-1, coefs.shape[-1]).T).reshape(-1, *intercepts.shape) + intercepts
         found = (decisions[..., 0] > 0).astype(np.intp) if len(classes) == 2 else decisions.argmax(axis=-1)
         return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
-    scores, model = [], _Candidate()
-    model.classes_, model.n_features_in_ = classes, coefs.shape[-1]
-    for coef, intercept in zip(coefs, intercepts, strict=True):
-        model.coef_, model.intercept_ = coef, intercept
-        scores.append(scorer(model, rows, labels, **extra))
-    return np.array(scores, dtype=np.float64)
+    return np.array([scorer(model, rows, labels, **extra) for model in candidates], dtype=np.float64)
 
 
 def _takes_weights(scorer) -> bool:
@@ -138,6 +154,21 @@ class _Candidate(WassersteinSVC):
     def decision_function(self, X):
         with config_context(assume_finite=True):
             return super().decision_function(X)
+
+
+class Decided(ClassifierMixin, BaseEstimator):
+    """A classifier for scorers whose decisions on the rows that they have are known."""
+
+    def __init__(self, classes: Any = None, decisions: Any = None):
+        self.classes_, self.decisions = classes, decisions
+
+    def decision_function(self, X):
+        """Return the decisions."""
+        return self.decisions
+
+    def predict(self, X):
+        """Return the labels."""
+        return predictions(self.decisions, self.classes_)
 
 
 # --- the table ----------------------------------------------------------------------------------------------------

@@ -272,13 +272,7 @@ class KernelRows(FunctionRows, HostRows):
     """Functions whose values are arrays of numpy, computed in blocks by threads; points may be sparse."""
 
     def between(self, some, others):
-        out = np.empty((some.shape[0], others.shape[0]))
-
-        def fill(part):
-            out[part] = self.function.values(some[part], others)
-
-        over(_blocks(some.shape[0]), fill)
-        return out
+        return values_in_blocks(self.function.values, some, others)
 
     def at(self, points, c):
         used = np.flatnonzero(c)
@@ -296,6 +290,17 @@ class KernelRows(FunctionRows, HostRows):
 
     def room(self):
         return memory_size()
+
+
+def values_in_blocks(function, some, others) -> np.ndarray:
+    """Return the values of a function for all pairs of two sets of points, computed by threads."""
+    out = np.empty((some.shape[0], others.shape[0]))
+
+    def fill(part):
+        out[part] = function(some[part], others)
+
+    over(_blocks(some.shape[0]), fill)
+    return out
 
 
 def _blocks(n: int) -> list[slice]:

@@ -23,7 +23,7 @@ from drsvm.persistence.names import CLASSES, HOMES_IN_FORMAT_1, NODES, SPARSE, h
 RATIO = 50  # an archive may unpack to this many times its size; models do to 1 to 45 times, by their multipliers
 SMALL = 64 << 20  # any archive may unpack to this many bytes: the size of the multipliers of four million rows
 SMALL_TEXT = 16 << 20  # any schema.json may have this many (20,000 names); parsing takes up to 25 times the memory
-OURS = "a WassersteinSVC, WassersteinSVCCV or WassersteinKernelSVC"
+OURS = "a WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or WassersteinKernelSVCCV"
 MEMBERS = 100_000  # maximum number of members of an archive; a model has about nine arrays per class
 
 
@@ -148,14 +148,14 @@ def classifiers(model: Any) -> Iterator[Any]:
 
 def our_classes() -> tuple[type, ...]:
     """Return the classifiers of this library; importing them takes a while."""
-    from drsvm import WassersteinKernelSVC, WassersteinSVC, WassersteinSVCCV
+    from drsvm import WassersteinKernelSVC, WassersteinKernelSVCCV, WassersteinSVC, WassersteinSVCCV
 
-    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC
+    return WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, WassersteinKernelSVCCV
 
 
 def has_kernel(classifier: Any) -> bool:
     """Return True for a classifier that is made of landmarks instead of weights."""
-    return isinstance(classifier, our_classes()[-1])
+    return isinstance(classifier, our_classes()[2:])
 
 
 def check_loaded(content: Any) -> None:
