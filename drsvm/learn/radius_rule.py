@@ -131,8 +131,8 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     if not np.isfinite(everything.squares).all():
         raise ValueError("The squares of some features are too large for numbers: scale the features first.")
     features = np.flatnonzero(_deviations(problem, everything))
-    if len(features) == 0:  # the rows do not differ; with a kernel weights must cost something, whatever it is
-        return Automatic(0.0, None, float(problem.rows.is_kernel))
+    if len(features) == 0:  # the rows do not differ: any ridge will do
+        return Automatic(0.0, None, 1.0)
     with part(0.1, 0.15):
         spread = Spread.of(problem, counts)
     # Features that do not differ between rows would still change the steps of a rough solution.
@@ -189,11 +189,12 @@ def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_th
 
 
 class Spread(NamedTuple):
-    """How the rows vary: their mean squared distance from the centre, and the factor s of the automatic radius."""
+    """How the rows vary: their mean squared distance from the centre, the factor s of the radius, and the ridge."""
 
     square: float
     factor: float
-    rows_of_kernel: float = 0.0  # their number, in the feature space of a kernel
+    largest_ridge: float = 0.0  # in units of the square, if all rows are active
+    least_ridge: float = 0.0
 
     @classmethod
     def of(cls, problem: Problem, counts=None) -> "Spread":
@@ -206,19 +207,18 @@ class Spread(NamedTuple):
         if not square > 0.0:
             return cls(0.0, 1.0)
         if problem.rows.is_kernel:
-            return cls(square, SHARE_OF_KERNEL, n_rows)
+            return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
             priced = few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices
             total, sum_of_squares = _spectrum(few, few.on_rows(priced).rows)
         directions = total**2 / (sum_of_squares or 1.0)
-        return cls(square, min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows)))
+        factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
+        return cls(square, factor, GENERAL_RIDGE * factor**2, LEAST_RIDGE)
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""
-        if self.rows_of_kernel:
-            return KERNEL_RIDGE * active**4 / math.sqrt(self.rows_of_kernel) * self.square
-        return max(GENERAL_RIDGE * active**4 * self.factor**2, LEAST_RIDGE) * self.square
+        return max(self.largest_ridge * active**4, self.least_ridge) * self.square
 
 
 def chosen_ball(

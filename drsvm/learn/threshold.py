@@ -56,7 +56,7 @@ def judged_rows(
     """
     centred = at_centre(problems[0])
     first = centred.problem
-    if not (first.rows.readable or first.rows.is_kernel):
+    if not (first.rows.readable or first.rows.copyable):
         first = (first.drawn(MOST_FETCHED) if first.n_rows > MOST_FETCHED else first).nearby(math.inf)
     signs = [fetched(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)

@@ -58,6 +58,7 @@ class FunctionRows(ArrayRows):
 
     place = "functions of a kernel"
     is_kernel = True
+    own_solver = "landmarks"
     is_sparse = False
     is_small = False
     copyable = True
@@ -178,6 +179,10 @@ class FunctionRows(ArrayRows):
         if square < -NOT_ROUNDING * size:
             raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
         return np.array([math.sqrt(max(square, 0.0) + LAST_DIGIT * size + error)])
+
+    def weights_of(self, coordinates, along):
+        norm = float(self.coordinates(along)[0])
+        return along * (float(coordinates[0]) / norm) if norm > 0.0 else along
 
     def _known_norm(self, w) -> float | None:
         """Return the norm of a function where that needs no values of the kernel."""

@@ -172,9 +172,10 @@ class Problem(RowOperations):
 
     def on_features(self, features) -> "Problem":
         """Return the problem with some of the features (sorted indices), which are copied unless all are selected."""
-        if len(features) == self.n_features or self.rows.is_kernel:
+        rows = self.rows if len(features) == self.n_features else self.rows.on_features(features)
+        if rows is self.rows:  # functions of a kernel have no features that could be left out
             return self
-        other = self._with(rows=self.rows.on_features(features))
+        other = self._with(rows=rows)
         known = {name: getattr(self, name) for name in ("feature_cost", "monotonic_cst")}
         other._set_parameters(**{name: None if v is None else v[features] for name, v in known.items()})
         return other

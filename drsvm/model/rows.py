@@ -31,6 +31,8 @@ class Rows(ABC):
 
     is_kernel: bool = False
     """Whether the rows are functions φ(x_i) of a kernel, and weights are coefficients of these functions."""
+    own_solver: str | None = None
+    """Name of the only solver that takes such rows; None: any may."""
     place: str = "in this process's memory"
     readable: bool = False
     """Whether single rows can be read in this process: methods that work row by row need this."""
@@ -51,6 +53,10 @@ class Rows(ABC):
     def coordinates(self, w) -> Any:
         """Return the coordinates of weights, or of a sum of rows, in an orthonormal basis."""
         return w
+
+    def weights_of(self, coordinates, along) -> Any:
+        """Return the weights with these coordinates, in a basis where `along`, a sum of rows, has no others."""
+        return coordinates
 
     @abstractmethod
     def shifted(self, offset) -> Any:

@@ -178,9 +178,6 @@ class Solver(ABC):
     uses_sums_only: bool = False
     """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
 
-    takes_kernels: bool = False
-    """Whether the method works in the feature space of a kernel (see `model/kernel_rows.py`)."""
-
     def refusal(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
 

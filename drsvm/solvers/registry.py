@@ -72,8 +72,9 @@ def check_taken(solver: Solver, problem: Problem) -> None:
             f"solver {solver.name!r} reads the rows one by one, and these are {problem.rows.place}: use "
             "solver='auto', or bring them into this process's memory."
         )
-    if problem.rows.is_kernel and not solver.takes_kernels:
-        raise ValueError(f"solver {solver.name!r} does not take kernels: use solver='auto' or solver='landmarks'.")
+    own = problem.rows.own_solver
+    if own not in (None, solver.name):
+        raise ValueError(f"solver {solver.name!r} does not take {problem.rows.place}: use solver='auto' or {own!r}.")
     refusal = solver.refusal(problem)
     if refusal is not None:
         raise ValueError(refusal)

@@ -56,7 +56,7 @@ def preferences(problem: Problem) -> list[str]:
     solver is left if the matrix is too large for memory.
     """
     if not problem.rows.readable:
-        return ["landmarks" if problem.rows.is_kernel else "interior-point"]
+        return [problem.rows.own_solver or "interior-point"]
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]

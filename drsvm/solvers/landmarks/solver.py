@@ -63,14 +63,13 @@ class Landmarks(Solver):
     default_max_iter = 100
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
-    takes_kernels = True
 
     n_landmarks: int | None = None
     proves: bool = True
 
     def refusal(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem: no kernel, or neither a radius nor a ridge."""
-        if not problem.rows.is_kernel:
+        if problem.rows.own_solver != self.name:
             return "solver 'landmarks' takes problems of a kernel only: use solver='auto'."
         if problem.radius == 0.0 and problem.l2 == 0.0:
             return "a kernel needs radius > 0 or l2 > 0, got radius=0 and l2=0: weights would cost nothing."

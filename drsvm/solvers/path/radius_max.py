@@ -108,9 +108,8 @@ def _pull_if_decisive(problem: Problem) -> float | None:
         return float(problem.norm.dual.value(total))
     size = float(problem.norm.dual.value(total))
     direction = prices * np.where(total == 0, 0.0, problem.norm.dual.worst_direction(total))
-    weights, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
-    if problem.rows.is_kernel:  # the coordinate of a function is its norm
-        weights = problem.pull_of_classes()[0] / (size or 1.0)
+    coordinates, intercept = np.split(direction, [len(direction) - problem.prices_intercept])
+    weights = problem.rows.weights_of(coordinates, along=problem.pull_of_classes()[0])
     return None if problem.flips_pay(weights, float(intercept.sum())) else size
 
 
