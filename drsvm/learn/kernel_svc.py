@@ -161,6 +161,10 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         given = isinstance(self.n_landmarks, numbers.Number)
         return Landmarks(check_count(self.n_landmarks, "n_landmarks") if given else None)
 
+    def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
+        # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
+        return otherwise if self.n_landmarks == "auto" else [None] * len(otherwise)
+
     def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
         X = self.__dict__.pop("_fitted_rows")
         kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)

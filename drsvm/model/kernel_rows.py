@@ -75,7 +75,7 @@ class FunctionRows(ArrayRows):
         if not (np.isfinite(self._squares).all() and (self._squares >= 0.0).all()):
             row = int(np.argmin(np.where(np.isfinite(self._squares), self._squares, -math.inf)))
             raise ValueError(NOT_POSITIVE.format(f"k(x, x) = {self._squares[row]:g} for row {row}"))
-        self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 4)  # of sums
+        self._rounding = ULP * (min(n, BLOCK) + n / BLOCK + 8)  # of sums, and of their multiples
 
     # --- values of the kernel ---------------------------------------------------------------------------------------
 

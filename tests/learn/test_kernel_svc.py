@@ -91,8 +91,10 @@ def test_weights_of_zero_remove_rows_and_prices_scale_columns(moons):
     np.testing.assert_allclose(priced.decision_function(X), scaled.decision_function(X * [1.0, 2.0]), atol=1e-9)
 
 
-def test_given_landmarks_are_not_exceeded_and_need_no_warning(moons):
-    model = WassersteinKernelSVC(n_landmarks=15).fit(*moons)
+@pytest.mark.parametrize("gamma", ["rule", 3.0])
+def test_given_landmarks_are_not_exceeded_and_need_no_warning(moons, gamma):
+    """Even where the rough solution of the automatic radius, which has more, is better."""
+    model = WassersteinKernelSVC(gamma=gamma, n_landmarks=15).fit(*moons)
     assert len(model.landmarks_) <= 15 and model.gap_ > 1e-4
     assert model.score(*moons) > 0.85
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drsvm import Problem, certify, solve
+from drsvm import Problem, certify, radius_max, solve
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
 from drsvm.model.kernel_rows import LAST_DIGIT, KernelRows, in_feature_space
 
@@ -72,6 +72,15 @@ def test_a_span_of_few_functions_proves_the_full_problem():
     assert result.info["functions"] < 400
     reference = solve(explicit(problem), "interior-point", tol=1e-8)
     assert result.objective == pytest.approx(reference.objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("flip_cost", [math.inf, 5.0, 0.5])
+def test_radius_max_is_that_of_explicit_features(flip_cost):
+    """Whether it is the norm of the pull or, with cheap flips, takes solves."""
+    X, y, weights = data(7)
+    ball = {"flip_cost": flip_cost, "fit_intercept": True, "intercept_cost": 0.7}
+    problem = in_feature_space(X, Rbf(0.3), y, weights, **ball)
+    assert radius_max(problem) == pytest.approx(radius_max(explicit(problem)), rel=1e-4)
 
 
 def test_given_landmarks_bound_the_full_problem():

@@ -1,0 +1,63 @@
+"""
+A curved boundary, wrong labels, and a proof
+============================================
+
+Two half-moons cannot be told apart by a line. `WassersteinKernelSVC` draws a curve instead, withstands wrong labels
+without being tuned, and states how far it is from the best function of the whole feature space.
+"""
+
+import numpy as np
+from matplotlib import pyplot as plt
+from sklearn.datasets import make_moons
+from sklearn.svm import SVC
+
+from drsvm import RiskCurveDisplay, WassersteinKernelSVC, WassersteinKernelSVCCV, WassersteinSVC
+
+X, y = make_moons(1300, noise=0.2, random_state=0)
+X_test, y_test = X[300:], y[300:]
+X, correct = X[:300], y[:300]
+wrong = np.random.default_rng(1).random(300) < 0.2
+y = np.where(wrong, 1 - correct, correct)
+
+search = WassersteinKernelSVCCV(radii=3, cv=3).fit(X, y)
+few = WassersteinKernelSVC(gamma=search.gamma_, n_landmarks=15).fit(X, y)
+models = {
+    "width by rule": WassersteinKernelSVC().fit(X, y),
+    "width searched": search,
+    "15 landmarks": few,
+    "linear": WassersteinSVC().fit(X, y),
+    "SVC()": SVC().fit(X, y),
+}
+for name, model in models.items():
+    proof = f", gap {model.gap_:.0e}" if hasattr(model, "gap_") else ""
+    print(f"{name:14} accuracy {model.score(X_test, y_test):.3f} on correct labels{proof}")
+
+# %%
+# The rule for the width is made for many wrong labels and many features, and draws too simple a curve here: the
+# search finds a narrower kernel. Both prove the gap of what they solve.
+#
+# On the left, the classifier of 15 landmarks, which are circled: predictions need the distances from these rows alone,
+# and the gap states what that costs. Crosses are wrong labels, which the curve does not follow.
+#
+# On the right is what shifts of the rows can do. Shifts of this average size never make more errors than the upper
+# line; the lower one is an attack that was carried out. The truth is in the band between them. Small shifts harm the
+# curve less than the line; large ones harm it more, because it bends around the rows.
+
+plt.style.use("drsvm.plotting.quiet")
+figure, (plane, curve) = plt.subplots(1, 2, figsize=(10, 4.4))
+across, up = np.meshgrid(np.linspace(-1.7, 2.7, 200), np.linspace(-1.2, 1.7, 150))
+values = few.decision_function(np.column_stack([across.ravel(), up.ravel()])).reshape(across.shape)
+plane.contourf(across, up, values, levels=[-np.inf, 0, np.inf], colors=["C0", "C1"], alpha=0.15)
+plane.contour(across, up, values, levels=[-1, 0, 1], colors="0.3", linestyles=["--", "-", "--"], linewidths=1)
+for label in (0, 1):
+    for mask, marker in ((~wrong, "o"), (wrong, "x")):
+        rows = X[mask & (y == label)]
+        plane.scatter(*rows.T, s=14, marker=marker, color=f"C{label}", linewidths=1)
+plane.scatter(*few.landmarks_.T, s=90, facecolors="none", edgecolors="0.2", label="landmarks")
+plane.set(title="decisions, and where they are ±1 (dashed)", xticks=[], yticks=[])
+plane.legend(loc="lower left")
+
+shifts = np.linspace(0, 0.15, 16)
+both = {"15 landmarks": few, "linear": models["linear"]}
+RiskCurveDisplay.from_estimators(both, X_test, y_test, radii=shifts, loss="zero-one", ax=curve)
+curve.set_title("errors on held-out rows that are shifted")
