@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
+from sklearn.metrics import check_scoring
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
@@ -124,6 +125,17 @@ def _scores(scorer, classes, coefs, intercepts, rows, labels, weights) -> np.nda
         model.coef_, model.intercept_ = coef, intercept
         scores.append(scorer(model, rows, labels, **extra))
     return np.array(scores, dtype=np.float64)
+
+
+def checked_scorer(scoring) -> Any:
+    """Return a scorer; raise if it needs probabilities, which a candidate has none of."""
+    scorer = check_scoring(WassersteinSVC(), scoring=scoring)
+    if getattr(scorer, "_response_method", None) == "predict_proba":
+        raise ValueError(
+            f"scoring={scoring!r} needs probabilities, and the candidates have none: choose one of decisions, such as "
+            "'roc_auc', or search with GridSearchCV(WassersteinSVC(calibration='sigmoid'), ...)."
+        )
+    return scorer
 
 
 def _takes_weights(scorer) -> bool:

@@ -388,3 +388,9 @@ def test_small_weights_of_large_features_do_not_count_as_constant(two_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc_ovr"])
+def test_scores_of_probabilities_are_refused_with_a_remedy(two_classes, scoring):
+    with pytest.raises(ValueError, match=f"scoring='{scoring}' needs probabilities.*GridSearchCV"):
+        WassersteinSVCCV(scoring=scoring).fit(*two_classes)
