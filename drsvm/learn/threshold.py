@@ -67,13 +67,13 @@ def judged_rows(
         if folds is None:
             columns.append(here.decision_values(own.weights, own.intercept))
         else:
-            values, seen = _out_of_fold(here, folds, (own.weights, own.intercept), time)
+            values, seen = out_of_fold(here, folds, (own.weights, own.intercept), time)
             columns.append(values)
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
 
 
-def _out_of_fold(problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
+def out_of_fold(problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(problem.signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
