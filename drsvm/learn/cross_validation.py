@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import check_scoring
 
 from drsvm.clock import TimeLimit
 from drsvm.learn import one_vs_rest, prices
@@ -140,6 +141,17 @@ def _scores(scorer, classes, decisions, candidates, rows, labels, weights) -> np
         return np.average(classes[found] == labels[:, None], axis=0, weights=weights)
     extra = {} if weights is None or not _takes_weights(scorer) else {"sample_weight": weights}
     return np.array([scorer(model, rows, labels, **extra) for model in candidates], dtype=np.float64)
+
+
+def checked_scorer(scoring) -> Any:
+    """Return a scorer; raise if it needs probabilities, which a candidate has none of."""
+    scorer = check_scoring(WassersteinSVC(), scoring=scoring)
+    if getattr(scorer, "_response_method", None) == "predict_proba":
+        raise ValueError(
+            f"scoring={scoring!r} needs probabilities, and the candidates have none: choose one of decisions, such as "
+            "'roc_auc', or search with GridSearchCV(WassersteinSVC(calibration='sigmoid'), ...)."
+        )
+    return scorer
 
 
 def _takes_weights(scorer) -> bool:

@@ -43,7 +43,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     l2 : float or "auto", default="auto"
         Coefficient of a ridge term ``l2 / 2 * ||w||²``. With "auto" it is computed from the data: at most 0.04 times
         the mean squared distance of a row from the centre, less the more rows there are and the fewer labels look
-        wrong. It makes the optimum unique. 0: the ball alone.
+        wrong. It makes the optimum unique. 0: the ball alone, also for a solver that takes no ridge ("admm" with a
+        priced intercept).
     fit_intercept : bool, default=True
         Whether the decision function has an intercept.
     intercept_cost : float or "auto", default="auto"

@@ -31,6 +31,7 @@ from drsvm.model.validation import check_entries, check_number
 from drsvm.progress import following, lines, part, stage, tell
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver
+from drsvm.solvers.registry import accepts
 from drsvm.solvers.transforms.centring import Centred
 
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
@@ -125,6 +126,8 @@ class FittingMixin:
                 return one_vs_rest.for_each(range(len(problems)), measure, pilot, rule=rule)
 
         self.radius_, self.l2_, solutions = chosen_ball(len(problems), found_by, *given)
+        if given[1] is None and not accepts(self._solver(), problems[0].replace(l2=self.l2_)):
+            self.l2_ = 0.0  # if that is refused as well, the error says why
         return solutions
 
     def _is_automatic(self: Any, name: str) -> bool:

@@ -65,7 +65,7 @@ def _mean_of(values: Any, limits: list[Interval]) -> Interval:
     return Interval(mean - down, mean + up)
 
 
-def auc_parts(decisions: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+def auc_parts(decisions: np.ndarray, codes: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray | None:
     """Return how much each row contributes to the ROC AUC, which is their sum; None if the AUC does not exist.
 
     A pair that is in order counts half for each of its rows, an equal one a quarter. The AUC of several classes is the
@@ -77,11 +77,15 @@ def auc_parts(decisions: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
         Decision values for class 1, or a column for every class.
     codes : array of int
         The classes of the rows.
+    counts : array, optional
+        How many rows each row stands for; the AUC is then the sum of counts times contributions.
     """
     columns, parts = decision_columns(decisions, codes), np.zeros(len(codes))
+    counts = np.ones(len(codes)) if counts is None else counts
     for side, column in columns:
-        parts[side] += _shares_of_pairs(column[side], column[~side])
-        parts[~side] += _shares_of_pairs(-column[~side], -column[side])
+        for mine, sign in ((side, 1.0), (~side, -1.0)):
+            others = sign * column[~mine], counts[~mine]
+            parts[mine] += _shares_of_pairs(sign * column[mine], *others) / counts[mine].sum()
     return parts / (2 * len(columns)) if columns else None
 
 
@@ -92,18 +96,21 @@ def decision_columns(decisions: np.ndarray, codes: np.ndarray) -> list[tuple[np.
     return found if all(0 < side.sum() < len(codes) for side, _ in found) else []
 
 
-def _shares_of_pairs(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+def _shares_of_pairs(values: np.ndarray, others: np.ndarray, counts: np.ndarray) -> np.ndarray:
     order = np.argsort(values)
     shares = np.empty(len(values))
-    shares[order] = shares_below(values[order], others) / len(values)
+    shares[order] = shares_below(values[order], others, counts)
     return shares
 
 
-def shares_below(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+def shares_below(values: np.ndarray, others: np.ndarray, counts: np.ndarray | None = None) -> np.ndarray:
     """Return for every value the share of others below it, equal ones half; it is fast for sorted values."""
-    others = np.sort(others)
-    left, right = (np.searchsorted(others, values, side) for side in ("left", "right"))
-    return (left + right) / (2.0 * len(others))
+    order = np.argsort(others)
+    left, right = (np.searchsorted(others[order], values, side) for side in ("left", "right"))
+    if counts is None:
+        return (left + right) / (2.0 * len(others))
+    below = np.append(0.0, np.cumsum(counts[order]))
+    return (below[left] + below[right]) / (2.0 * below[-1])
 
 
 def auc(parts: np.ndarray, codes: np.ndarray) -> Interval:
@@ -134,6 +141,21 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Int
         return _paired(0, 0, int(degrees.min()))
     quantile = stdtrit(variance**2 / (variances**2 / degrees).sum(), 0.975)
     return _around(lead, float(quantile) * math.sqrt(variance))
+
+
+def errors_ahead(first: np.ndarray, second: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> float:
+    """Return the lead in ROC AUC of one classifier over another, in standard errors by DeLong's covariances.
+
+    `first` and `second` are their `auc_parts`. A class of one row or less tells nothing.
+    """
+    variance = 0.0
+    for code in np.unique(codes):
+        lead, count = 2 * (first - second)[codes == code], counts[codes == code]
+        total = float(count.sum())
+        if total <= 1.0:
+            return 0.0
+        variance += total * float(count @ (lead - count @ lead / total) ** 2) / (total - 1.0)
+    return float(counts @ (first - second)) / math.sqrt(variance) if variance > ROUNDING else 0.0
 
 
 def _strata(parts: np.ndarray, codes: np.ndarray) -> list[np.ndarray]:

@@ -110,8 +110,10 @@ def factors_of_classes(class_weight, classes, y, sample_weight) -> np.ndarray:
     automatic = isinstance(class_weight, str) and class_weight == "auto"
     if isinstance(class_weight, str) and class_weight not in ("auto", "balanced"):
         raise ValueError(f"class_weight must be 'auto', 'balanced', a dict or None, got class_weight={class_weight!r}.")
-    given = "balanced" if automatic else class_weight
-    factors = compute_class_weight(given, classes=classes, y=y, sample_weight=sample_weight)
+    if not isinstance(class_weight, str):
+        return compute_class_weight(class_weight, classes=classes, y=y)
+    masses = np.bincount(np.searchsorted(classes, y), sample_weight, minlength=len(classes))
+    factors = masses.sum() / (len(classes) * masses)
     return _halfway(factors) if automatic else factors
 
 

@@ -15,7 +15,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn import config_context
 from sklearn.callback import with_callbacks
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import _check_sample_weight
 
@@ -148,7 +147,7 @@ class SearchMixin:
     def _score_all_paths(self: Any, X, y, sample_weight, folds, settings, context, time) -> list[list[PathScores]]:
         """Return the scores by setting and fold. Folds are completed one by one, in case the time runs out."""
         accuracy = self.scoring is None or (isinstance(self.scoring, str) and self.scoring == "accuracy")
-        scorer = None if accuracy else check_scoring(self, scoring=self.scoring)
+        scorer = None if accuracy else cross_validation.checked_scorer(self.scoring)
         tol = CV_TOL if self.tol is None else max(self.tol, CV_TOL)
         limits = {"solver": self._solver(), "tol": tol, "max_iter": self.max_iter}
         limits |= {"random_state": self.random_state, "n_threads": self._n_threads()}

@@ -17,15 +17,14 @@ from sklearn.model_selection import check_cv
 from drsvm.clock import TimeLimit
 from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
-from drsvm.model.result import Result, Status
-from drsvm.solvers.landmarks.solver import rough_solver
-from drsvm.solvers.many import solve_many
+from drsvm.model.result import Result
+from drsvm.solvers.many import rough_classifiers
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 
 SLACK = 0.7  # of a standard error; fixed on the data sets on which the study decides
 
-N_FOLDS, FOLD_TOL = 5, 1e-5
+N_FOLDS, FOLD_TOL = 5, 5e-5
 FEW_ROWS = 5000  # up to so many, every row is judged by a classifier of other rows
 ROWS_PER_FEATURE = 20  # with more rows than that, those of the training set will do
 MOST_FETCHED = 20_000  # rows on a cluster or a card
@@ -69,25 +68,24 @@ def judged_rows(
         if folds is None:
             columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
-            values, seen = _out_of_fold(here, folds, max(FOLD_TOL, own.tol), time)
+            values, seen = out_of_fold(here, folds, (own.weights, own.intercept), time)
             columns.append(values)
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
 
 
-def _out_of_fold(problem: Problem, folds: np.ndarray, tol: float, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
+def out_of_fold(problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     signs = fetched(problem.signs)
     chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
-    results = solve_many(parts, rough_solver(problem), tol=tol, max_time=time)
-    for fold, part, found in zip(chosen, parts, results, strict=True):
-        if found.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        rows = np.flatnonzero(folds == fold) if found.status is not Status.TIME_LIMIT else np.zeros(0, dtype=int)
-        decisions[rows] = fetched(problem.rows.decisions_of(rows, part, found.weights, found.intercept))
-        judged[rows] = True
+    classifiers = rough_classifiers(parts, start, tol=FOLD_TOL, max_time=time) if parts else []
+    for fold, part, classifier in zip(chosen, parts, classifiers, strict=True):
+        if classifier is not None:
+            rows = np.flatnonzero(folds == fold)
+            decisions[rows] = fetched(problem.rows.decisions_of(rows, part, *classifier))
+            judged[rows] = True
     return decisions, judged
 
 
@@ -106,11 +104,12 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
             raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
         folds = folds_by_content(problem, labels, counts, int(n_folds))
         return folds if few or cv is not None else np.where(folds == 0, 0, -1)
-    y = problem.to_given_rows(labels)  # a splitter, or pairs of indices, is about the given rows
-    folds = np.full(len(y), -1)
+    given = np.arange(problem.n_given) if problem.kept is None else fetched(problem.kept)
+    y, folds = np.zeros(problem.n_given, dtype=labels.dtype), np.full(problem.n_given, -1)
+    y[given] = labels  # a splitter, or pairs of indices, is about the given rows
     for number, (_, test) in enumerate(check_cv(cv, y, classifier=True).split(np.zeros((len(y), 1)), y)):
         folds[test] = number
-    return folds if problem.kept is None else folds[problem.kept]
+    return folds[given]
 
 
 def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:

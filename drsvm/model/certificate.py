@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.model.careful_sums import ULP
 from drsvm.model.dual_scale import best_multiple, largest_contribution, uncharged_features
 from drsvm.model.multipliers import Multipliers
 from drsvm.model.problem import Problem, check_problem
@@ -190,7 +191,8 @@ def dual_point(
         multipliers = way.of(*arguments)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    if careful and 0.0 < scale < 1.0:  # rounding: a v_j that was exactly 0 need not be so any more
+    if 0.0 < scale < 1.0 and (careful or _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE):
+        # The product is rounded: a v_j that was exactly 0 need not be so any more, a v on a tiny ball not on it.
         _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, limit), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 

@@ -3,14 +3,21 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import over, spare_cores, threads_limited
 from drsvm.solvers import solve
-from drsvm.solvers.base import Solver, check_count
-from drsvm.solvers.interior_point.small import is_small
+from drsvm.solvers.base import Solver, check_count, check_limits
+from drsvm.solvers.interior_point.small import is_small, stepped
+from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.landmarks.solver import rough_solver
+
+WORTH_THREADS = 5_000_000
+"""Entries times features of all problems together from which threads save more time than they take."""
 
 
 def solve_many(
@@ -68,3 +75,33 @@ def solve_many(
 
     with threads_limited(threads if few_rows else 1), single_threaded_blas():
         return over(problems, solve_one)
+
+
+Classifier = tuple[np.ndarray, float]
+
+
+def rough_classifiers(
+    problems: list[Problem], start: Any, *, tol: float, max_time: TimeLimit
+) -> list[Classifier | None]:
+    """Return classifiers for problems that are much like one whose solution is known, and need no proof.
+
+    They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises KeyboardInterrupt.
+    """
+    if not all(is_small(problem) for problem in problems):
+        return [_found(one) for one in solve_many(problems, rough_solver(problems[0]), tol=tol, max_time=max_time)]
+    settings = InteriorPoint()
+
+    def one(problem: Problem) -> Classifier | None:
+        limits = check_limits(problem, settings, tol=tol, max_time=max_time, start=start, n_threads=1)
+        found = stepped(problem, settings, limits)
+        return found or _found(solve(problem, tol=tol, max_time=max_time, n_threads=1))
+
+    work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
+    with threads_limited(spare_cores() if work > WORTH_THREADS else 1), single_threaded_blas():
+        return over(problems, one)
+
+
+def _found(result: Result) -> Classifier | None:
+    if result.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return None if result.status is Status.TIME_LIMIT else (result.weights, result.intercept)

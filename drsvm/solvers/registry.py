@@ -80,6 +80,15 @@ def check_taken(solver: Solver, problem: Problem) -> None:
         raise ValueError(refusal)
 
 
+def accepts(solver: Any, problem: Problem) -> bool:
+    """Return whether a solver, or the one of a name, takes a problem."""
+    try:
+        make_solver(solver, problem)
+    except ValueError:
+        return False
+    return True
+
+
 def choose(problem: Problem) -> str:
     """Return the name of the solver that `auto` picks: the most promising one that accepts the problem."""
     refusals = []

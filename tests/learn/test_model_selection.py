@@ -96,7 +96,7 @@ def test_results_make_a_table(two_classes):
     np.testing.assert_allclose(frame.mean_test_score, splits.mean(axis=1))
     np.testing.assert_allclose(frame.std_test_score, splits.std(axis=1, ddof=0))
     assert frame.rank_test_score.min() == 1 and frame.largest_gap.max() <= 1e-4 and (frame.mean_fit_time > 0).all()
-    assert set(model.cv_results_["param_class_weight"]) == {None, "balanced"}
+    assert set(model.cv_results_["param_class_weight"]) == {None, "auto"}
     assert set(frame.param_norm) == {1, 2, np.inf} and set(frame.param_flip_cost) == {1.0, np.inf}
     assert set(frame.param_intercept_cost) == {"auto", np.inf}
     assert frame.params[5]["radius"] == frame.param_radius[5] and frame.param_radius.nunique() > 4
@@ -108,7 +108,7 @@ def test_default_radii_are_around_the_automatic_one(two_classes):
     X, y = two_classes
     assert len(WassersteinSVCCV(radii=None, refit=False).fit(X[:30], y[:30]).cv_results_["params"]) == 4 * 12
     results = WassersteinSVCCV(radii=5, class_weight=None, refit=False).fit(X, y).cv_results_
-    automatic = WassersteinSVC().fit(X, y).radius_
+    automatic = WassersteinSVC(class_weight=None).fit(X, y).radius_
     assert (results["auto_radius"] == automatic).all()
     for price in ("auto", np.inf):
         radii = results["param_radius"][results["param_intercept_cost"] == price]
@@ -388,3 +388,9 @@ def test_small_weights_of_large_features_do_not_count_as_constant(two_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         WassersteinSVCCV(radii=3, flip_costs=np.inf, class_weight=None).fit(1e7 * X, y)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", "roc_auc_ovr"])
+def test_scores_of_probabilities_are_refused_with_a_remedy(two_classes, scoring):
+    with pytest.raises(ValueError, match=f"scoring='{scoring}' needs probabilities.*GridSearchCV"):
+        WassersteinSVCCV(scoring=scoring).fit(*two_classes)

@@ -135,7 +135,7 @@ def test_without_time_for_folds_a_warning_says_that_they_are_too_confident(rare,
 
     X, y = rare
     solved = []
-    monkeypatch.setattr(threshold, "solve_many", lambda *_, **__: solved.append(1) or [])
+    monkeypatch.setattr(threshold, "rough_classifiers", lambda *_, **__: solved.append(1) or [])
     monkeypatch.setattr("drsvm.clock.TimeLimit.over", property(lambda limit: limit.seconds == 1e6))
     with pytest.warns(ConvergenceWarning, match="probabilities are too confident"):
         model = WassersteinSVC(max_time=1e6, calibration="sigmoid").fit(X, y)

@@ -181,7 +181,8 @@ def test_it_is_at_most_half_of_the_largest_useful_radius(problem, price):
     assert 0.0 <= radius <= 0.5 * radius_max(problem) * (1.0 + 1e-3)
     if radius > 1e-6 * problem.typical_row_norm():
         at_radius = problem.replace(radius=radius, l2=0.0)
-        assert solve(at_radius, tol=1e-8).objective < best_constant(at_radius) - 1e-8
+        useless = 1.0 if at_radius.prices_intercept else best_constant(at_radius)  # a price counts b among the weights
+        assert solve(at_radius, tol=1e-8).objective < useless - 1e-8
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
@@ -217,3 +218,11 @@ def test_a_sample_of_many_rows_gives_nearly_the_same_radius(monkeypatch):
         share = problem.sample_weight[problem.signs == sign].sum()
         assert sample.sample_weight[sample.signs == sign].sum() == pytest.approx(share)
     assert auto_radius(problem) == pytest.approx(radius_of_all, rel=0.03)
+
+
+def test_a_solver_that_takes_no_ridge_gets_none(sample):
+    X, y = sample
+    model = WassersteinSVC(solver="admm", tol=1e-2).fit(X, y)
+    assert model.l2_ == 0.0 < WassersteinSVC().fit(X, y).l2_
+    with pytest.raises(ValueError, match=r"does not support intercept_cost=.* with l2=0\.1"):
+        WassersteinSVC(solver="admm", l2=0.1).fit(X, y)

@@ -1,7 +1,6 @@
 """The threshold: where it is placed, on what it does not depend, and that the proof is that of the direction."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
-from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, solve, worst_case_risk
+from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
 from drsvm.learn.threshold import SLACK, Judged, folds_by_content, nearest_good
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
@@ -105,7 +104,7 @@ def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
     X, y = make_classification(900, 6, weights=[0.8], random_state=0)
     solved = []
     monkeypatch.setattr(
-        threshold, "solve_many", lambda parts, _, **__: [solve(p) for p in parts if not solved.append(p)]
+        threshold, "rough_classifiers", lambda parts, start, **_: [start for p in parts if not solved.append(p)]
     )
     WassersteinSVC().fit(X, y)
     assert len(solved) == 5 and {part.n_rows for part in solved} <= {719, 720, 721}
@@ -124,8 +123,12 @@ def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
 def test_ctrl_c_and_lack_of_time_leave_the_threshold_of_the_problem(rare, status, monkeypatch):
     from drsvm.learn import threshold
 
-    stopped = replace(solve(Problem(*rare, radius=0.1)), status=status)
-    monkeypatch.setattr(threshold, "solve_many", lambda parts, _, **__: [stopped] * len(parts))
+    def stopped(parts, start, **_):
+        if status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return [None] * len(parts)
+
+    monkeypatch.setattr(threshold, "rough_classifiers", stopped)
     model = WassersteinSVC(threshold="balanced_accuracy")
     with pytest.raises(KeyboardInterrupt) if status is Status.INTERRUPTED else nullcontext():
         model.fit(*rare)

@@ -70,7 +70,8 @@ def test_a_data_frame_with_text_goes_through_the_pipeline(noisy):
 @pytest.mark.usefixtures("no_plots")
 def test_the_report_uses_the_parameters_chosen_by_the_fit(noisy):
     X, y, *_ = noisy
-    model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2)
+    plain = {"l2": 0.0, "class_weight": None, "threshold": "optimum"}
+    model = WassersteinSVCCV(radii=[0.3, 0.1], flip_costs=[2.0], intercept_costs=np.inf, cv=2, **plain)
     summary = make_report(model, X[:100, :5], y[:100], test_size=0).summary
     assert summary["radius"] in (0.1, 0.3) and summary["flip_cost"] == 2.0
     assert summary["models"]["WassersteinSVC"]["worst_case_risk"] == pytest.approx(summary["objective"], rel=1e-9)

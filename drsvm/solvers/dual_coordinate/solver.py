@@ -15,7 +15,7 @@ from drsvm.solvers.base import Candidate, Limits, Solver, State
 from drsvm.solvers.dual_coordinate.ascent import Ascent
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SparseAscent
 from drsvm.solvers.transforms.constant import constant_optimum
-from drsvm.solvers.transforms.fallback import Trend, WithFallback
+from drsvm.solvers.transforms.fallback import Patience, Trend, WithFallback
 from drsvm.solvers.transforms.priced_columns import AS_COLUMNS
 
 ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LInf: BoxAscent}
@@ -23,6 +23,9 @@ ASCENTS: dict[type[Norm], type[Ascent]] = {L1: SparseAscent, L2: RoundAscent, LI
 FIRST_RATIO, FIRST_PROOF, REGULAR_PROOF = 0.5, 16, 32
 """Initial guess of gap / estimate, and the maximum number of epochs before the first certificate and between later
 ones, regardless of the estimate."""
+
+PATIENCE = 500
+"""Number of epochs from which the proven gaps must shrink."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,14 @@ class DualCoordinateState(State):
         self.problem, self.limits = problem, limits
         self.ascent = ascent_for(problem, limits, shrinking)
         self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
-        self.trend = Trend(problem, limits.tol)
+        self.trend, self.patience = Trend(problem, limits.tol), Patience(PATIENCE, limits)
         no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
         self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
 
     def step(self) -> None:
         """Run an epoch, and check whether further epochs will pay off."""
         self.ascent.epoch(whole=self.expected_gap <= self.limits.tol)
-        self.gives_up = self.trend.hopeless(self.expected_gap)
+        self.gives_up |= self.trend.hopeless(self.expected_gap)
 
     @property
     def expected_gap(self) -> float:
@@ -107,6 +110,8 @@ class DualCoordinateState(State):
         if math.isfinite(estimate) and estimate > 0.0:
             self.ratio = min(max(gap / estimate, 0.1), 100.0)
         self.next_proof = epoch + min(epoch, REGULAR_PROOF)
+        # An estimate may be far too small; what is proven is not.
+        self.gives_up |= self.trend.has_fallback and self.patience.ends(epoch, gap)
 
     def info(self) -> dict[str, Any]:
         return {"epochs": self.ascent.count}

@@ -130,6 +130,17 @@ class SmallState(InteriorPointState):
         return super().candidate()
 
 
+def stepped(problem: Problem, settings: Any, limits: Limits) -> tuple[np.ndarray, float] | None:
+    """Return a classifier whose gap on the central path is about the tolerance, without a proof.
+
+    None: the steps end before that, or there is no time.
+    """
+    run, d = SmallState(problem, settings, limits), problem.n_features
+    while not (run.near_the_end or run.finished or limits.time.over):
+        run.step()
+    return (run.point[:d], float(run.point[d:].sum())) if run.near_the_end else None
+
+
 def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
     values = np.ascontiguousarray(values, dtype=dtype).view()
     values.flags.writeable = False
