@@ -59,7 +59,7 @@ class SearchMixin:
         Parameters
         ----------
         X, y, sample_weight, flip_cost
-            As in `WassersteinSVC.fit`. Scores that accept weights use them, too; `flip_cost` replaces `flip_costs`.
+            As in `WassersteinSVC.fit`. Scores that accept weights use them, too; `flip_cost` replaces the parameter.
         groups : array of shape (n_samples,), optional
             Groups for a splitter that keeps them together.
 

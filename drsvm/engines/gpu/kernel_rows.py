@@ -32,7 +32,7 @@ class GpuKernelRows(FunctionRows, CardRows):
         return self.function.values(some, others)
 
     def at(self, points, c):
-        points, c = on_device(points), self.vector(c)
+        points, c = on_device(dense(points)), self.vector(c)
         used = cupy().flatnonzero(c)
         out, c, landmarks = cupy().zeros(len(points)), c[used], self.points[used]
         factors: Any = self.function.exponents(points, landmarks)
