@@ -75,7 +75,7 @@ class FittingMixin:
         data = self._data(X, y, sample_weight)
         self.classes_ = data.classes
         try:
-            problems = data.problems(self._ball(data.costs_by_class, flip_cost))
+            problems = self._problems(data, flip_cost, time)
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = self._at_centre(problems)
             solutions = self._choose_ball(problems, at_centre, data.counts, time)
@@ -224,6 +224,10 @@ class FittingMixin:
         one_vs_rest.warn_of_constant_ones(problems, results, self.threshold_, self.classes_)
 
     # --- what a classifier defines: `_data`, `_store_classifier`, and these where they differ ------------------------
+
+    def _problems(self: Any, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
+        """Return one problem per class, or one for two classes."""
+        return data.problems(self._ball(data.costs_by_class, flip_cost))
 
     def _prices(self: Any) -> dict[str, Any]:
         """Return further parameters of the problems."""

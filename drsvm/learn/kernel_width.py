@@ -16,8 +16,9 @@ from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 
 FACTORS = (1.0, 10.0 / 3.0, 10.0)  # of the smallest γ
-EVIDENCE = 1.0  # standard errors of the lead in ROC AUC; fixed on the data sets on which the study decides
-MOST_JUDGED = 1000  # rows
+EVIDENCE = 1.5  # standard errors of the lead in ROC AUC; fixed on the data sets on which the study decides
+MOST_JUDGED, RANKING_TOL = 1000, 1e-3  # rows, and how exact their decisions are
+WITH_WIDTH = ("rbf", "laplacian")  # the kernels whose γ is one
 
 
 def chosen_width(
@@ -34,7 +35,7 @@ def chosen_width(
         signs = [problem.signs for problem in problems]
         labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
         folds = folds_by_content(problems[0], labels, counts)
-        judged = [out_of_fold(problem, folds, None, time) for problem in problems]
+        judged = [out_of_fold(problem, folds, None, time, RANKING_TOL) for problem in problems]
         seen = np.all([rows for _, rows in judged], axis=0)
         if time.over or not seen.all():
             break

@@ -74,13 +74,15 @@ def judged_rows(
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
 
 
-def out_of_fold(problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit) -> tuple[np.ndarray, np.ndarray]:
+def out_of_fold(
+    problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit, tol: float = FOLD_TOL
+) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     signs = fetched(problem.signs)
     chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
     parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
-    classifiers = rough_classifiers(parts, start, tol=FOLD_TOL, max_time=time) if parts else []
+    classifiers = rough_classifiers(parts, start, tol=tol, max_time=time) if parts else []
     for fold, part, classifier in zip(chosen, parts, classifiers, strict=True):
         if classifier is not None:
             rows = np.flatnonzero(folds == fold)

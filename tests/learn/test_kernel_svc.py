@@ -17,7 +17,10 @@ CONSTANT = ("ignore:The fitted classifier is constant", "ignore:radius / flip_co
 
 @pytest.mark.filterwarnings(*CONSTANT)
 @parametrize_with_checks(
-    [WassersteinKernelSVC(calibration="sigmoid"), *unless_long([], [WassersteinKernelSVC(kernel="precomputed")])]
+    unless_long(
+        [WassersteinKernelSVC(calibration="sigmoid", gamma="auto")],
+        [WassersteinKernelSVC(calibration="sigmoid"), WassersteinKernelSVC(kernel="precomputed")],
+    )
 )
 def test_scikit_learn_finds_nothing_wrong(estimator, check):
     check(estimator)

@@ -1,0 +1,61 @@
+"""The width of a kernel: narrow where rows out of fold are ranked better for it, and only there."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.metrics import roc_auc_score
+
+from drsvm import WassersteinKernelSVC
+from drsvm.learn.intervals import auc_parts, errors_ahead
+from drsvm.learn.kernel_deciding import WIDTH
+from drsvm.learn.kernel_width import FACTORS, some_rows
+
+
+@pytest.fixture(scope="module")
+def checkerboard():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(700, 2))
+    return X, ((np.floor(2 * X[:, 0]) + np.floor(2 * X[:, 1])) % 2).astype(int)
+
+
+def widest(X, weights=None):
+    return WIDTH / np.average(((X - np.average(X, axis=0, weights=weights)) ** 2).sum(axis=1), weights=weights)
+
+
+def test_curves_are_found_and_planes_need_no_narrow_functions(checkerboard):
+    X, y = checkerboard
+    model = WassersteinKernelSVC().fit(X[:250], y[:250])
+    assert model.gamma_ == pytest.approx(FACTORS[2] * widest(X[:250])) and model.gap_ <= model.tol
+    assert model.score(X[250:], y[250:]) > 0.75
+    assert WassersteinKernelSVC(gamma=widest(X[:250])).fit(X[:250], y[:250]).score(X[250:], y[250:]) < 0.65
+    X, y = make_classification(200, 6, n_informative=4, n_redundant=0, class_sep=1.5, n_clusters_per_class=1)
+    assert WassersteinKernelSVC().fit(X, y).gamma_ == pytest.approx(widest(X))
+
+
+def test_order_and_copies_of_rows_do_not_matter(checkerboard):
+    X, y = checkerboard[0][:120], checkerboard[1][:120]
+    counts = 1 + np.arange(120) % 3
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(120), counts))
+    weighted = WassersteinKernelSVC().fit(X, y, counts)
+    repeated = WassersteinKernelSVC().fit(X[order], y[order])
+    assert weighted.gamma_ == pytest.approx(repeated.gamma_, rel=1e-9)
+
+
+def test_the_lead_of_rows_that_count_several_times():
+    rng = np.random.default_rng(0)
+    codes, counts = rng.integers(0, 2, 60), rng.integers(1, 4, 60)
+    first, second = rng.normal(size=(2, 60)) + codes
+    copies = np.repeat(np.arange(60), counts)
+    parts = [auc_parts(values, codes, counts) for values in (first, second)]
+    assert counts @ parts[0] == pytest.approx(roc_auc_score(codes, first, sample_weight=counts))
+    many = [auc_parts(values[copies], codes[copies]) for values in (first, second)]
+    lead = errors_ahead(*many, codes[copies], np.ones(len(copies)))
+    assert errors_ahead(*parts, codes, counts) == pytest.approx(lead)
+    assert errors_ahead(parts[0], parts[0], codes, counts) == 0.0
+
+
+def test_some_rows_have_the_shares_of_all():
+    rng = np.random.default_rng(0)
+    X, y, weights = rng.normal(size=(900, 3)), np.arange(900) % 3 == 0, np.arange(900) % 2
+    rows = some_rows(X, y, weights, 90)
+    assert len(rows) in (89, 90, 91) and weights[rows].all() and abs(y[rows].mean() - 1 / 3) < 0.02
+    assert len(some_rows(X, y, None)) == 900
