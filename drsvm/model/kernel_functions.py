@@ -9,13 +9,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from drsvm.model.careful_sums import careful_transposed_dot
+from drsvm.model.careful_sums import ULP, careful_transposed_dot
 
 GROWTHS = 60
 """Steps of the search for the shift that a row needs to be turned: each bound is valid, the last one the best."""
@@ -75,6 +76,11 @@ class KernelFunction(ABC):
 
     proven: ClassVar[bool] = True
     """Whether the function is positive definite for all points; otherwise values are checked."""
+
+    @property
+    def precision(self) -> float:
+        """Relative error of the values."""
+        return 2 * ULP
 
 
 @dataclass(frozen=True)
@@ -215,6 +221,14 @@ class Precomputed(KernelFunction):
 
     table: Any
     proven: ClassVar[bool] = False
+
+    @cached_property
+    def precision(self):  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Relative error of the values: a table may have been rounded to single precision, whatever its type is now."""
+        table = np.asarray(self.table)
+        with np.errstate(over="ignore"):
+            is_single = np.array_equal(table, table.astype(np.float32)) and not np.array_equal(table, np.rint(table))
+        return float(np.finfo(np.float32 if is_single else np.float64).eps)
 
     def base(self, X, Z):
         return np.asarray(self.table)[np.ix_(X[:, 0], Z[:, 0])].astype(np.float64, copy=False)

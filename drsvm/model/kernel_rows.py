@@ -44,9 +44,6 @@ NOTICEABLE, NOT_ROUNDING = 2e-8, 1e-9
 SAME = 1e-13
 """A squared distance from the centre below this share of the squared norm is a rounding error."""
 
-LAST_DIGIT = 2 * ULP
-"""Relative error of values of the kernel."""
-
 MOST_CHECKED = 2000
 """Number of rows on which a kernel that may be any function is checked."""
 
@@ -156,11 +153,17 @@ class FunctionRows(ArrayRows):
         n = self.shape[0]
         some = np.arange(n) if n <= MOST_CHECKED else np.random.default_rng(0).permutation(n)[:MOST_CHECKED]
         values = fetched(self.between(self.points[some], self.points[some]))
-        if not np.isfinite(values).all() or np.abs(values - values.T).max() > NOT_ROUNDING * np.abs(values).max():
+        small = self._not_rounding
+        if not np.isfinite(values).all() or np.abs(values - values.T).max() > small * np.abs(values).max():
             raise ValueError(NOT_POSITIVE.format("its values are not finite, or not symmetric"))
         lowest = float(eigvalsh(values, subset_by_index=[0, 0])[0])
-        if lowest < -NOT_ROUNDING * len(some) * float(self._squares.max()):
+        if lowest < -small * len(some) * float(self._squares.max()):
             raise ValueError(NOT_POSITIVE.format(f"an eigenvalue of its matrix is {lowest:.3g}"))
+
+    @property
+    def _not_rounding(self) -> float:
+        """Relative size of negative values that are more than rounding errors."""
+        return max(NOT_ROUNDING, 4.0 * self.function.precision)
 
     # --- the protocol -----------------------------------------------------------------------------------------------
 
@@ -176,9 +179,9 @@ class FunctionRows(ArrayRows):
             products, errors = careful_transposed_dot(fetched(self.values), w)
             (square,), (error,) = careful_transposed_dot(products[:, None], w)
             error += float(np.abs(w) @ errors)
-        if square < -NOT_ROUNDING * size:
+        if square < -self._not_rounding * size:
             raise ValueError(NOT_POSITIVE.format(f"c·Kc = {square:g} for some coefficients c"))
-        return np.array([math.sqrt(max(square, 0.0) + LAST_DIGIT * size + error)])
+        return np.array([math.sqrt(max(square, 0.0) + self.function.precision * size + error)])
 
     def weights_of(self, coordinates, along):
         norm = float(self.coordinates(along)[0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from drsvm import Problem, certify, radius_max, solve
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
-from drsvm.model.kernel_rows import LAST_DIGIT, KernelRows, in_feature_space
+from drsvm.model.kernel_rows import KernelRows, in_feature_space
 
 FUNCTIONS = {
     "rbf": Rbf(0.3),
@@ -55,7 +55,7 @@ def test_the_full_problem_is_solved(seed, name, flip_cost, l2, intercept_cost, r
     problem = in_feature_space(X, FUNCTIONS[name], y, weights, **ball)
     result, reference = solve(problem), solve(explicit(problem), "conic", tol=1e-8)
     # Where flips take the whole budget, ‖v‖ is 0, which values with 16 digits can only prove to 8.
-    last_digit = 2.0 * result.radius_price * math.sqrt(LAST_DIGIT * problem.rows.squares().max())
+    last_digit = 2.0 * result.radius_price * math.sqrt(problem.rows.function.precision * problem.rows.squares().max())
     assert result.gap <= 1e-6 + last_digit
     assert result.lower_bound <= reference.objective + 1e-8
     assert result.objective == pytest.approx(reference.objective, abs=1.5e-6)
