@@ -6,7 +6,17 @@ import threading
 import numpy as np
 import pytest
 
-from drsvm.parallel import PART, WORTHWHILE, elementwise, over, over_parts, threads_limited, total, usable_threads
+from drsvm.parallel import (
+    PART,
+    WORTHWHILE,
+    elementwise,
+    memory_size,
+    over,
+    over_parts,
+    threads_limited,
+    total,
+    usable_threads,
+)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -51,3 +61,13 @@ def test_a_forked_process_starts_its_own_threads():
         if child == 0:
             os._exit(0 if over(range(4), abs) == [0, 1, 2, 3] else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_memory_is_known_or_assumed(monkeypatch):
+    assert 1e8 < memory_size() < 1e15
+
+    def unknown(name):
+        raise ValueError(name)
+
+    monkeypatch.setattr(os, "sysconf", unknown, raising=False)
+    assert memory_size() == 8e9

@@ -219,10 +219,10 @@ class SearchMixin:
                 # Here the scores have chosen a constant classifier or a large budget: these warnings do not apply.
                 warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
                 model.fit(X, y, sample_weight, flip_cost)
+                return one_vs_rest.is_constant(model.decision_function(X))  # like X, it has no names of features
         finally:  # an interrupted fit has stored its best result so far
             fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
             self.__dict__.update(fitted)
-        return one_vs_rest.is_constant(model.decision_function(X))  # like X, the model has no names of features
 
     def _threshold_goal(self: Any) -> str:
         """Return what the threshold of the refit is placed for."""

@@ -75,7 +75,7 @@ def save_model(model, path: str | Path, metadata: dict[str, Any] | None = None) 
 
     Parameters
     ----------
-    model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC, Pipeline that ends in one, or CalibratedClassifierCV
+    model : estimator of drsvm, Pipeline that ends in one, or CalibratedClassifierCV
         The classifier, with scikit-learn's usual transformers before it (ColumnTransformer, encoders, imputers,
         scalers, vectorizers, PCA, ...) and, if any, a kernel given by its name. Save others with joblib or skops.
     path : str or Path
@@ -155,7 +155,7 @@ def load_model(path: str | Path) -> Any:
 
     Returns
     -------
-    WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or Pipeline
+    Estimator of drsvm, or Pipeline
         The fitted classifier. `drsvm.persistence.load_metadata` returns the metadata saved with it.
 
     Raises

@@ -25,7 +25,7 @@ def to_onnx(model: Any) -> Any:
 
     Parameters
     ----------
-    model : WassersteinSVC, WassersteinSVCCV, WassersteinKernelSVC or Pipeline that ends in one
+    model : estimator of drsvm, or Pipeline that ends in one
         A pipeline saved by ``drsvm fit`` has one input per column, of shape (n_rows, 1): numbers as doubles, with NaN
         for empty cells, dates in days since 1970, yes and no as 1 and 0; categories as text, with "(empty)" for empty
         cells. Any other model has one input ``X`` of doubles.

@@ -66,13 +66,3 @@ def test_a_path_follows_the_same_rule(monkeypatch):
 def test_a_named_solver_is_used_regardless_of_memory(monkeypatch):
     monkeypatch.setattr(selection, "memory_size", lambda: 1.0)
     assert solve(well_conditioned_instance(0, 30, 3), "interior-point").gap <= 1e-8
-
-
-def test_the_memory_is_known_or_assumed(monkeypatch):
-    assert 1e8 < selection.memory_size() < 1e15
-
-    def unknown(name):
-        raise ValueError(name)
-
-    monkeypatch.setattr(selection.os, "sysconf", unknown, raising=False)
-    assert selection.memory_size() == 8e9
