@@ -33,8 +33,8 @@ for name, model in models.items():
     print(f"{name:14} accuracy {model.score(X_test, y_test):.3f} on correct labels{proof}")
 
 # %%
-# The rule for the width is made for many wrong labels and many features, and draws too simple a curve here: the
-# search finds a narrower kernel. Both prove the gap of what they solve.
+# The rule for the width knows three of them and asks for clear evidence, as narrow functions follow wrong labels; the
+# search tries more. Both prove the gap of what they solve.
 #
 # On the left, the classifier of 15 landmarks, which are circled: predictions need the distances from these rows alone,
 # and the gap states what that costs. Crosses are wrong labels, which the curve does not follow.
