@@ -2,6 +2,7 @@
 
     subgradient    projected subgradient steps on batches of rows
     proximal       exact proximal steps on single rows
+    batches        proximal steps on batches of rows
     memory         exact proximal steps on single rows that keep the last contributions of all other rows
 
 The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
@@ -29,8 +30,9 @@ from drsvm.solvers.transforms.priced_columns import PricedColumns
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
 
-FIRST_SUBGRADIENT, FIRST_PROXIMAL, MEMORY_STEP = 0.1, 0.1, 0.3
-"""First step sizes (for subgradients, times the root of the batch size) and step size of memory, in natural steps."""
+FIRST_SUBGRADIENT, FIRST_PROXIMAL, FIRST_OF_BATCHES, MEMORY_STEP = 0.1, 0.1, 0.3, 0.3
+"""First step sizes (for subgradients, times the root of the batch size; for proximal steps on batches, times the batch
+size) and step size of memory, in natural steps."""
 
 BATCH, BATCHES = 32, 256
 """Usual batch size, and the minimum number of batches per epoch for which it is used."""
@@ -44,6 +46,10 @@ LONGER, CLEARLY = 8.0, 0.9
 LEAST_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
 this ratio, for at most this many epochs."""
+
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Multipliers of the hinges and of the flips."""
 
 
 class Track:
@@ -83,6 +89,16 @@ class Track:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
+
+    def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
+        """Return the multipliers, as fractions of the weights, that prove the higher bound."""
+        problem, reference = self.problem, self.classifier(point)[0]
+
+        def bound(pair) -> float:
+            hinge, flip = (problem.sample_weight * shares for shares in pair)
+            return dual_point(problem, hinge, flip, reference=reference).lower_bound
+
+        return max(one, other, key=bound)
 
 
 class Phase(ABC):
@@ -131,13 +147,7 @@ class Memory(Phase):
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
-        problem, reference = self.track.problem, self.track.classifier(self.own)[0]
-
-        def bound(pair) -> float:
-            hinge, flip = (problem.sample_weight * shares for shares in pair)
-            return dual_point(problem, hinge, flip, reference=reference).lower_bound
-
-        return max((self.own.hinge, self.own.flip), (self.hinge, self.flip), key=bound)
+        return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
 
 
 def few_rows_factor(problem: Problem) -> float:
@@ -230,6 +240,44 @@ class Proximal(Averaging):
 
     def move(self, step: float, share: float) -> None:
         self.track.epochs.proximal(self.track.point, step, share)
+
+
+class Batches(Averaging):
+    """Proximal steps on batches of rows.
+
+    With steps="auto", step sizes decrease when an epoch does not lower the objective: sooner or later with small
+    batches, but never with the batch of all rows, the proximal point method.
+    """
+
+    name = "batches"
+
+    def __init__(self, track: Track, batch_size: int | None):
+        n = track.problem.n_rows
+        self.batch_size = n if batch_size is None else min(batch_size, n)
+        super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
+        self.lowest = math.inf
+        self.latest = np.stack([track.point.hinge, track.point.flip])
+        self.adapts = isinstance(self.schedule, Cycles)
+        if self.adapts:
+            self.schedule = Schedule("geometric", self.schedule.step(1), 1.0)
+
+    def move(self, step: float, share: float) -> None:
+        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size)
+
+    def epoch(self) -> None:
+        super().epoch()
+        if self.adapts:
+            value = self.track.value(self.track.point)
+            if not value < self.lowest:
+                self.schedule = replace(self.schedule, first=COOLING * self.schedule.first)
+            self.lowest = min(self.lowest, value)
+
+    def multipliers(self) -> Pair:
+        """Return the last multipliers or the averages of a batch of all rows; those of smaller batches are polished."""
+        if self.batch_size < self.track.problem.n_rows:
+            return super().multipliers()
+        point = self.track.point
+        return self.track.better((self.latest[0], self.latest[1]), (point.hinge, point.flip), point)
 
 
 class Opening(Phase):
