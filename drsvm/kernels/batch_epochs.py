@@ -3,7 +3,8 @@
 The step with size η on batch B of b rows minimises the mean of its terms plus the distance from the last point,
 (1/b) Σ_{i ∈ B} f_i(w, b, λ) + ‖· − last‖²/2η, by passes over the rows of the batch (`memory_epochs.py`), starting from
 their last multipliers. With the duality gap G, the move Δ is −η times a G-subgradient of the mean. Passes end when
-ηG ≤ ‖Δ‖²/2: then, as after an exact step, no minimiser of the mean is farther from the new point than from the last.
+ηG ≤ ‖Δ‖²/2, or when G is below a given limit. In the first case, as after an exact step, no minimiser of the mean is
+farther from the new point than from the last one.
 A last batch of fewer rows takes a step shorter in proportion, so that every row has the same influence.
 """
 
@@ -78,7 +79,7 @@ def _distance_square(one, other):
 
 
 @kernel(inner=True, allocates=True)
-def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, latest, state):
+def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, latest, limit, state):
     """Move the iterate by one step, as accurately as asked."""
     w, scalars, hinge, flip = iterate.w, iterate.scalars, latest[0], latest[1]
     rho, passes, due = stiffness(total, terms.l2), 0, 1
@@ -96,45 +97,45 @@ def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, 
             moved = _distance_square(trial, w) + (lam - scalars[0]) ** 2
             if terms.free > 0.0:
                 moved += (state[1] - scalars[1]) ** 2 / terms.free
-            if total * gap / batch.size <= ENOUGH * moved:
+            if gap / batch.size <= max(ENOUGH * moved / total, limit):
                 break
     scalars[0], scalars[1] = _nearest_point(q, a, state[0], rho, w), state[1]
 
 
 @kernel(inner=True, allocates=True)
-def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batch_size, latest):
+def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit):
     trial, state = np.empty(a.size), np.zeros(3)
     hinge, flip = iterate.hinge, iterate.flip
     for start in range(0, order.size, batch_size):
         batch = order[start : min(start + batch_size, order.size)]
         length = eta / batch_size
-        _batch_step(q, store, a, trial, rows, batch, iterate, terms, length * batch.size, length, latest, state)
+        _batch_step(q, store, a, trial, rows, batch, iterate, terms, length * batch.size, length, latest, limit, state)
         for position in range(batch.size):
             i = batch[position]
             note(hinge, flip, i, (hinge[i], flip[i]), latest[0, i] - latest[1, i], latest[1, i], share)
 
 
 @kernel()
-def batch_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, latest):
+def batch_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
     """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`).
 
     `latest` has the last multipliers σ₁ and σ₂ of every row in two rows.
     """
     a = np.empty(iterate.w.size)
-    _take_batches(TWO, Plain(a), a, rows, order, iterate, terms, eta, share, batch_size, latest)
+    _take_batches(TWO, Plain(a), a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)
 
 
 @kernel()
-def batch_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, latest):
+def batch_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
     """Do the same for q = 1."""
     store = Soft(make_band(iterate.w, eta / batch_size), np.empty((2, longest_row(rows.indptr, rows.width))))
     a = store.band.weights[BASE:]
-    _take_batches(ONE, store, a, rows, order, iterate, terms, eta, share, batch_size, latest)
+    _take_batches(ONE, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)
 
 
 @kernel()
-def batch_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, latest):
+def batch_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
     """Do the same for q = ∞."""
     store = Clipped(make_band(iterate.w, eta / batch_size), np.empty((2, longest_row(rows.indptr, rows.width))))
     a = store.band.weights[BASE:]
-    _take_batches(INFINITY, store, a, rows, order, iterate, terms, eta, share, batch_size, latest)
+    _take_batches(INFINITY, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)

@@ -204,18 +204,23 @@ class Epochs:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
         self._visit(PROXIMAL[self.parameters.norm.q], self._next_order(), point, step, share)
 
-    def batches(self, point: Iterate, latest: np.ndarray, step: float, share: float, batch_size: int) -> None:
-        """Take a proximal step on every batch; `latest` has the last multipliers of all rows, in two rows."""
+    def batches(
+        self, point: Iterate, latest: np.ndarray, step: float, share: float, batch_size: int, limit: float = 0.0
+    ) -> None:
+        """Take a proximal step on every batch, which may be inexact by the limit in its objective.
+
+        `latest` has the last multipliers of all rows, in two rows.
+        """
         q, order = self.parameters.norm.q, self._next_batches(batch_size)
         if self._work(MEMORY[q], batch_size) < 2 * WORTH_A_THREAD:
-            self._visit(BATCHES[q], order, point, step, share, batch_size, latest, batch_size=batch_size)
+            self._visit(BATCHES[q], order, point, step, share, batch_size, latest, limit, batch_size=batch_size)
             return
         for first in range(0, order.size, batch_size):
-            self._large_step(point, latest, step / batch_size, order[first : first + batch_size])
+            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit)
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _large_step(self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray) -> None:
+    def _large_step(self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float) -> None:
         """Take a step on one batch, with several threads; see `batch_epochs.py`."""
         total = length * batch.size
         state = self._centred(point, total, latest[0], latest[1])
@@ -225,7 +230,7 @@ class Epochs:
             gap = self._pass(state, batch, length, total)
             new = self._nearest(state, total)
             moved = self._distance_square(new, point)
-            if total * gap / batch.size <= batch_epochs.ENOUGH * moved or self.time.left() <= 0.0:
+            if gap / batch.size <= max(batch_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
                 break
         point.w[:], point.scalars[:] = new.w, new.scalars
 

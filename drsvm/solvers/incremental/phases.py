@@ -37,6 +37,9 @@ size) and step size of memory, in natural steps."""
 BATCH, BATCHES = 32, 256
 """Usual batch size, and the minimum number of batches per epoch for which it is used."""
 
+SHARE_OF_TOLERANCE = 0.25
+"""Steps on batches may be inexact by this fraction of the tolerance."""
+
 MANY_ROWS = 2000
 """With fewer rows an epoch has few steps, so they are longer."""
 
@@ -262,7 +265,8 @@ class Batches(Averaging):
             self.schedule = Schedule("geometric", self.schedule.step(1), 1.0)
 
     def move(self, step: float, share: float) -> None:
-        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size)
+        limit = SHARE_OF_TOLERANCE * self.track.limits.tol
+        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, limit)
 
     def epoch(self) -> None:
         super().epoch()

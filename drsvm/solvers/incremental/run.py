@@ -160,6 +160,8 @@ class Ippa(Incremental):
     def phases(self, track: Track) -> Iterator[Phase]:
         """Yield plain steps and, if requested, steps with memory."""
         if self.batch_size != 1:
+            if self.steps == "auto":
+                yield Opening(Proximal(track))
             yield Batches(track, self.batch_size)
         if self.steps == "auto" and self.memory:
             yield Opening(Proximal(track))
