@@ -24,7 +24,7 @@ from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
-from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, schedule_for, sensible
+from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, schedule_for, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
@@ -164,7 +164,9 @@ class Averaging(Phase):
     def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
         first *= few_rows_factor(track.problem)
-        self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
+        self.schedule: Cycles | Descent | Schedule = schedule_for(
+            track.settings, first, track.epochs.natural_step, track.limits.max_iter
+        )
         self.average, self.count = track.point.copy(), 0
         self.polish: Memory | None = None
 
@@ -248,8 +250,7 @@ class Proximal(Averaging):
 class Batches(Averaging):
     """Proximal steps on batches of rows.
 
-    With steps="auto", step sizes decrease when an epoch does not lower the objective: sooner or later with small
-    batches, but never with the batch of all rows, the proximal point method.
+    With the batch of all rows this is the proximal point method.
     """
 
     name = "batches"
@@ -258,23 +259,18 @@ class Batches(Averaging):
         n = track.problem.n_rows
         self.batch_size = n if batch_size is None else min(batch_size, n)
         super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
-        self.lowest = math.inf
         self.latest = np.stack([track.point.hinge, track.point.flip])
-        self.adapts = isinstance(self.schedule, Cycles)
-        if self.adapts:
-            self.schedule = Schedule("geometric", self.schedule.step(1), 1.0)
+        self.limit = SHARE_OF_TOLERANCE * track.limits.tol
+        if isinstance(self.schedule, Cycles):
+            self.schedule = Descent(self.schedule.first, self.limit)
 
     def move(self, step: float, share: float) -> None:
-        limit = SHARE_OF_TOLERANCE * self.track.limits.tol
-        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, limit)
+        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, self.limit)
 
     def epoch(self) -> None:
         super().epoch()
-        if self.adapts:
-            value = self.track.value(self.track.point)
-            if not value < self.lowest:
-                self.schedule = replace(self.schedule, first=COOLING * self.schedule.first)
-            self.lowest = min(self.lowest, value)
+        if isinstance(self.schedule, Descent):
+            self.schedule.judge(self.track.value(self.track.point))
 
     def multipliers(self) -> Pair:
         """Return the last multipliers or the averages of a batch of all rows; those of smaller batches are polished."""

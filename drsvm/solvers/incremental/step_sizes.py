@@ -6,9 +6,9 @@ Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of co
     "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
     "root"        η_k = η₁ / √k         in general; γ/(n√k) with γ = n η₁
 
-and "auto" runs through cycles of geometric decay, each slower than the previous one. If no first step is given, η₁ is a
-multiple of the natural step, the inverse mean square of the subgradients, so that the unit of the features does not
-matter.
+and "auto" runs through cycles of geometric decay, each slower than the previous one; for batches, steps decay when an
+epoch does not lower the objective. If no first step is given, η₁ is a multiple of the natural step, the inverse mean
+square of the subgradients, so that the unit of the features does not matter.
 """
 
 import math
@@ -66,6 +66,35 @@ class Cycles:
         position = (epoch - 1 - start) % length
         top = self.first if epoch == position + 1 else self.usual
         return top * SPAN ** (position / length)
+
+
+@dataclass
+class Descent:
+    """Step sizes that decrease whenever an epoch does not lower the objective; again, from the top, more slowly.
+
+    Small batches leave noise proportional to the step size, which therefore decreases. The batch of all rows leaves
+    none: its steps stay as long as the first.
+    """
+
+    first: float
+    slack: float  # by so much the objective may increase: steps are no more exact
+    ratio: float = 0.3
+    lowest: float = math.inf
+
+    def __post_init__(self) -> None:
+        self.now = self.first
+
+    def step(self, epoch: int) -> float:
+        """Return η of an epoch."""
+        return self.now
+
+    def judge(self, objective: float) -> None:
+        """Take note of the objective after an epoch."""
+        if not objective < self.lowest + self.slack:
+            self.now *= self.ratio
+            if self.now < SPAN * self.first:
+                self.now, self.ratio = self.first, self.ratio ** (1.0 / CYCLES)
+        self.lowest = min(self.lowest, objective)
 
 
 def schedule_for(settings: Any, first: float, natural: float, epochs: int) -> Cycles | Schedule:
