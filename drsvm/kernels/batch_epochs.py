@@ -17,7 +17,7 @@ from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.memory_epochs import TOLERANCE, Clipped, Plain, Soft, visit_rows
 
-MOST_PASSES = 64
+MOST_PASSES = 8
 """Passes over a batch, at most: few are needed with the step sizes of a run, and an epoch must end."""
 
 ENOUGH = 0.5
