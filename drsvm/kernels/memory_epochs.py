@@ -14,6 +14,7 @@ visit is proportional to the row's nonzeros for all norms: for q = 1 and ∞, th
 (`band.py`).
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,3 +168,7 @@ def memory_epoch_linf(rows, order, iterate, terms, step_size, total_step, tolera
     gap = visit_rows(store, rows, order, scalars, hinge, flip, terms, step_size, rho, tolerance)
     w[:] = store.band.weights[BASE:]
     return gap
+
+
+PASSES = {1: memory_epoch_l1, 2: memory_epoch_l2, math.inf: memory_epoch_linf}
+"""By the norm q."""

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.kernels import batch_epochs, memory_epochs, proximal_epochs, subgradient_epochs
-from drsvm.kernels.entries import Rows, row_squares
+from drsvm.kernels.entries import row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
-from drsvm.model.memory_rows import unsigned_parts
+from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -52,9 +51,9 @@ SUBGRADIENT = {
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
 MEMORY = {
-    1: Kind(memory_epochs.memory_epoch_l1, 30.0, 1.5),
-    2: Kind(memory_epochs.memory_epoch_l2, 20.0),
-    math.inf: Kind(memory_epochs.memory_epoch_linf, 30.0, 1.5),
+    1: Kind(memory_epochs.PASSES[1], 30.0, 1.5),
+    2: Kind(memory_epochs.PASSES[2], 20.0),
+    math.inf: Kind(memory_epochs.PASSES[math.inf], 30.0, 1.5),
 }
 BATCHES = {
     1: Kind(batch_epochs.batch_epoch_l1, 100.0, 20.0),
@@ -97,9 +96,7 @@ class Samples:
         self.n, self.d = X.shape
         self.signs, self.weights = signs, weights
         importance = self.n * weights
-        entries = unsigned_parts(X) if sparse.issparse(X) else (X.reshape(-1), None, None)
-        data, indices, indptr = map(_read_only, entries)
-        self.rows = Rows(data, indices, indptr, self.d, _read_only(signs), _read_only(importance))
+        self.rows = compiled_rows(X, signs, importance)
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
@@ -120,15 +117,6 @@ def feature_metric(squares: np.ndarray) -> np.ndarray:
     if present.any():
         metric[present] = squares.sum() / present.sum() / squares[present]
     return metric
-
-
-def _read_only(array) -> Any:
-    """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
-    if array is None:
-        return None
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 class Epochs:
