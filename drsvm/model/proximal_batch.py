@@ -18,8 +18,11 @@ from drsvm.model.norms import norm_for
 from drsvm.model.proximal import finite
 from drsvm.model.validation import check_flip_costs, check_number, check_rows, check_weight_vector, check_weights
 
-MOST_PASSES, PATIENCE = 20_000, 40
-"""Passes over the samples, at most, and after how many without a smaller gap they end."""
+MOST_PASSES = 50_000
+"""Limit on passes over the samples. Dozens suffice unless steps are hundreds of times longer than those of a run."""
+
+CLOSED = 16.0 * EPS
+"""The gap is closed if it is at most this fraction of its first value or of the weights of the samples."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +138,13 @@ class _Batch:
         self.rho, self.everything = 1.0 + eta * terms.l2, np.arange(self.n)
 
     def solve(self, X) -> ProximalBatchStep:
-        """Make passes until the gap no longer decreases."""
+        """Make passes until the gap is closed."""
         state = self._state(np.ones(self.n), np.zeros(self.n))
-        smallest, since, passes = np.inf, 0, 0
-        while passes < MOST_PASSES and since < PATIENCE and smallest > 0.0:
+        gap, scale, passes = np.inf, float(np.sum(self.rows.importance)), 0
+        while passes < MOST_PASSES and gap > CLOSED * scale:
             rest = self.terms, self.eta / self.n, self.eta, 2.0 * EPS
             gap = PASSES[self.norm.q](self.rows, self.everything, state, *rest)
-            passes, since = passes + 1, 0 if gap < 0.9 * smallest else since + 1
-            smallest = min(smallest, gap)
+            passes, scale = passes + 1, max(scale, gap)
         state = self._state(state.hinge, state.flip)  # without the rounding errors of all passes
         w, lam = self.norm.project_epigraph(state.w / self.rho, state.scalars[0], self.rho)
         b = float(state.scalars[1])
