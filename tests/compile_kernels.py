@@ -18,6 +18,7 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
+from drsvm.kernels.batch_epochs import contribute
 from drsvm.model import proximal_step
 from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
@@ -89,6 +90,8 @@ def compile_epochs(kind, **parameters):
     epochs.subgradient(problem, point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
     epochs.memory(problem, point, step)
+    epochs.batches(point, np.stack([point.hinge, point.flip]), step, 1.0, 8)
+    contribute(samples.rows, np.arange(samples.n), point, epochs.terms, step)
 
 
 def compile_incremental():

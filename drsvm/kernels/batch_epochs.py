@@ -3,8 +3,8 @@
 The step with size η on batch B of b rows minimises the mean of its terms plus the distance from the last point,
 (1/b) Σ_{i ∈ B} f_i(w, b, λ) + ‖· − last‖²/2η, by passes over the rows of the batch (`memory_epochs.py`), starting from
 their last multipliers. With the duality gap G, the move Δ is −η times a G-subgradient of the mean. Passes end when
-ηG ≤ ‖Δ‖²/2, or when G is below a given limit. In the first case, as after an exact step, no minimiser of the mean is
-farther from the new point than from the last one.
+ηG ≤ ‖Δ‖²/2, when G is below a given limit, or when there were enough of them. In the first case, as after an exact
+step, no minimiser of the mean is farther from the new point than from the last one.
 A last batch of fewer rows takes a step shorter in proportion, so that every row has the same influence.
 """
 
@@ -16,9 +16,6 @@ from drsvm.kernels.entries import add_row, at, bounds, longest_row
 from drsvm.kernels.epigraph import INFINITY, ONE, TWO, nearest, shrink
 from drsvm.kernels.epoch_state import note, stiffness
 from drsvm.kernels.memory_epochs import TOLERANCE, Clipped, Plain, Soft, visit_rows
-
-MOST_PASSES = 8
-"""Passes over a batch, at most: few are needed with the step sizes of a run, and an epoch must end."""
 
 ENOUGH = 0.5
 """ηG/‖Δ‖² after which passes over a batch end."""
@@ -79,7 +76,7 @@ def _distance_square(one, other):
 
 
 @kernel(inner=True, allocates=True)
-def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, latest, limit, state):
+def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, latest, limit, most_passes, state):
     """Move the iterate by one step, as accurately as asked."""
     w, scalars, hinge, flip = iterate.w, iterate.scalars, latest[0], latest[1]
     rho, passes, due = stiffness(total, terms.l2), 0, 1
@@ -88,7 +85,7 @@ def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, 
     state[0], state[1], state[2] = scalars[0] - total * terms.radius, scalars[1], scalars[0]
     _renew(store)
     add_contributions(rows, batch, hinge, flip, terms, length, a, state)
-    while passes < MOST_PASSES:
+    while passes < most_passes:
         gap = visit_rows(store, rows, batch, state, hinge, flip, terms, length, rho, TOLERANCE)
         passes += 1
         if passes == due:  # looking at all weights after every pass would cost more than short passes
@@ -103,39 +100,54 @@ def _batch_step(q, store, a, trial, rows, batch, iterate, terms, total, length, 
 
 
 @kernel(inner=True, allocates=True)
-def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit):
+def _take_batches(q, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes):
     trial, state = np.empty(a.size), np.zeros(3)
     hinge, flip = iterate.hinge, iterate.flip
     for start in range(0, order.size, batch_size):
         batch = order[start : min(start + batch_size, order.size)]
         length = eta / batch_size
-        _batch_step(q, store, a, trial, rows, batch, iterate, terms, length * batch.size, length, latest, limit, state)
+        _batch_step(
+            q,
+            store,
+            a,
+            trial,
+            rows,
+            batch,
+            iterate,
+            terms,
+            length * batch.size,
+            length,
+            latest,
+            limit,
+            most_passes,
+            state,
+        )
         for position in range(batch.size):
             i = batch[position]
             note(hinge, flip, i, (hinge[i], flip[i]), latest[0, i] - latest[1, i], latest[1, i], share)
 
 
 @kernel()
-def batch_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
+def batch_epoch_l2(rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes):
     """Take a step on every batch of rows in the given order, q = 2; multipliers are averaged (see `note`).
 
     `latest` has the last multipliers σ₁ and σ₂ of every row in two rows.
     """
     a = np.empty(iterate.w.size)
-    _take_batches(TWO, Plain(a), a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)
+    _take_batches(TWO, Plain(a), a, rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes)
 
 
 @kernel()
-def batch_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
+def batch_epoch_l1(rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes):
     """Do the same for q = 1."""
     store = Soft(make_band(iterate.w, eta / batch_size), np.empty((2, longest_row(rows.indptr, rows.width))))
     a = store.band.weights[BASE:]
-    _take_batches(ONE, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)
+    _take_batches(ONE, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes)
 
 
 @kernel()
-def batch_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, latest, limit):
+def batch_epoch_linf(rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes):
     """Do the same for q = ∞."""
     store = Clipped(make_band(iterate.w, eta / batch_size), np.empty((2, longest_row(rows.indptr, rows.width))))
     a = store.band.weights[BASE:]
-    _take_batches(INFINITY, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit)
+    _take_batches(INFINITY, store, a, rows, order, iterate, terms, eta, share, batch_size, latest, limit, most_passes)

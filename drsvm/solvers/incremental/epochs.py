@@ -193,28 +193,39 @@ class Epochs:
         self._visit(PROXIMAL[self.parameters.norm.q], self._next_order(), point, step, share)
 
     def batches(
-        self, point: Iterate, latest: np.ndarray, step: float, share: float, batch_size: int, limit: float = 0.0
+        self,
+        point: Iterate,
+        latest: np.ndarray,
+        step: float,
+        share: float,
+        batch_size: int,
+        limit: float = 0.0,
+        most_passes: int = 64,
     ) -> None:
-        """Take a proximal step on every batch, which may be inexact by the limit in its objective.
+        """Take a proximal step on every batch, by passes over it until its objective is exact to the limit, at least.
 
         `latest` has the last multipliers of all rows, in two rows.
         """
         q, order = self.parameters.norm.q, self._next_batches(batch_size)
         if self._work(MEMORY[q], batch_size) < 2 * WORTH_A_THREAD:
-            self._visit(BATCHES[q], order, point, step, share, batch_size, latest, limit, batch_size=batch_size)
+            self._visit(
+                BATCHES[q], order, point, step, share, batch_size, latest, limit, most_passes, batch_size=batch_size
+            )
             return
         for first in range(0, order.size, batch_size):
-            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit)
+            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit, most_passes)
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)
 
-    def _large_step(self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float) -> None:
+    def _large_step(
+        self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float, most_passes: int
+    ) -> None:
         """Take a step on one batch, with several threads; see `batch_epochs.py`."""
         total = length * batch.size
         state = self._centred(point, total, latest[0], latest[1])
         batch_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
         new = point
-        for _ in range(batch_epochs.MOST_PASSES):
+        for _ in range(most_passes):
             gap = self._pass(state, batch, length, total)
             new = self._nearest(state, total)
             moved = self._distance_square(new, point)

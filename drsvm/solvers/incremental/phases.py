@@ -40,6 +40,9 @@ BATCH, BATCHES = 32, 256
 SHARE_OF_TOLERANCE = 0.25
 """Steps on batches may be inexact by this fraction of the tolerance."""
 
+FEW_PASSES, MOST_PASSES = 8, 512
+"""Limits on the passes over a batch, at first and later: few pay off before the optimum is close."""
+
 MANY_ROWS = 2000
 """With fewer rows an epoch has few steps, so they are longer."""
 
@@ -250,7 +253,8 @@ class Proximal(Averaging):
 class Batches(Averaging):
     """Proximal steps on batches of rows.
 
-    With the batch of all rows this is the proximal point method.
+    With the batch of all rows this is the proximal point method. There is no noise then, so step sizes do not decrease:
+    if an epoch does not lower the objective, the next step is more exact.
     """
 
     name = "batches"
@@ -260,21 +264,30 @@ class Batches(Averaging):
         self.batch_size = n if batch_size is None else min(batch_size, n)
         super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
         self.latest = np.stack([track.point.hinge, track.point.flip])
-        self.limit = SHARE_OF_TOLERANCE * track.limits.tol
+        self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
         if isinstance(self.schedule, Cycles):
-            self.schedule = Descent(self.schedule.first, self.limit)
+            self.schedule = Descent(self.schedule.first, self.limit, 1.0 if self.has_all_rows else COOLING)
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether there is only one batch."""
+        return self.batch_size == self.track.problem.n_rows
 
     def move(self, step: float, share: float) -> None:
-        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, self.limit)
+        accuracy = self.limit, self.passes
+        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, *accuracy)
 
     def epoch(self) -> None:
         super().epoch()
         if isinstance(self.schedule, Descent):
-            self.schedule.judge(self.track.value(self.track.point))
+            value = self.track.value(self.track.point)
+            if self.has_all_rows and value > self.schedule.lowest - self.limit:
+                self.passes = min(2 * self.passes, MOST_PASSES)
+            self.schedule.judge(value)
 
     def multipliers(self) -> Pair:
         """Return the last multipliers or the averages of a batch of all rows; those of smaller batches are polished."""
-        if self.batch_size < self.track.problem.n_rows:
+        if not self.has_all_rows:
             return super().multipliers()
         point = self.track.point
         return self.track.better((self.latest[0], self.latest[1]), (point.hinge, point.flip), point)

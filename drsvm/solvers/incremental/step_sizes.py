@@ -22,6 +22,9 @@ SHORTEST, CYCLES, SPAN = 40, 3, 1e-3
 """Epochs in the first cycle of "auto", ratio of the lengths of consecutive cycles, and of the last to the first step of
 a cycle."""
 
+QUICKLY = 0.98
+"""Ratio of consecutive objectives below which steps on batches become longer."""
+
 LARGEST, SMALLEST = 1e6, 1e-14
 """Limits of step sizes, in natural steps: beyond them there is only rounding error."""
 
@@ -70,15 +73,15 @@ class Cycles:
 
 @dataclass
 class Descent:
-    """Step sizes that decrease whenever an epoch does not lower the objective; again, from the top, more slowly.
+    """Step sizes that depend on the objective after each epoch.
 
-    Small batches leave noise proportional to the step size, which therefore decreases. The batch of all rows leaves
-    none: its steps stay as long as the first.
+    They increase while it falls quickly, and decrease when it does not fall: batches leave noise proportional to the
+    step size. Short steps are followed by long ones again, which decrease more slowly.
     """
 
     first: float
     slack: float  # by so much the objective may increase: steps are no more exact
-    ratio: float = 0.3
+    ratio: float = 0.3  # 1: steps never decrease
     lowest: float = math.inf
 
     def __post_init__(self) -> None:
@@ -90,7 +93,10 @@ class Descent:
 
     def judge(self, objective: float) -> None:
         """Take note of the objective after an epoch."""
-        if not objective < self.lowest + self.slack:
+        if objective < QUICKLY * self.lowest:
+            self.now *= 2.0
+            self.first = max(self.first, self.now)
+        elif not objective < self.lowest + self.slack:
             self.now *= self.ratio
             if self.now < SPAN * self.first:
                 self.now, self.ratio = self.first, self.ratio ** (1.0 / CYCLES)
