@@ -266,7 +266,8 @@ class Batches(Averaging):
         self.latest = np.stack([track.point.hinge, track.point.flip])
         self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
         if isinstance(self.schedule, Cycles):
-            self.schedule = Descent(self.schedule.first, self.limit, 1.0 if self.has_all_rows else COOLING)
+            ratio = 1.0 if self.has_all_rows else COOLING
+            self.schedule = Descent(self.schedule.first, self.limit, track.value(track.point), ratio)
 
     @property
     def has_all_rows(self) -> bool:

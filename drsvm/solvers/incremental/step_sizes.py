@@ -75,14 +75,14 @@ class Cycles:
 class Descent:
     """Step sizes that depend on the objective after each epoch.
 
-    They increase while it falls quickly, and decrease when it does not fall: batches leave noise proportional to the
-    step size. Short steps are followed by long ones again, which decrease more slowly.
+    They increase while it falls quickly or hardly changes, and decrease when it rises: batches leave noise
+    proportional to the step size. Very short steps are followed by long ones, which decrease more slowly.
     """
 
     first: float
-    slack: float  # by so much the objective may increase: steps are no more exact
-    ratio: float = 0.3  # 1: steps never decrease
-    lowest: float = math.inf
+    slack: float  # a change of the objective that does not matter
+    lowest: float  # objective so far
+    ratio: float  # of steps that decrease; 1: they never do
 
     def __post_init__(self) -> None:
         self.now = self.first
@@ -93,13 +93,14 @@ class Descent:
 
     def judge(self, objective: float) -> None:
         """Take note of the objective after an epoch."""
-        if objective < QUICKLY * self.lowest:
-            self.now *= 2.0
-            self.first = max(self.first, self.now)
-        elif not objective < self.lowest + self.slack:
+        change = objective - self.lowest
+        if change > self.slack or not math.isfinite(change):
             self.now *= self.ratio
             if self.now < SPAN * self.first:
                 self.now, self.ratio = self.first, self.ratio ** (1.0 / CYCLES)
+        elif change > -self.slack or objective < QUICKLY * self.lowest:
+            self.now *= 2.0
+            self.first = max(self.first, self.now)
         self.lowest = min(self.lowest, objective)
 
 

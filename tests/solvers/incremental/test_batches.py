@@ -36,7 +36,7 @@ def flat(point, epochs):
 
 
 @for_each_norm
-@pytest.mark.parametrize("batch_size", [7, 100, None])
+@pytest.mark.parametrize(("batch_size", "tol"), [(30, 0.02), (None, 1e-4)])
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -48,12 +48,12 @@ def flat(point, epochs):
     ],
     ids=["plain", "ridge", "intercept", "flip costs", "feature costs"],
 )
-def test_every_batch_size_ends_with_a_proof(norm, batch_size, parameters):
+def test_every_batch_size_ends_with_a_proof(norm, batch_size, tol, parameters):
     problem = well_conditioned_instance(3, N, 8, norm=norm, **parameters)
-    result = solve(problem, "ippa", batch_size=batch_size, hand_over=False, tol=1e-3, random_state=0)
+    result = solve(problem, "ippa", batch_size=batch_size, hand_over=False, tol=tol, random_state=0)
     assert result.status.name == "OPTIMAL"
     assert result.info["epochs"]["batches"] > 0
-    assert result.gap <= 1e-3
+    assert result.gap <= tol
     assert result.lower_bound <= solve(problem).objective <= result.objective + 1e-9
 
 
@@ -124,12 +124,12 @@ def test_runs_are_the_same_for_a_seed_and_a_number_of_threads(always_threads):
     X, y = sparse_rows(0, n=400, d=100)
     problem = Problem(X, y, norm=2, fit_intercept=True)
     runs = [
-        solve(problem, "ippa", batch_size=150, hand_over=False, tol=1e-4, random_state=1, n_threads=n_threads)
+        solve(problem, "ippa", batch_size=150, hand_over=False, tol=1e-3, random_state=1, n_threads=n_threads)
         for n_threads in (2, 2, 1)
     ]
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
-    assert runs[0].gap <= 1e-4
-    assert runs[2].gap <= 1e-4
+    assert runs[0].gap <= 1e-3
+    assert runs[2].gap <= 1e-3
 
 
 def test_drawn_batches_contain_no_row_twice():
@@ -140,15 +140,12 @@ def test_drawn_batches_contain_no_row_twice():
     assert len(set(order)) < 100
 
 
-def test_steps_shorten_when_the_objective_does_not_fall():
-    steps = Descent(1.0, slack=0.1)
-    for objective in (5.0, 4.0, 4.05):
+def test_steps_follow_the_objective():
+    steps = Descent(1.0, slack=0.01, lowest=5.0, ratio=0.3)
+    for objective, step in ((4.0, 2.0), (3.95, 2.0), (3.945, 4.0), (3.96, 1.2)):  # quickly, slowly, hardly; it rises
         steps.judge(objective)
-    assert steps.step(4) == 1.0
-    steps.judge(4.2)
-    assert steps.step(5) == steps.ratio < 1.0
-    quick = steps.ratio
-    while steps.step(6) < 1.0:
-        assert steps.step(6) >= SPAN
-        steps.judge(4.2)
-    assert quick < steps.ratio < 1.0
+        assert steps.step(1) == pytest.approx(step)
+    while steps.step(1) < 4.0:
+        assert steps.step(1) >= 4.0 * SPAN
+        steps.judge(5.0)
+    assert 0.3 < steps.ratio < 1.0

@@ -1,0 +1,148 @@
+"""Batches of the proximal method: epochs and seconds to a proven gap, by batch size and number of threads.
+
+The same problems for all: radius 0.1 (for the text-like data, a tenth of the largest one), flip cost 1, no intercept.
+"b = 1" are plain steps on single rows; "with memory" is what `solve(problem, "ippa")` does. Every gap is a run of its
+own, and one that was not reached in time is not followed by a smaller one. The averaged SGDClassifier minimises another
+objective and proves nothing: its column is the time of as many epochs as the slowest batch size of at least 8 took.
+"""
+
+import argparse
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from _common import NORM_OF_Q, data_file, load, report, seconds, short, table, usable_cores
+from _text import text_like
+
+from drsvm import Problem, radius_max, solve
+
+GAPS = (1e-3, 1e-4, 1e-6)
+EPOCHS, SECONDS = 150, 3.0
+"""Limits of a run."""
+
+BATCH_SIZES = (8, 64, 512, None)
+TEXT = "text, 5,000 × 20,000"
+DATA_SETS = ("a9a", "ijcnn1", "spambase", TEXT)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method, its settings and its number of threads."""
+
+    name: str
+    solver: str
+    settings: dict[str, Any]
+    n_threads: int = 1
+
+
+def methods(threads: list[int]) -> list[Method]:
+    """Return all methods; only large batches use several threads."""
+    pure = {"hand_over": False}
+    batches = [
+        Method(f"b = {size or 'n'}{f', {k} threads' * (k > 1)}", "ippa", pure | {"batch_size": size}, k)
+        for size in BATCH_SIZES
+        for k in (threads if size is None else [1])
+    ]
+    rivals = [Method(name.replace("-", " "), name, {}) for name in ("interior-point", "dual-coordinate")]
+    single = Method("b = 1", "ippa", pure | {"memory": False})
+    return [single, *batches, Method("b = 1 with memory", "ippa", pure), *rivals]
+
+
+def problem_of(data: str, q: float, c: float) -> Problem:
+    """Return a problem."""
+    if data != TEXT:
+        return Problem(*load(data), radius=0.1, flip_cost=1.0, norm=NORM_OF_Q[q], l2=c)
+    problem = Problem(*text_like(5_000, 20_000), norm=NORM_OF_Q[q], l2=c)
+    return problem.replace(radius=0.1 * radius_max(problem))
+
+
+def outcome(problem: Problem, method: Method) -> list[tuple[int, float] | None] | None:
+    """Return the iterations and seconds to each gap, or None for a method that cannot solve the problem."""
+    limits = {"random_state": 0, "n_threads": method.n_threads, "max_time": SECONDS}
+    if method.solver == "ippa":
+        limits |= {"max_iter": EPOCHS}
+    found: list[tuple[int, float] | None] = []
+    try:
+        solve(problem, method.solver, **limits | {"max_iter": 5}, **method.settings)  # compiles
+        for gap in GAPS:
+            duration, result = seconds(
+                lambda gap=gap: solve(problem, method.solver, tol=gap, **limits, **method.settings)
+            )
+            reached = result.gap <= gap  # pyright: ignore[reportAttributeAccessIssue]
+            found.append((result.n_iter, duration) if reached else None)  # pyright: ignore[reportAttributeAccessIssue]
+            if not reached:
+                break
+    except ValueError:
+        return None
+    return found + [None] * (len(GAPS) - len(found))
+
+
+def sgd_seconds(problem: Problem, epochs: int) -> float:
+    """Return the time of averaged stochastic gradient descent on the hinge loss."""
+    from sklearn.linear_model import SGDClassifier
+
+    model = SGDClassifier(loss="hinge", average=True, max_iter=epochs, tol=None, random_state=0, fit_intercept=False)
+    return seconds(lambda: model.fit(problem.X, problem.signs))[0]
+
+
+def cell(found: tuple[int, float] | None) -> str:
+    """Return iterations and seconds."""
+    return "–" if found is None else f"{found[0]} / {short(found[1])}"
+
+
+def summary(outcomes: dict[tuple, dict[str, Any]], threads: list[int]) -> str:
+    """Return how the best batch size compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
+    rows = []
+    best = f"b = n{f', {threads[-1]} threads' * (threads[-1] > 1)}"
+    for key, found in outcomes.items():
+        single, all_rows, threaded = (found[name][1] for name in ("b = 1", "b = n", best))
+        if key[0] not in ("a9a", "ijcnn1") or all_rows is None or threaded is None:
+            continue
+        limit = (EPOCHS, SECONDS) if single is None else single
+        at_most = "≤ " * (single is None)
+        figures = [f"{at_most}{all_rows[0] / limit[0]:.2f}", f"{at_most}{all_rows[1] / limit[1]:.2f}"]
+        rows.append([label(*key), *figures, f"{at_most}{threaded[1] / limit[1]:.2f}"])
+    header = ["to 1e-4, relative to b = 1", "epochs of b = n", "its seconds", f"with {threads[-1]} threads"]
+    return table(header, rows)
+
+
+def label(data: str, q: float, c: float) -> str:
+    return f"{data}, q = {'∞' if math.isinf(q) else f'{q:g}'}, c = {c:g}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", nargs="+", choices=DATA_SETS, default=list(DATA_SETS))
+    parser.add_argument("--threads", type=int, nargs="+", help="numbers of threads (default: 1, 2, 4, 16 if available)")
+    parser.add_argument("--quick", action="store_true", help="spambase only")
+    options = parser.parse_args()
+    threads = options.threads or [k for k in (1, 2, 4, 16) if k <= usable_cores()]
+    chosen = ["spambase"] if options.quick else options.data
+    chosen = [name for name in chosen if name == TEXT or data_file(name) is not None]
+    runs, outcomes, sections = methods(threads), {}, []
+    for data in chosen:
+        rows = []
+        for q in (1, 2, math.inf):
+            for c in (0.0, 1.0):
+                problem = problem_of(data, q, c)
+                found = {run.name: outcome(problem, run) or [None] * len(GAPS) for run in runs}
+                outcomes[data, q, c] = found
+                epochs = [found[run.name][1][0] for run in runs[1:] if found[run.name][1] and run.solver == "ippa"]
+                sgd = short(sgd_seconds(problem, max(epochs, default=EPOCHS)))
+                for k, gap in enumerate(GAPS):
+                    cells = [cell(found[run.name][k]) for run in runs]
+                    rows.append([f"{label(data, q, c)}, {gap:g}", *cells, sgd if gap == 1e-4 else ""])
+                    print(*rows[-1], flush=True)
+        size = f"{problem.n_rows:,} rows, {problem.n_features:,} features."
+        sections += [f"## {data}", size, table(["problem, gap", *(run.name for run in runs), "SGD"], rows)]
+    text = "Iterations / seconds to a proven gap; –: not in " + f"{EPOCHS} epochs or {SECONDS:g} s."
+    whole = chosen == list(DATA_SETS)
+    report(
+        "batches" if whole else "batches-quick",
+        "Batches",
+        [__doc__.split("\n\n", 1)[1].strip(), text, summary(outcomes, threads), *sections],
+    )
+
+
+if __name__ == "__main__":
+    main()
