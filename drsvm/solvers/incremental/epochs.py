@@ -213,6 +213,8 @@ class Epochs:
             )
             return
         for first in range(0, order.size, batch_size):
+            if self.started and self.time.left() <= 0.0:
+                break
             self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit, most_passes)
         point.hinge[:] += share * (latest[0] - point.hinge)
         point.flip[:] += share * (latest[1] - point.flip)

@@ -122,7 +122,7 @@ class Isg(Incremental):
 
 @dataclass(frozen=True)
 class Ippa(Incremental):
-    """Settings of the incremental proximal point algorithm: exact proximal steps on single rows.
+    """Settings of the incremental proximal point algorithm: proximal steps on single rows, or on batches of them.
 
     Those common to all incremental methods are in `drsvm.solvers.incremental.run.Incremental`.
 
@@ -133,9 +133,9 @@ class Ippa(Incremental):
         plain steps no longer pay off. The other schemes take plain steps throughout. So does memory=False; the
         interior-point solver then does not take over.
     batch_size : int, optional
-        Rows per batch, on whose mean each step is taken; 1: single rows. With larger batches all steps are plain.
-        None, or more than there are rows: all rows, the proximal point method. Passes over large batches use several
-        threads.
+        Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
+        steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
+        point method. Passes over large batches use several threads.
 
     Examples
     --------
