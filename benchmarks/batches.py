@@ -19,11 +19,11 @@ from _text import text_like
 from drsvm import Problem, radius_max, solve
 
 GAPS = (1e-3, 1e-4, 1e-6)
-EPOCHS, SECONDS = 450, 3.0
+EPOCHS, SECONDS = 450, 2.0
 """Limits of a run."""
 
 LONGER, LONGER_GAP = 8.0, 1e-4
-"""Limit of the seconds of single rows for the gap at which batches are compared with them."""
+"""Limit of the seconds of single rows for gaps down to that at which batches are compared with them."""
 
 BATCH_SIZES = (8, 64, 512, None)
 TEXT = "text, 5,000 × 20,000"
@@ -73,7 +73,7 @@ def outcome(problem: Problem, method: Method) -> list[tuple[int, float] | None] 
     try:
         solve(problem, method.solver, **limits | {"max_iter": 5}, **method.settings)  # compiles
         for gap in GAPS:
-            time = LONGER if method.name == "b = 1" and gap == LONGER_GAP else SECONDS
+            time = LONGER if method.name == "b = 1" and gap >= LONGER_GAP else SECONDS
             duration, result = seconds(
                 lambda gap=gap, time=time: solve(
                     problem, method.solver, tol=gap, max_time=time, **limits, **method.settings
@@ -148,7 +148,7 @@ def main() -> None:
         size = f"{problem.n_rows:,} rows, {problem.n_features:,} features."
         sections += [f"## {data}", size, table(["problem, gap", *(run.name for run in runs), "SGD"], rows)]
     text = f"Iterations / seconds to a proven gap; –: not in {EPOCHS} epochs or {SECONDS:g} s"
-    text += f" (b = 1 to {LONGER_GAP:g}: {LONGER:g} s)."
+    text += f" (b = 1, down to {LONGER_GAP:g}: {LONGER:g} s)."
     whole = chosen == list(DATA_SETS)
     report(
         "batches" if whole else "batches-quick",
