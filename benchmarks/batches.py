@@ -102,19 +102,24 @@ def cell(found: tuple[int, float] | None) -> str:
 
 
 def summary(outcomes: dict[tuple, dict[str, Any]], threads: list[int]) -> str:
-    """Return how the best batch size compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
-    rows = []
-    best = f"b = n{f', {threads[-1]} threads' * (threads[-1] > 1)}"
+    """Return how the batch of all rows compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
+    rows: list[list[object]] = []
+    threaded = f"b = n{f', {threads[-1]} threads' * (threads[-1] > 1)}"
     for key, found in outcomes.items():
-        single, all_rows, threaded = (found[name][1] for name in ("b = 1", "b = n", best))
-        if key[0] not in ("a9a", "ijcnn1") or all_rows is None or threaded is None:
-            continue
-        limit = (math.nan, LONGER) if single is None else single
-        at_most = "≤ " * (single is None)
-        figures = [f"{at_most}{all_rows[0] / limit[0]:.2f}", f"{at_most}{all_rows[1] / limit[1]:.2f}"]
-        rows.append([label(*key), *figures, f"{at_most}{threaded[1] / limit[1]:.2f}"])
+        if key[0] in ("a9a", "ijcnn1"):
+            single = found["b = 1"][1]
+            epochs, time = (None, LONGER) if single is None else single
+            ratios = [share(found["b = n"][1], 0, epochs), *(share(found[n][1], 1, time) for n in ("b = n", threaded))]
+            rows.append(
+                [label(*key), *(f"< {ratio}" if single is None and ratio != "–" else ratio for ratio in ratios)]
+            )
     header = ["to 1e-4, relative to b = 1", "epochs of b = n", "its seconds", f"with {threads[-1]} threads"]
     return table(header, rows)
+
+
+def share(found: tuple[int, float] | None, which: int, whole: float | None) -> str:
+    """Return iterations (0) or seconds (1) as a fraction."""
+    return "–" if found is None or whole is None else f"{found[which] / whole:.2f}"
 
 
 def label(data: str, q: float, c: float) -> str:

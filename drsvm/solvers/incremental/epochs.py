@@ -61,7 +61,7 @@ BATCHES = {
     math.inf: Kind(batch_epochs.batch_epoch_linf, 100.0, 20.0),
 }
 
-WORTH_A_THREAD = 0.5e6
+WORTH_A_THREAD = 2e6
 """Nanoseconds of a pass over a batch from which another thread pays off."""
 
 
