@@ -18,7 +18,8 @@ from scipy import sparse
 
 from drsvm import Problem, solve
 from drsvm.engines.cpu import CpuEngine
-from drsvm.model import proximal_step
+from drsvm.kernels.batch_epochs import contribute
+from drsvm.model import proximal_batch_step, proximal_step
 from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 
 N, D = 400, 300  # enough entries, zeros included, for sparse rows to stay sparse
@@ -89,6 +90,8 @@ def compile_epochs(kind, **parameters):
     epochs.subgradient(problem, point, step, 1.0, 8)
     epochs.proximal(point, step, 1.0)
     epochs.memory(problem, point, step)
+    epochs.batches(point, np.stack([point.hinge, point.flip]), step, 1.0, 8)
+    contribute(samples.rows, np.arange(samples.n), point, epochs.terms, step)
 
 
 def compile_incremental():
@@ -97,6 +100,8 @@ def compile_incremental():
             compile_epochs(kind, norm=norm)
     compile_epochs("dense", **PER_ROW)
     proximal_step([1.0], 1, [0.0], 0.5, step=0.1, radius=0.1, flip_cost=1.0)
+    for norm in (2, 1, math.inf):
+        proximal_batch_step([[1.0]], [1], [0.0], 0.5, step=0.1, radius=0.1, flip_cost=[1.0], norm=norm)
 
 
 def compile_admm():

@@ -79,6 +79,7 @@ def table_sections(options, runs: Runs) -> list[str]:
         "## Tables",
         f"Every method runs with its default settings, without tuned step sizes: at most {options.epochs} epochs for "
         f"M-ISG (batches of 32), IPPA and Hybrid, fewer if a gap of {TOLERANCE:.0e} is proven earlier. "
+        "“IPPA, all rows” takes its steps on the batch of all rows. "
         "IPPA and Hybrid follow the paper only in the first epochs, then switch to proximal steps that store the last "
         "pull of every other row (unless `memory=False`). "
         "“General-purpose” is Clarabel, where the paper has YALMIP with IPOPT; the interior point is ours. Seconds are "

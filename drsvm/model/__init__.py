@@ -4,10 +4,10 @@
 elsewhere (`backends`), or functions of a kernel (`kernel_rows`, `kernel_functions`); `row_operations` and `reducers`
 are what is computed from all of them. `norms` and `risk` give the objective. A `certificate` makes `multipliers`
 feasible (`release`), finds their best multiple (`dual_scale`) and adds them up without growing errors (`careful_sums`);
-a `result` carries what it proves. `proximal` is the single-sample step. `worst_case` and `worst_distribution` serve the
-classifiers of other libraries too: `linear_model` reads their weights, `decision_values` are those on the rows, and an
-`adversary` attacks them. Those with a kernel are bounded in their feature space (`kernel_model`), and attacked by
-gradients (`kernel_attack`).
+a `result` carries what it proves. `proximal` is the single-sample step, `proximal_batch` that of several. `worst_case`
+and `worst_distribution` serve the classifiers of other libraries too: `linear_model` reads their weights,
+`decision_values` are those on the rows, and an `adversary` attacks them. Those with a kernel are bounded in their
+feature space (`kernel_model`), and attacked by gradients (`kernel_attack`).
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from drsvm.model.problem import Problem as Problem
     from drsvm.model.proximal import ProximalStep as ProximalStep
     from drsvm.model.proximal import proximal_step as proximal_step
+    from drsvm.model.proximal_batch import ProximalBatchStep as ProximalBatchStep
+    from drsvm.model.proximal_batch import proximal_batch_step as proximal_batch_step
     from drsvm.model.result import History as History
     from drsvm.model.result import Progress as Progress
     from drsvm.model.result import Result as Result
@@ -33,6 +35,7 @@ else:
         ".certificate": "Certificate certify",
         ".problem": "Problem",
         ".proximal": "ProximalStep proximal_step",
+        ".proximal_batch": "ProximalBatchStep proximal_batch_step",
         ".result": "History Progress Result Status",
         ".worst_case": "attacked_risk worst_case_risk",
         ".worst_distribution": "WorstCaseDistribution worst_case_distribution",

@@ -14,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from drsvm.kernels import products as kernel
+from drsvm.kernels.entries import Rows
 from drsvm.model.careful_sums import ULP
 from drsvm.model.rows import ArrayRows
 from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
@@ -246,6 +247,22 @@ class MemoryRows(HostRows):
 def _columns(rows, features):
     chosen = rows[:, features]
     return chosen if sparse.issparse(chosen) else np.ascontiguousarray(chosen)
+
+
+def compiled_rows(X, signs: np.ndarray, importance: np.ndarray) -> Rows:
+    """Return rows in the layout that kernels read; nothing is copied."""
+    entries = unsigned_parts(X) if sparse.issparse(X) else (X.reshape(-1), None, None)
+    data, indices, indptr = map(_read_only, entries)
+    return Rows(data, indices, indptr, X.shape[1], _read_only(signs), _read_only(importance))
+
+
+def _read_only(array) -> Any:
+    """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
+    if array is None:
+        return None
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def unsigned_parts(X) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -120,8 +120,8 @@ def proximal_step(
         raise ValueError("step must be positive, got step=0.")
     radius, l2 = check_number(radius, "radius"), check_number(l2, "l2")
     kappa = check_number(flip_cost, "flip_cost", infinite=True)
-    lam = _finite(radius_price, "radius_price") - eta * radius
-    bias = 0.0 if intercept is None else sign * _finite(intercept, "intercept")
+    lam = finite(radius_price, "radius_price") - eta * radius
+    bias = 0.0 if intercept is None else sign * finite(intercept, "intercept")
     new = np.empty_like(center)
     rest = lam, bias, 0.0 if intercept is None else 1.0, eta, 1.0 + eta * l2, kappa
     new_lam, pull, sigma2, gap = proximal(norm_for(norm).code, center, sign * x, *rest, new)
@@ -129,7 +129,7 @@ def proximal_step(
     return ProximalStep(new, moved, new_lam, max(sigma2 + pull, 0.0), sigma2, pull, gap)
 
 
-def _finite(value, name: str) -> float:
+def finite(value, name: str) -> float:
     """Return `value` as a finite float of either sign."""
     number = float(value)
     if not math.isfinite(number):

@@ -5,20 +5,21 @@ between. The point is valid after every slice; rows that were not visited keep t
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from drsvm.clock import Stopwatch, TimeLimit
-from drsvm.kernels import memory_epochs, proximal_epochs, subgradient_epochs
-from drsvm.kernels.entries import Rows, row_squares
+from drsvm.kernels import batch_epochs, memory_epochs, proximal_epochs, subgradient_epochs
+from drsvm.kernels.entries import row_squares
 from drsvm.kernels.epoch_state import Iterate, Terms
-from drsvm.model.memory_rows import unsigned_parts
+from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import Norm
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
+from drsvm.parallel import over, usable_threads
 
 ORDERS = ("shuffled", "cyclic", "with-replacement")
 
@@ -50,10 +51,18 @@ SUBGRADIENT = {
     math.inf: Kind(subgradient_epochs.subgradient_epoch_linf, 10.0, 3.0),
 }
 MEMORY = {
-    1: Kind(memory_epochs.memory_epoch_l1, 30.0, 1.5),
-    2: Kind(memory_epochs.memory_epoch_l2, 20.0),
-    math.inf: Kind(memory_epochs.memory_epoch_linf, 30.0, 1.5),
+    1: Kind(memory_epochs.PASSES[1], 30.0, 1.5),
+    2: Kind(memory_epochs.PASSES[2], 20.0),
+    math.inf: Kind(memory_epochs.PASSES[math.inf], 30.0, 1.5),
 }
+BATCHES = {
+    1: Kind(batch_epochs.batch_epoch_l1, 100.0, 20.0),
+    2: Kind(batch_epochs.batch_epoch_l2, 60.0, 10.0),
+    math.inf: Kind(batch_epochs.batch_epoch_linf, 100.0, 20.0),
+}
+
+WORTH_A_THREAD = 2e6
+"""Nanoseconds of a pass over a batch from which another thread pays off."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +96,7 @@ class Samples:
         self.n, self.d = X.shape
         self.signs, self.weights = signs, weights
         importance = self.n * weights
-        entries = unsigned_parts(X) if sparse.issparse(X) else (X.reshape(-1), None, None)
-        data, indices, indptr = map(_read_only, entries)
-        self.rows = Rows(data, indices, indptr, self.d, _read_only(signs), _read_only(importance))
+        self.rows = compiled_rows(X, signs, importance)
         self.row_squares = np.empty(self.n)
         row_squares(self.rows.data, self.rows.indptr, self.d, self.row_squares)
         self.entries_per_row = self.rows.data.size / self.n
@@ -110,15 +117,6 @@ def feature_metric(squares: np.ndarray) -> np.ndarray:
     if present.any():
         metric[present] = squares.sum() / present.sum() / squares[present]
     return metric
-
-
-def _read_only(array) -> Any:
-    """Return a read-only view of an array (None for None): kernels are compiled separately for writable arrays."""
-    if array is None:
-        return None
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 class Epochs:
@@ -148,22 +146,39 @@ class Epochs:
         lam = 0.0 if self.parameters.limits_weights else UNLIMITED
         return Iterate(np.zeros(d), np.array([lam, 0.0, lam]), np.ones(n), np.zeros(n))
 
+    @property
+    def terms(self) -> Terms:
+        """Parameters of the kernels."""
+        p = self.parameters
+        return Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
+
     def _next_order(self) -> np.ndarray:
         n = self.samples.n
         if self.order == "shuffled":
             return self.rng.permutation(n)
         return np.arange(n) if self.order == "cyclic" else self.rng.integers(0, n, n)
 
-    def _visit(self, kind: Kind, point: Iterate, *arguments, batch_size: int = 1) -> None:
+    def _next_batches(self, batch_size: int) -> np.ndarray:
+        """Return the next order, in which all rows of a batch are different."""
+        n = self.samples.n
+        if self.order != "with-replacement":
+            return self._next_order()
+        sizes = [min(batch_size, n - first) for first in range(0, n, batch_size)]
+        return np.concatenate([self.rng.choice(n, size, replace=False) for size in sizes])
+
+    def _visit(self, kind: Kind, order: np.ndarray, point: Iterate, *arguments, batch_size: int = 1) -> None:
         """Call a kernel on one slice of the rows after another, until the time is up."""
-        order, length = self._next_order(), self._slice_length(kind, batch_size)
-        p, took = self.parameters, 0.0
-        terms = Terms(p.radius, p.kappa, p.flips, p.l2, self.ridged, self.free)
+        for part in self._slices(order, self._slice_length(kind, batch_size)):
+            kind.kernel(self.samples.rows, part, point, self.terms, *arguments)
+
+    def _slices(self, order: np.ndarray, length: int) -> Iterator[np.ndarray]:
+        """Yield one slice of the rows after another, until the time is up."""
+        took = 0.0
         for first in range(0, order.size, length):
             if self.started and self.time.left() <= took:
                 return
             watch, self.started = Stopwatch(), True
-            kind.kernel(self.samples.rows, order[first : first + length], point, terms, *arguments)
+            yield order[first : first + length]
             took = watch.elapsed()
 
     def _slice_length(self, kind: Kind, batch_size: int) -> int:
@@ -175,7 +190,98 @@ class Epochs:
 
     def proximal(self, point: Iterate, step: float, share: float) -> None:
         """Take a proximal step on every row; multipliers move towards the current ones by the fraction `share`."""
-        self._visit(PROXIMAL[self.parameters.norm.q], point, step, share)
+        self._visit(PROXIMAL[self.parameters.norm.q], self._next_order(), point, step, share)
+
+    def batches(
+        self,
+        point: Iterate,
+        latest: np.ndarray,
+        step: float,
+        share: float,
+        batch_size: int,
+        limit: float = 0.0,
+        most_passes: int = 64,
+    ) -> None:
+        """Take a proximal step on every batch, by passes over it until its objective is exact to the limit, at least.
+
+        `latest` has the last multipliers of all rows, in two rows.
+        """
+        q, order = self.parameters.norm.q, self._next_batches(batch_size)
+        if self._work(MEMORY[q], batch_size) < 2 * WORTH_A_THREAD:
+            self._visit(
+                BATCHES[q], order, point, step, share, batch_size, latest, limit, most_passes, batch_size=batch_size
+            )
+            return
+        for first in range(0, order.size, batch_size):
+            if self.started and self.time.left() <= 0.0:
+                break
+            self._large_step(point, latest, step / batch_size, order[first : first + batch_size], limit, most_passes)
+        point.hinge[:] += share * (latest[0] - point.hinge)
+        point.flip[:] += share * (latest[1] - point.flip)
+
+    def _large_step(
+        self, point: Iterate, latest: np.ndarray, length: float, batch: np.ndarray, limit: float, most_passes: int
+    ) -> None:
+        """Take a step on one batch, with several threads; see `batch_epochs.py`."""
+        total = length * batch.size
+        state = self._centred(point, total, latest[0], latest[1])
+        batch_epochs.contribute(self.samples.rows, batch, state, self.terms, length)
+        new = point
+        for _ in range(most_passes):
+            gap = self._pass(state, batch, length, total)
+            new = self._nearest(state, total)
+            moved = self._distance_square(new, point)
+            if gap / batch.size <= max(batch_epochs.ENOUGH * moved / total, limit) or self.time.left() <= 0.0:
+                break
+        point.w[:], point.scalars[:] = new.w, new.scalars
+
+    def _pass(self, state: Iterate, batch: np.ndarray, length: float, total: float) -> float:
+        """Visit the rows of a batch once; return the sum of their gaps.
+
+        Of k threads, each visits a part of the rows, on a copy of the state, as if every row were there k times. The
+        mean of the copies is then the state of all new multipliers, and because the dual function is concave, its value
+        there is at least the mean of those of the copies: no pass lowers it.
+        """
+        kind = MEMORY[self.parameters.norm.q]
+        n_threads = max(1, min(usable_threads(), int(self._work(kind, batch.size) / WORTH_A_THREAD)))
+        gap = 0.0
+
+        def visit(task) -> float:
+            part, own = task
+            rest = self.terms, n_threads * length, total, memory_epochs.TOLERANCE
+            return kind.kernel(self.samples.rows, part, own, *rest)
+
+        for rows in self._slices(batch, n_threads * self._slice_length(kind, 1)):
+            copies = [state] if n_threads == 1 else [state.separate() for _ in range(n_threads)]
+            gap += sum(over(zip(np.array_split(rows, n_threads), copies, strict=True), visit))
+            if n_threads > 1:
+                state.w[:] = np.mean([own.w for own in copies], axis=0)
+                state.scalars[:] = np.mean([own.scalars for own in copies], axis=0)
+        return gap
+
+    def _work(self, kind: Kind, n_rows: int) -> float:
+        """Return the approximate nanoseconds of visits to some rows."""
+        return (kind.per_entry * self.samples.entries_per_row + 100.0) * n_rows
+
+    def _centred(self, point: Iterate, total: float, hinge: np.ndarray, flip: np.ndarray) -> Iterate:
+        """Return the state for a step with the point as centre, before the contributions of the rows."""
+        lam, b = point.scalars[0], point.scalars[1]
+        scalars = np.array([lam - total * self.parameters.radius, b, lam])
+        state = Iterate(point.w.copy(), scalars, hinge, flip)
+        state.w[self.ridged :] *= 1.0 + total * self.parameters.l2
+        return state
+
+    def _nearest(self, state: Iterate, total: float) -> Iterate:
+        """Return the point of a state."""
+        stiffness = 1.0 + total * self.parameters.l2
+        w, lam = self.parameters.norm.project_epigraph(state.w / stiffness, state.scalars[0], stiffness)
+        b = state.scalars[1] if self.parameters.with_intercept else 0.0
+        return Iterate(w, np.array([lam, b, lam]), state.hinge, state.flip)
+
+    def _distance_square(self, one: Iterate, other: Iterate) -> float:
+        """Return the squared distance of two points in the units of the steps."""
+        lam, b, _ = one.scalars - other.scalars
+        return float(np.sum((one.w - other.w) ** 2) + lam**2 + (b**2 / self.free if self.free > 0.0 else 0.0))
 
     def subgradient(self, problem: Problem, point: Iterate, step: float, share: float, batch_size: int) -> None:
         """Take a subgradient step on every batch."""
@@ -184,21 +290,18 @@ class Epochs:
             metric = feature_metric(problem.column_squares())
             self._metric = np.stack([metric, 1.0 / metric])
         kind = SUBGRADIENT[self.parameters.norm.q]
-        self._visit(kind, point, step, share, batch_size, self._metric, batch_size=batch_size)
+        order = self._next_order()
+        self._visit(kind, order, point, step, share, batch_size, self._metric, batch_size=batch_size)
 
     def memory(self, problem: Problem, point: Iterate, step: float) -> None:
         """Take a step with memory on every row, with the point as centre, and move the point to the result."""
-        parameters, samples = self.parameters, self.samples
-        total = step * samples.n
-        weights = samples.weights
+        total, weights = step * self.samples.n, self.samples.weights
         v, v0 = problem.weighted_sum(weights * (point.hinge - point.flip))
-        flipped_cost = float(np.sum(parameters.kappa * (weights * point.flip)))
-        lam = point.scalars[0] - total * parameters.radius + total * flipped_cost
-        scalars = np.array([lam, point.scalars[1] + total * self.free * v0, point.scalars[0]])
-        state = Iterate(point.w + total * v, scalars, point.hinge, point.flip)
-        state.w[self.ridged :] += total * parameters.l2 * point.w[self.ridged :]
-        self._visit(MEMORY[parameters.norm.q], state, step, total)
-        stiffness = 1.0 + total * parameters.l2
-        w, lam = parameters.norm.project_epigraph(state.w / stiffness, scalars[0], stiffness)
-        point.w[:] = w
-        point.scalars[:] = lam, scalars[1] if parameters.with_intercept else 0.0, lam
+        flipped_cost = float(np.sum(self.parameters.kappa * (weights * point.flip)))
+        state = self._centred(point, total, point.hinge, point.flip)
+        state.w[:] += total * v
+        state.scalars[:2] += total * flipped_cost, total * self.free * v0
+        kind = MEMORY[self.parameters.norm.q]
+        self._visit(kind, self._next_order(), state, step, total, memory_epochs.TOLERANCE)
+        new = self._nearest(state, total)
+        point.w[:], point.scalars[:] = new.w, new.scalars

@@ -2,6 +2,7 @@
 
     subgradient    projected subgradient steps on batches of rows
     proximal       exact proximal steps on single rows
+    batches        proximal steps on batches of rows
     memory         exact proximal steps on single rows that keep the last contributions of all other rows
 
 The first two need decreasing step sizes; averages of their multipliers prove a bound. Memory works with a constant step
@@ -23,17 +24,24 @@ from drsvm.model.certificate import dual_point
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.incremental.epochs import UNLIMITED, Epochs
-from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Schedule, schedule_for, sensible
+from drsvm.solvers.incremental.step_sizes import LARGEST, Cycles, Descent, Schedule, schedule_for, sensible
 from drsvm.solvers.transforms.priced_columns import PricedColumns
 
 SHARE, SHARE_OF_MULTIPLIERS = 0.2, 0.1
 """Weights of the latest epoch in the averages of points and of multipliers."""
 
-FIRST_SUBGRADIENT, FIRST_PROXIMAL, MEMORY_STEP = 0.1, 0.1, 0.3
-"""First step sizes (for subgradients, times the root of the batch size) and step size of memory, in natural steps."""
+FIRST_SUBGRADIENT, FIRST_PROXIMAL, FIRST_OF_BATCHES, MEMORY_STEP = 0.1, 0.1, 0.3, 0.3
+"""First step sizes (for subgradients, times the root of the batch size; for proximal steps on batches, times the batch
+size) and step size of memory, in natural steps."""
 
 BATCH, BATCHES = 32, 256
 """Usual batch size, and the minimum number of batches per epoch for which it is used."""
+
+SHARE_OF_TOLERANCE = 0.25
+"""Steps on batches may be inexact by this fraction of the tolerance."""
+
+FEW_PASSES, MOST_PASSES = 8, 512
+"""Limits on the passes over a batch, at first and later: few pay off before the optimum is close."""
 
 MANY_ROWS = 2000
 """With fewer rows an epoch has few steps, so they are longer."""
@@ -44,6 +52,10 @@ LONGER, CLEARLY = 8.0, 0.9
 LEAST_DECREASE, COOLING, LONGEST_OPENING = 0.02, 0.3, 8
 """An opening phase continues while an epoch lowers the objective by this fraction, with step sizes that decrease by
 this ratio, for at most this many epochs."""
+
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Multipliers of the hinges and of the flips."""
 
 
 class Track:
@@ -83,6 +95,16 @@ class Track:
                 lam = max(point.scalars[0], lam)
             value = self.problem.objective_at(w, margins, lam)
         return value if math.isfinite(value) else math.inf
+
+    def better(self, one: Pair, other: Pair, point: Iterate) -> Pair:
+        """Return the multipliers, as fractions of the weights, that prove the higher bound."""
+        problem, reference = self.problem, self.classifier(point)[0]
+
+        def bound(pair) -> float:
+            hinge, flip = (problem.sample_weight * shares for shares in pair)
+            return dual_point(problem, hinge, flip, reference=reference).lower_bound
+
+        return max(one, other, key=bound)
 
 
 class Phase(ABC):
@@ -131,13 +153,7 @@ class Memory(Phase):
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the multipliers of the last epoch or the averages, whichever prove the higher bound."""
-        problem, reference = self.track.problem, self.track.classifier(self.own)[0]
-
-        def bound(pair) -> float:
-            hinge, flip = (problem.sample_weight * shares for shares in pair)
-            return dual_point(problem, hinge, flip, reference=reference).lower_bound
-
-        return max((self.own.hinge, self.own.flip), (self.hinge, self.flip), key=bound)
+        return self.track.better((self.own.hinge, self.own.flip), (self.hinge, self.flip), self.own)
 
 
 def few_rows_factor(problem: Problem) -> float:
@@ -151,7 +167,9 @@ class Averaging(Phase):
     def __init__(self, track: Track, first: float = FIRST_PROXIMAL):
         super().__init__(track)
         first *= few_rows_factor(track.problem)
-        self.schedule = schedule_for(track.settings, first, track.epochs.natural_step, track.limits.max_iter)
+        self.schedule: Cycles | Descent | Schedule = schedule_for(
+            track.settings, first, track.epochs.natural_step, track.limits.max_iter
+        )
         self.average, self.count = track.point.copy(), 0
         self.polish: Memory | None = None
 
@@ -230,6 +248,50 @@ class Proximal(Averaging):
 
     def move(self, step: float, share: float) -> None:
         self.track.epochs.proximal(self.track.point, step, share)
+
+
+class Batches(Averaging):
+    """Proximal steps on batches of rows.
+
+    With the batch of all rows this is the proximal point method. There is no noise then, so step sizes do not decrease:
+    if an epoch does not lower the objective, the next step is more exact.
+    """
+
+    name = "batches"
+
+    def __init__(self, track: Track, batch_size: int | None):
+        n = track.problem.n_rows
+        self.batch_size = n if batch_size is None else min(batch_size, n)
+        super().__init__(track, FIRST_OF_BATCHES * self.batch_size)
+        self.latest = np.stack([track.point.hinge, track.point.flip])
+        self.limit, self.passes = SHARE_OF_TOLERANCE * track.limits.tol, FEW_PASSES
+        if isinstance(self.schedule, Cycles):
+            ratio = 1.0 if self.has_all_rows else COOLING
+            self.schedule = Descent(self.schedule.first, self.limit, track.value(track.point), ratio)
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether there is only one batch."""
+        return self.batch_size == self.track.problem.n_rows
+
+    def move(self, step: float, share: float) -> None:
+        accuracy = self.limit, self.passes
+        self.track.epochs.batches(self.track.point, self.latest, step, share, self.batch_size, *accuracy)
+
+    def epoch(self) -> None:
+        super().epoch()
+        if isinstance(self.schedule, Descent):
+            value = self.track.value(self.track.point)
+            if self.has_all_rows and value > self.schedule.lowest - self.limit:
+                self.passes = min(2 * self.passes, MOST_PASSES)
+            self.schedule.judge(value)
+
+    def multipliers(self) -> Pair:
+        """Return the last multipliers or the averages of a batch of all rows; those of smaller batches are polished."""
+        if not self.has_all_rows:
+            return super().multipliers()
+        point = self.track.point
+        return self.track.better((self.latest[0], self.latest[1]), (point.hinge, point.flip), point)
 
 
 class Opening(Phase):

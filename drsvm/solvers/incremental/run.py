@@ -17,7 +17,7 @@ import numpy as np
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Solver, State, check_count
 from drsvm.solvers.incremental.epochs import ORDERS, Epochs, Parameters, Samples
-from drsvm.solvers.incremental.phases import Memory, Opening, Phase, Proximal, Subgradient, Track
+from drsvm.solvers.incremental.phases import Batches, Memory, Opening, Phase, Proximal, Subgradient, Track
 from drsvm.solvers.incremental.step_sizes import check_steps
 from drsvm.solvers.transforms.constant import answer_to_free_flips
 from drsvm.solvers.transforms.fallback import Patience, WithFallback, can_take_over
@@ -71,9 +71,9 @@ class Incremental(Solver):
         check_steps(self.steps, self.first_step, self.decay)
         if self.order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, got order={self.order!r}.")
-        batch_size = getattr(self, "batch_size", None)
-        if batch_size is not None:
-            check_count(batch_size, "batch_size", "an integer ≥ 1 or None")
+        for name in ("batch_size", "proximal_batch_size"):
+            if getattr(self, name, None) is not None:
+                check_count(getattr(self, name), name, "an integer ≥ 1 or None")
 
     def start(self, problem: Problem, limits: Limits) -> State:
         run = IncrementalState(problem, self, limits)
@@ -122,7 +122,7 @@ class Isg(Incremental):
 
 @dataclass(frozen=True)
 class Ippa(Incremental):
-    """Settings of the incremental proximal point algorithm: exact proximal steps on single rows.
+    """Settings of the incremental proximal point algorithm: proximal steps on single rows, or on batches of them.
 
     Those common to all incremental methods are in `drsvm.solvers.incremental.run.Incremental`.
 
@@ -132,6 +132,10 @@ class Ippa(Incremental):
         Whether, with steps="auto", the run continues with steps that keep the last contributions of all other rows once
         plain steps no longer pay off. The other schemes take plain steps throughout. So does memory=False; the
         interior-point solver then does not take over.
+    batch_size : int, optional
+        Rows per batch, on whose mean each step is taken; 1: single rows. Larger batches have no memory; with
+        steps="auto" they follow a few epochs on single rows. None, or more than there are rows: all rows, the proximal
+        point method. Passes over large batches use several threads.
 
     Examples
     --------
@@ -146,6 +150,7 @@ class Ippa(Incremental):
     name = "ippa"
 
     memory: bool = True
+    batch_size: int | None = 1
 
     @property
     def is_pure(self) -> bool:
@@ -154,6 +159,10 @@ class Ippa(Incremental):
 
     def phases(self, track: Track) -> Iterator[Phase]:
         """Yield plain steps and, if requested, steps with memory."""
+        if self.batch_size != 1:
+            if self.steps == "auto":
+                yield Opening(Proximal(track))
+            yield Batches(track, self.batch_size)
         if self.steps == "auto" and self.memory:
             yield Opening(Proximal(track))
             yield Memory(track)
@@ -168,6 +177,8 @@ class Hybrid(Ippa):
     ----------
     batch_size : int, optional
         Rows per batch in the first phase; None: as for `Isg`.
+    proximal_batch_size : int, optional
+        Rows per batch in the second phase, as `batch_size` of `Ippa`.
 
     Examples
     --------
@@ -182,10 +193,13 @@ class Hybrid(Ippa):
     name = "hybrid"
 
     batch_size: int | None = None
+    proximal_batch_size: int | None = 1
 
     def phases(self, track: Track) -> Iterator[Phase]:
         """Yield subgradient steps while they pay off, then proximal steps, with memory if requested."""
         yield Opening(Subgradient(track, self.batch_size))
+        if self.proximal_batch_size != 1:
+            yield Batches(track, self.proximal_batch_size)
         # Plain steps are short from the first, because the subgradient steps are already close to the optimum.
         yield Memory(track) if self.steps == "auto" and self.memory else Proximal(track, first=0.01)
 

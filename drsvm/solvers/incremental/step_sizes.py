@@ -6,9 +6,9 @@ Epoch k = 1, 2, … uses one step size η_k for all its steps. The schemes of co
     "harmonic"    η_k = η₁ / k          for quadratic growth; γ/(nk) with γ = n η₁
     "root"        η_k = η₁ / √k         in general; γ/(n√k) with γ = n η₁
 
-and "auto" runs through cycles of geometric decay, each slower than the previous one. If no first step is given, η₁ is a
-multiple of the natural step, the inverse mean square of the subgradients, so that the unit of the features does not
-matter.
+and "auto" runs through cycles of geometric decay, each slower than the previous one; for batches, steps decay when an
+epoch does not lower the objective. If no first step is given, η₁ is a multiple of the natural step, the inverse mean
+square of the subgradients, so that the unit of the features does not matter.
 """
 
 import math
@@ -21,6 +21,9 @@ SCHEMES = ("auto", "geometric", "harmonic", "root")
 SHORTEST, CYCLES, SPAN = 40, 3, 1e-3
 """Epochs in the first cycle of "auto", ratio of the lengths of consecutive cycles, and of the last to the first step of
 a cycle."""
+
+QUICKLY = 0.98
+"""Ratio of consecutive objectives below which steps on batches become longer."""
 
 LARGEST, SMALLEST = 1e6, 1e-14
 """Limits of step sizes, in natural steps: beyond them there is only rounding error."""
@@ -66,6 +69,39 @@ class Cycles:
         position = (epoch - 1 - start) % length
         top = self.first if epoch == position + 1 else self.usual
         return top * SPAN ** (position / length)
+
+
+@dataclass
+class Descent:
+    """Step sizes that depend on the objective after each epoch.
+
+    They increase while it falls quickly or hardly changes, and decrease when it rises: batches leave noise
+    proportional to the step size. Very short steps are followed by long ones, which decrease more slowly.
+    """
+
+    first: float
+    slack: float  # a change of the objective that does not matter
+    lowest: float  # objective so far
+    ratio: float  # of steps that decrease; 1: they never do
+
+    def __post_init__(self) -> None:
+        self.now = self.first
+
+    def step(self, epoch: int) -> float:
+        """Return η of an epoch."""
+        return self.now
+
+    def judge(self, objective: float) -> None:
+        """Take note of the objective after an epoch."""
+        change = objective - self.lowest
+        if change > self.slack or not math.isfinite(change):
+            self.now *= self.ratio
+            if self.now < SPAN * self.first:
+                self.now, self.ratio = self.first, self.ratio ** (1.0 / CYCLES)
+        elif change > -self.slack or objective < QUICKLY * self.lowest:
+            self.now *= 2.0
+            self.first = max(self.first, self.now)
+        self.lowest = min(self.lowest, objective)
 
 
 def schedule_for(settings: Any, first: float, natural: float, epochs: int) -> Cycles | Schedule:
