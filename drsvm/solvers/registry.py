@@ -17,6 +17,7 @@ _REGISTRY = {
     "hybrid": ("drsvm.solvers.incremental.run", "Hybrid"),
     "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
     "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
+    "federated": ("drsvm.solvers.federated.solver", "Federated"),
     "landmarks": ("drsvm.solvers.landmarks.solver", "Landmarks"),
     "conic": ("drsvm.solvers.conic.solver", "Conic"),
 }

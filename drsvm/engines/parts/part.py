@@ -155,6 +155,10 @@ class PartRun:
         self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
         self.engine.center(point, lam, mu)
 
+    def begin(self, engine) -> None:
+        """Let the method of a solver keep the state of the rows: an engine of its own kind."""
+        self.engine = engine(self.problem)
+
     def keep_multipliers(self, slot: int) -> None:
         self.slots[slot] = self.engine.multipliers()
 

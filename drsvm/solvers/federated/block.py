@@ -1,0 +1,114 @@
+"""A block of rows on one machine: it keeps the multipliers of its rows, and proposes changes to them.
+
+All blocks improve their multipliers at the same time. If G* is the convex function of all sums V that the dual value is
+charged, and block k would change V by D_k,
+
+    G*(V + D_1 + … + D_K)  ≤  (1/K) Σ_k G*(V + K D_k)
+
+so a block that pretends to have its rows K times, and nobody else to move, proposes a change that can be added to those
+of all others. Its epoch is that of dual coordinate ascent, with weights and multipliers times K. A smaller factor
+is bolder; the machine that adds the changes makes the step shorter where they go too far together (`shared.py`).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.model.multipliers import DualSums, dual_sums
+from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
+from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
+from drsvm.solvers.incremental.epochs import Samples
+
+
+class Work(NamedTuple):
+    """What a block is asked: what all know, and how much of its previous proposal was accepted."""
+
+    u: np.ndarray
+    sums: np.ndarray
+    terms: tuple
+    factor: float
+    accepted: float | None = None  # None: it has been told
+
+
+class Proposal(NamedTuple):
+    """Changes of the sums over all rows that blocks propose, and what they have seen; they can be added."""
+
+    v: np.ndarray
+    cost: float  # Σκβ
+    imbalance: float  # Σ (α − β) y
+    mass: float  # Σ (α + β)
+    gap: float  # between losses and multipliers, each row at its visit
+    near: float  # Σ πκ² of the rows near the flipping kink
+    fresh: int = 0  # number of blocks whose multipliers were 0, because they have just begun
+    blocks: int = 1
+
+    def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+class Block:
+    """Rows with their multipliers α and β, which stay here."""
+
+    def __init__(self, problem: Problem, seed: int = 0):
+        self.problem, self.rng = problem, np.random.default_rng(seed)
+        self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
+        self.signs = np.array(problem.signs, dtype=np.float64)
+        self.samples = Samples(problem.X, self.signs, np.array(problem.sample_weight))
+        n = problem.n_rows
+        self.hinge, self.flip, self.margins = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.proposed: tuple[np.ndarray, np.ndarray] | None = None
+        self.fresh = True
+
+    def propose(self, work: Work) -> Proposal:
+        """Visit all rows once, and return by how much the sums would change."""
+        if work.accepted is not None:
+            self.accept(work.accepted)
+        n, factor = self.problem.n_rows, work.factor
+        rows = self.samples.rows._replace(importance=factor * self.samples.weights)
+        u, hinge, flip = np.array(work.u), factor * self.hinge, factor * self.flip
+        multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
+        kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
+        _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
+        self.proposed = hinge / factor, flip / factor
+        change = self.proposed[0] - self.hinge, self.proposed[1] - self.flip
+        fresh, self.fresh = self.fresh, False
+        return Proposal(
+            v=(u - work.u) / factor,
+            cost=float(np.sum(self.flips.kappa * change[1])),
+            imbalance=float(self.signs @ (change[0] - change[1])),
+            mass=float(change[0].sum() + change[1].sum()),
+            gap=gap / factor,
+            near=near / factor,
+            fresh=int(fresh),
+        )
+
+    def accept(self, share: float) -> None:
+        """Make a share of the change that was proposed last; multipliers stay within their bounds."""
+        if self.proposed is not None:
+            for now, proposed in zip((self.hinge, self.flip), self.proposed, strict=True):
+                now += share * (proposed - now)
+            self.proposed = None
+
+    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return copies of α and β."""
+        return self.hinge.copy(), self.flip.copy()
+
+    def sums(self) -> DualSums:
+        """Return the sums over both sides of the multipliers."""
+        return dual_sums(self.problem, self.hinge, self.flip)
+
+
+def losses_along(problem, direction, lams) -> np.ndarray:
+    """Return the expected losses of λ times a direction, for several λ."""
+    margins, weights, costs = problem.margins(direction), problem.sample_weight, problem.flip_costs
+    possible = np.isfinite(costs)
+    costs = np.where(possible, costs, 0.0)
+
+    def loss(lam):
+        flipped = np.where(possible, 1.0 + lam * (margins - costs), 0.0)
+        return float(weights @ np.maximum(np.maximum(1.0 - lam * margins, flipped), 0.0))
+
+    return np.array([loss(lam) for lam in lams])

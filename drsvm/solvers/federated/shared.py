@@ -1,0 +1,165 @@
+"""What all machines know: the sums over all rows, the classifier, and how far to go along proposed changes.
+
+The sums V change by s D, where D is what blocks propose together, or one of them, and 0 ≤ s ≤ 1 maximises the dual
+value along D: with the classifier (w, λ, b) of V + s D, its slope is
+
+    D_mass − w·D_v − λ D_cost − b D_imbalance.
+
+The dual value around a centre thus never falls, however bold the proposals are, and however old: those of slow machines
+may be for sums that have changed since. Multipliers stay within their bounds, because these are convex.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.kernels.dual_ascent_round import round_epoch
+from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
+from drsvm.model.problem import Problem
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.dual_coordinate.ascent import Place
+from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
+from drsvm.solvers.federated.block import Proposal, Work, losses_along
+from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
+
+TRIALS = 12
+"""Number of bisections of a step; most steps are whole."""
+
+BOLDER, MORE_CAREFUL = 0.85, 1.3
+"""Factors of the number of times for which a block counts itself, after a whole step and after a shorter one."""
+
+ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
+"""Arguments of an epoch that visits no rows."""
+
+FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
+"""First guesses of λ, in units of typical rows."""
+
+
+class Shared:
+    """The part of an ascent that does not need the rows: mixed into the ascent for each norm."""
+
+    def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
+        self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
+        self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
+        self.count, self.near, self.step = 0, 0.0, 1.0
+        d = problem.n_features
+        self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
+        self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
+        self.square, self.lam = self._first_guess()
+        if start is not None and start.weights.any():
+            self.w, self.b = np.array(start.weights), start.intercept
+            self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
+
+    def _first_guess(self) -> tuple[float, float]:
+        """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
+        problem = self.problem
+        mean, _ = problem.pull_of_classes(1.0, 1.0)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+        size = problem.norm.value(direction)
+        unit = direction / (size or 1.0)
+        lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
+        losses = problem.query(losses_along, unit, lams)
+        values = problem.radius * lams + losses + 0.5 * problem.l2 * euclidean(unit) ** 2 * lams**2
+        lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
+        return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
+
+    @property
+    def flipped_cost(self) -> float:
+        return self.cost
+
+    @property
+    def mass(self) -> float:
+        return self.all_mass
+
+    @property
+    def any_flips(self) -> bool:
+        return self.cost > 0.0
+
+    def work(self: Any, accepted: float | None = None) -> Work:
+        """Return what to ask blocks now."""
+        place = self._place()
+        return Work(place.u, place.sums, place.terms, self.factor, accepted)
+
+    def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
+        """Move along a proposal of blocks with this share of the rows, and return how far, from 0 to 1."""
+        self.count += share
+        place = self._place()
+        self.near += share * (proposal.near / share - self.near)
+        step = self._best_step(place, proposal)
+        if share == 1.0:
+            self.factor = min(max(self.factor * (BOLDER if step == 1.0 else MORE_CAREFUL), 1.0), self.most)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        moved = self._along(place, proposal, step)
+        self._arrive(moved, self._answer(moved))
+        self.estimate = self._estimated_gap(proposal.gap)
+        return step
+
+    def restart(self, sums) -> None:
+        """Take over sums that are exact, such as after a block was lost."""
+        self.v, self.cost, self.imbalance, self.all_mass = sums
+
+    def _best_step(self, place: Place, proposal: Proposal) -> float:
+        if self._slope(place, proposal, 1.0) >= 0.0:
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(TRIALS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._slope(place, proposal, middle) < 0.0 else (middle, high)
+        return 0.5 * (low + high)
+
+    def _slope(self: Any, place: Place, proposal: Proposal, step: float) -> float:
+        w, lam, b = self._classifier(self._along(place, proposal, step))
+        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
+
+    def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
+        price = proposal.cost if isinstance(self, RoundAscent) else proposal.cost / place.terms.stiffness
+        sums = place.sums + step * np.array([price, self.unit * proposal.imbalance])
+        return place._replace(u=place.u + step * proposal.v, sums=sums)
+
+
+class SharedRound(Shared, RoundAscent):
+    """q = 2."""
+
+    def _answer(self, place: Place) -> tuple[float, float, float]:
+        """Return (s, λ, b) of the classifier w = s·u: the answer of an epoch without rows, which only needs ‖u‖."""
+        size, no_rows = np.array([euclidean(place.u)]), np.zeros(0, dtype=np.intp)
+        multipliers = Multipliers(size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1))
+        rows = ANY_ROW.rows._replace(importance=ANY_ROW.weights)
+        epoch = round_epoch(ANY_ROW.row_squares, rows, no_rows, 0, math.inf, multipliers, NO_FLIPS, place.terms)
+        return epoch[-1]
+
+    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+        scale, lam, b = self._answer(place)
+        return scale * place.u, lam, b
+
+
+class SharedSeparable(Shared, SeparableAscent):
+    """q = 1 and q = ∞: the limits ±h are those of the epoch."""
+
+    def _answer(self, place: Place) -> None:
+        return None
+
+    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+        terms, (lam, u0) = place.terms, place.sums
+        intercept, limit = terms.intercept, terms.limit / terms.ridge if self.inside else terms.limit
+        weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
+        return self._weights(place.u, terms.ridge, limit), lam, self.unit * float(weight)
+
+
+class SharedSparse(SharedSeparable, SparseAscent):
+    """q = 1."""
+
+
+class SharedBox(SharedSeparable, BoxAscent):
+    """q = ∞."""
+
+
+SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}
+
+
+def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Any:
+    """Return the ascent for the norm; with one feature all norms are equal."""
+    single = problem.n_features + problem.prices_intercept == 1
+    return (SharedRound if single else SHARED[type(problem.norm)])(problem, start, n_blocks)
