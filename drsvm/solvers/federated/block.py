@@ -23,6 +23,10 @@ from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
 
+SCALES = np.linspace(0.8, 1.25, 19)
+"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
+
+
 class Work(NamedTuple):
     """What a block is asked: what all know, and how much of its previous proposal was accepted."""
 
@@ -30,6 +34,7 @@ class Work(NamedTuple):
     sums: np.ndarray
     terms: tuple
     factor: float
+    prices: np.ndarray  # λ of the multiples SCALES of the classifier
     accepted: float | None = None  # None: it has been told
 
 
@@ -42,6 +47,7 @@ class Proposal(NamedTuple):
     mass: float  # Σ (α + β)
     gap: float  # between losses and multipliers, each row at its visit
     near: float  # Σ πκ² of the rows near the flipping kink
+    losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
     fresh: int = 0  # number of blocks whose multipliers were 0, because they have just begun
     blocks: int = 1
 
@@ -82,6 +88,7 @@ class Block:
             mass=float(change[0].sum() + change[1].sum()),
             gap=gap / factor,
             near=near / factor,
+            losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
             fresh=int(fresh),
         )
 
@@ -102,13 +109,17 @@ class Block:
 
 
 def losses_along(problem, direction, lams) -> np.ndarray:
-    """Return the expected losses of λ times a direction, for several λ."""
-    margins, weights, costs = problem.margins(direction), problem.sample_weight, problem.flip_costs
+    """Return the expected losses of λ times a direction of norm 1, for several λ."""
+    return _losses(problem.margins(direction), problem.sample_weight, problem.flip_costs, lams, lams)
+
+
+def _losses(margins, weights, costs, scales, prices) -> np.ndarray:
+    """Return Σ π max(1 − sm, 1 + sm − κλ, 0) for several (s, λ)."""
     possible = np.isfinite(costs)
     costs = np.where(possible, costs, 0.0)
 
-    def loss(lam):
-        flipped = np.where(possible, 1.0 + lam * (margins - costs), 0.0)
-        return float(weights @ np.maximum(np.maximum(1.0 - lam * margins, flipped), 0.0))
+    def loss(scale, price):
+        flipped = np.where(possible, 1.0 + scale * margins - price * costs, 0.0)
+        return float(weights @ np.maximum(np.maximum(1.0 - scale * margins, flipped), 0.0))
 
-    return np.array([loss(lam) for lam in lams])
+    return np.array([loss(*pair) for pair in zip(scales, prices, strict=True)])

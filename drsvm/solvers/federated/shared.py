@@ -19,15 +19,15 @@ from drsvm.kernels.dual_ascent_round import round_epoch
 from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import Place
+from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
-from drsvm.solvers.federated.block import Proposal, Work, losses_along
+from drsvm.solvers.federated.block import SCALES, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12
 """Number of bisections of a step; most steps are whole."""
 
-BOLDER, MORE_CAREFUL = 0.85, 1.3
+BOLDER, MORE_CAREFUL = 0.95, 1.5
 """Factors of the number of times for which a block counts itself, after a whole step and after a shorter one."""
 
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
@@ -43,7 +43,7 @@ class Shared:
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
         self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
-        self.count, self.near, self.step = 0, 0.0, 1.0
+        self.count, self.near, self.scale = 0, 0.0, 1.0
         d = problem.n_features
         self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
         self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
@@ -60,10 +60,13 @@ class Shared:
         size = problem.norm.value(direction)
         unit = direction / (size or 1.0)
         lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-        losses = problem.query(losses_along, unit, lams)
-        values = problem.radius * lams + losses + 0.5 * problem.l2 * euclidean(unit) ** 2 * lams**2
+        values = self._values(unit, lams, lams, problem.query(losses_along, unit, lams))
         lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
         return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
+
+    def _values(self, w, scales, prices, losses) -> np.ndarray:
+        """Return the objectives of multiples of a classifier."""
+        return self.problem.radius * prices + losses + 0.5 * self.problem.l2 * euclidean(w) ** 2 * scales**2
 
     @property
     def flipped_cost(self) -> float:
@@ -80,7 +83,7 @@ class Shared:
     def work(self: Any, accepted: float | None = None) -> Work:
         """Return what to ask blocks now."""
         place = self._place()
-        return Work(place.u, place.sums, place.terms, self.factor, accepted)
+        return Work(place.u, place.sums, place.terms, self.factor, self._own_lam * SCALES, accepted)
 
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
         """Move along a proposal of blocks with this share of the rows, and return how far, from 0 to 1."""
@@ -93,8 +96,16 @@ class Shared:
         self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
         moved = self._along(place, proposal, step)
         self._arrive(moved, self._answer(moved))
-        self.estimate = self._estimated_gap(proposal.gap)
+        self._judge(proposal)
         return step
+
+    def _judge(self: Any, seen: Proposal) -> None:
+        """Estimate the gap, with the best multiple of the classifier."""
+        unscaled = self._estimated_gap(seen.gap)
+        values = self._values(self.w, SCALES, self._own_lam * SCALES, seen.losses)
+        best, same = int(np.argmin(values)), int(np.argmin(np.abs(SCALES - 1.0)))
+        self.scale = float(SCALES[best])
+        self.estimate = max(unscaled - float(values[same] - values[best]), LEAST_SHARE * unscaled)
 
     def restart(self, sums) -> None:
         """Take over sums that are exact, such as after a block was lost."""

@@ -86,7 +86,8 @@ class FederatedState(State):
     def candidate(self) -> Candidate:
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
-        return Candidate(self.ascent.w, self.ascent.b, *self.run.keep("keep_multipliers"))  # pyright: ignore
+        w, b = self.ascent.scale * self.ascent.w, self.ascent.scale * self.ascent.b
+        return Candidate(w, b, *self.run.keep("keep_multipliers"))  # pyright: ignore
 
     def judged(self, gap: float) -> None:
         """Update the ratio of proven gap and estimate, and schedule the next certificate."""
