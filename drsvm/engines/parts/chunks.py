@@ -126,11 +126,6 @@ class Survey:
         """Number of rows that have a weight."""
         return sum(self.used.values())
 
-    @property
-    def n_parts(self) -> int:
-        """Number of chunks with rows that have a weight."""
-        return sum(used > 0 for used in self.used.values())
-
     def __add__(self, other: "Survey") -> "Survey":
         _check_agreement(self, other)
         places = {

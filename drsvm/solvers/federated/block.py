@@ -16,12 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.kernels.dual_ascent_round import RoundTerms
+from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
-
 
 SCALES = np.linspace(0.8, 1.25, 19)
 """Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
@@ -32,10 +33,16 @@ class Work(NamedTuple):
 
     u: np.ndarray
     sums: np.ndarray
-    terms: tuple
+    terms: RoundTerms | SeparableTerms
     factor: float
     prices: np.ndarray  # λ of the multiples SCALES of the classifier
     accepted: float | None = None  # None: it has been told
+
+    def after(self, proposal: "Proposal") -> "Work":
+        """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
+        price = proposal.cost if isinstance(self.terms, RoundTerms) else proposal.cost / self.terms.stiffness
+        change = np.array([price, self.terms.intercept.unit * proposal.imbalance])
+        return self._replace(u=self.u + self.factor * proposal.v, sums=self.sums + self.factor * change)
 
 
 class Proposal(NamedTuple):
@@ -106,6 +113,12 @@ class Block:
     def sums(self) -> DualSums:
         """Return the sums over both sides of the multipliers."""
         return dual_sums(self.problem, self.hinge, self.flip)
+
+
+def go_on(arguments: tuple, reply) -> tuple:
+    """Return the arguments of the query for the next block on the same machine."""
+    *others, work = arguments
+    return *others, work.after(Proposal(*reply))
 
 
 def losses_along(problem, direction, lams) -> np.ndarray:

@@ -125,9 +125,8 @@ class Shared:
         return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
 
     def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
-        price = proposal.cost if isinstance(self, RoundAscent) else proposal.cost / place.terms.stiffness
-        sums = place.sums + step * np.array([price, self.unit * proposal.imbalance])
-        return place._replace(u=place.u + step * proposal.v, sums=sums)
+        work = Work(place.u, place.sums, place.terms, step, SCALES).after(proposal)
+        return place._replace(u=work.u, sums=work.sums)
 
 
 class SharedRound(Shared, RoundAscent):

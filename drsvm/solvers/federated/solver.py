@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from drsvm.engines.parts import queries
-from drsvm.engines.parts.coordinator import Run
+from drsvm.engines.parts.coordinator import Run, total
+from drsvm.engines.parts.part import Message
 from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.dual_coordinate.solver import FIRST_RATIO
-from drsvm.solvers.federated.block import Block, Proposal
+from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
 from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
 
@@ -58,14 +59,25 @@ class FederatedState(State):
         self.first_round = self.coordinator.n_rounds
         self.run = Run(self.coordinator, rows.ball(problem))
         self.run.tell("begin", Block)
-        self.ascent = shared_for(problem, limits.start, rows.survey.n_parts)
+        self.talk = self.coordinator.talk()
+        self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
         self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
 
     def step(self) -> None:
-        proposal = Proposal(*self.run.query(queries.of_engine, "propose", self.ascent.work()))
+        self.coordinator.n_rounds += 1
+        message = self._message()
+        for group in self.talk.groups:
+            self.talk.send(group, message)
+        replies = [self.talk.receive()[1]]
+        while self.talk.waiting:
+            replies.append(self.talk.receive()[1])
+        proposal = Proposal(*total(replies))
         if proposal.fresh and self.ascent.count > 0:
             self._take_stock()
         self.run.tell("accept", self.ascent.absorb(proposal))
+
+    def _message(self, accepted: float | None = None) -> Message:
+        return self.run.message(queries.of_engine, "propose", self.ascent.work(accepted), follow=go_on)
 
     def _take_stock(self) -> None:
         """Compute the sums again: a block was lost, and has begun anew with multipliers 0."""
