@@ -1,7 +1,9 @@
 """Talk to single workers of a Dask cluster, directly: a worker that is lost is replaced while others go on."""
 
 import asyncio
+import math
 import queue
+import time
 from typing import Any
 
 from drsvm.engines.dask import worker as dask_worker
@@ -11,7 +13,7 @@ from drsvm.model.rows import RowsLost
 
 Group = tuple[int, ...]
 
-PATIENCE = 2.0
+GLANCE = 2.0
 """Seconds between two looks at whether workers that have not replied are still there."""
 
 
@@ -38,11 +40,14 @@ class DaskTalk(Talk):
         future = asyncio.run_coroutine_threadsafe(_waited(reply), self.client.loop.asyncio_loop)
         future.add_done_callback(lambda done: self.replies.put((group, done)))
 
-    def receive(self) -> tuple[Group, Any]:
+    def receive(self, seconds: float = math.inf) -> tuple[Group, Any]:
+        until = time.monotonic() + seconds
         while True:
             try:
-                group, done = self.replies.get(timeout=PATIENCE)
+                group, done = self.replies.get(timeout=min(GLANCE, max(until - time.monotonic(), 0.0)))
             except queue.Empty:
+                if time.monotonic() >= until:
+                    return (), None
                 self._look_after_workers()
                 continue
             if group not in self.waiting:  # the answer of a worker that was thought to be lost

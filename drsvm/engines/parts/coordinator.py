@@ -1,6 +1,7 @@
 """The coordinator of rows in parts sends messages to all of them, and has the log of every run."""
 
 import itertools
+import math
 import uuid
 import weakref
 from abc import ABC, abstractmethod
@@ -73,8 +74,11 @@ class Talk(ABC):
         """Send a message to a group that has replied to the last one."""
 
     @abstractmethod
-    def receive(self) -> tuple[tuple[int, ...], Any]:
-        """Return the next reply, and the group that it is from. A group that was lost replies once it is back."""
+    def receive(self, seconds: float = math.inf) -> tuple[tuple[int, ...], Any]:
+        """Return the group that replies next, and its reply: None if none comes in time.
+
+        A group that was lost replies once it is back.
+        """
 
 
 def total(replies: Iterable[Any]) -> Any:

@@ -18,7 +18,6 @@ import numpy as np
 from drsvm.kernels.dual_ascent import Flips, Multipliers
 from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
-from drsvm.model.multipliers import DualSums, dual_sums
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
@@ -36,7 +35,9 @@ class Work(NamedTuple):
     terms: RoundTerms | SeparableTerms
     factor: float
     prices: np.ndarray  # λ of the multiples SCALES of the classifier
-    accepted: float | None = None  # None: it has been told
+    number: int  # of this work; no other has the same
+    accepted: dict[int, float]  # shares of earlier proposals that were accepted, by number
+    anew: bool  # begin with multipliers 0
 
     def after(self, proposal: "Proposal") -> "Work":
         """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
@@ -55,8 +56,7 @@ class Proposal(NamedTuple):
     gap: float  # between losses and multipliers, each row at its visit
     near: float  # Σ πκ² of the rows near the flipping kink
     losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
-    fresh: int = 0  # number of blocks whose multipliers were 0, because they have just begun
-    blocks: int = 1
+    lost: int = 0  # number of blocks whose multipliers were lost
 
     def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
         return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
@@ -70,24 +70,29 @@ class Block:
         self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
         self.signs = np.array(problem.signs, dtype=np.float64)
         self.samples = Samples(problem.X, self.signs, np.array(problem.sample_weight))
-        n = problem.n_rows
-        self.hinge, self.flip, self.margins = np.zeros(n), np.zeros(n), np.zeros(n)
-        self.proposed: tuple[np.ndarray, np.ndarray] | None = None
-        self.fresh = True
+        self.margins = np.zeros(problem.n_rows)
+        self._begin()
+        self.lost = True  # until someone says that it is all right to begin here
+
+    def _begin(self) -> None:
+        self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
+        self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
+        self.lost = False
 
     def propose(self, work: Work) -> Proposal:
         """Visit all rows once, and return by how much the sums would change."""
-        if work.accepted is not None:
-            self.accept(work.accepted)
+        if work.anew:
+            self._begin()
+        self.accept(work.accepted)
         n, factor = self.problem.n_rows, work.factor
         rows = self.samples.rows._replace(importance=factor * self.samples.weights)
         u, hinge, flip = np.array(work.u), factor * self.hinge, factor * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
         kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
         _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
-        self.proposed = hinge / factor, flip / factor
-        change = self.proposed[0] - self.hinge, self.proposed[1] - self.flip
-        fresh, self.fresh = self.fresh, False
+        hinge, flip = hinge / factor, flip / factor
+        self.proposed = work.number, hinge, flip
+        change = hinge - self.hinge, flip - self.flip
         return Proposal(
             v=(u - work.u) / factor,
             cost=float(np.sum(self.flips.kappa * change[1])),
@@ -96,23 +101,20 @@ class Block:
             gap=gap / factor,
             near=near / factor,
             losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
-            fresh=int(fresh),
+            lost=int(self.lost),
         )
 
-    def accept(self, share: float) -> None:
-        """Make a share of the change that was proposed last; multipliers stay within their bounds."""
-        if self.proposed is not None:
-            for now, proposed in zip((self.hinge, self.flip), self.proposed, strict=True):
-                now += share * (proposed - now)
+    def accept(self, shares: dict[int, float]) -> None:
+        """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""
+        if self.proposed is not None and self.proposed[0] in shares:
+            number, *proposals = self.proposed
+            for now, proposed in zip((self.hinge, self.flip), proposals, strict=True):
+                now += shares[number] * (proposed - now)
             self.proposed = None
 
     def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return copies of α and β."""
         return self.hinge.copy(), self.flip.copy()
-
-    def sums(self) -> DualSums:
-        """Return the sums over both sides of the multipliers."""
-        return dual_sums(self.problem, self.hinge, self.flip)
 
 
 def go_on(arguments: tuple, reply) -> tuple:

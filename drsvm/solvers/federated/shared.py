@@ -18,6 +18,7 @@ from drsvm.kernels.dual_ascent import Flips, Multipliers
 from drsvm.kernels.dual_ascent_round import round_epoch
 from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
 from drsvm.model.problem import Problem
+from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
@@ -51,6 +52,7 @@ class Shared:
         if start is not None and start.weights.any():
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
+        self.place: Place = self._place()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _first_guess(self) -> tuple[float, float]:
         """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
@@ -80,24 +82,35 @@ class Shared:
     def any_flips(self) -> bool:
         return self.cost > 0.0
 
-    def work(self: Any, accepted: float | None = None) -> Work:
+    def work(self: Any, number: int, accepted: dict[int, float], anew: bool) -> Work:
         """Return what to ask blocks now."""
-        place = self._place()
-        return Work(place.u, place.sums, place.terms, self.factor, self._own_lam * SCALES, accepted)
+        place, prices = self.place, self._own_lam * SCALES
+        return Work(place.u, place.sums, place.terms, self.factor, prices, number, accepted, anew)
 
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
-        """Move along a proposal of blocks with this share of the rows, and return how far, from 0 to 1."""
-        self.count += share
-        place = self._place()
-        self.near += share * (proposal.near / share - self.near)
-        step = self._best_step(place, proposal)
-        if share == 1.0:
-            self.factor = min(max(self.factor * (BOLDER if step == 1.0 else MORE_CAREFUL), 1.0), self.most)
+        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
+        step = self._best_step(self.place, proposal)
+        change = BOLDER if step == 1.0 else MORE_CAREFUL
+        self.factor = min(max(self.factor * change**share, 1.0), self.most)
         self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
-        moved = self._along(place, proposal, step)
-        self._arrive(moved, self._answer(moved))
-        self._judge(proposal)
+        self.place = self._along(self.place, proposal, step)
         return step
+
+    def move(self: Any, seen: Proposal) -> None:
+        """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
+        self.count += 1
+        self.near = seen.near
+        self._arrive(self.place, self._answer(self.place))
+        self.place = self._place()
+        self._judge(seen)
+
+    def lose(self: Any, sums: Sums) -> None:
+        """Take away what blocks that were lost contributed."""
+        self._arrive(self.place, self._answer(self.place))
+        v, cost, imbalance, mass = sums
+        self.v, self.cost = self.v - v, max(self.cost - cost, 0.0)
+        self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
+        self.place = self._place()
 
     def _judge(self: Any, seen: Proposal) -> None:
         """Estimate the gap, with the best multiple of the classifier."""
@@ -125,7 +138,7 @@ class Shared:
         return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
 
     def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES).after(proposal)
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False).after(proposal)
         return place._replace(u=work.u, sums=work.sums)
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.clock import Stopwatch
 from drsvm.engines.parts import queries
 from drsvm.engines.parts.coordinator import Run, total
-from drsvm.engines.parts.part import Message
-from drsvm.model.multipliers import DualSums
 from drsvm.model.problem import Problem
+from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.dual_coordinate.solver import FIRST_RATIO
 from drsvm.solvers.federated.block import Block, Proposal, go_on
@@ -21,9 +21,20 @@ FIRST_PROOF, REGULAR_PROOF = 16, 16
 """Maximum number of rounds before the first certificate and between later ones, regardless of the estimate."""
 
 
+Group = tuple[int, ...]
+
+NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
+
+
 @dataclass(frozen=True)
 class Federated(Solver):
     """Settings of dual ascent on a cluster, for more features than a matrix pays for.
+
+    Attributes
+    ----------
+    patience : float
+        A round ends without the machines that have not replied after this multiple of the time in which most of them
+        have; what they reply later counts then. inf: every round waits for all.
 
     Examples
     --------
@@ -38,6 +49,8 @@ class Federated(Solver):
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
 
+    patience: float = 2.0
+
     def refusal(self, problem: Problem) -> str | None:
         """Reject rows that are not in parts, some prices, and norms without an ascent."""
         if not hasattr(problem.rows, "coordinator"):
@@ -47,13 +60,13 @@ class Federated(Solver):
         return super().refusal(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        return constant_optimum(problem) or FederatedState(problem, limits)
+        return constant_optimum(problem) or Rounds(problem, limits, self.patience)
 
 
-class FederatedState(State):
+class Rounds(State):
     """One run in rounds: all blocks propose at the same time, and their changes are added."""
 
-    def __init__(self, problem: Problem, limits: Limits):
+    def __init__(self, problem: Problem, limits: Limits, patience: float):
         rows: Any = problem.rows
         self.problem, self.limits, self.coordinator = problem, limits, rows.coordinator
         self.first_round = self.coordinator.n_rounds
@@ -61,31 +74,71 @@ class FederatedState(State):
         self.run.tell("begin", Block)
         self.talk = self.coordinator.talk()
         self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
+        self.patience, self.number, self.first = patience, 0, 0
+        self.asked: dict[Group, int] = {}  # the number of the last work
+        self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
+        self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        self.seen: dict[Group, Proposal] = {}
         self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
 
     def step(self) -> None:
+        """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
         self.coordinator.n_rounds += 1
-        message = self._message()
+        self.first = self.number
         for group in self.talk.groups:
-            self.talk.send(group, message)
-        replies = [self.talk.receive()[1]]
-        while self.talk.waiting:
-            replies.append(self.talk.receive()[1])
-        proposal = Proposal(*total(replies))
-        if proposal.fresh and self.ascent.count > 0:
-            self._take_stock()
-        self.run.tell("accept", self.ascent.absorb(proposal))
+            if group not in self.talk.waiting:
+                self._ask(group)
+        proposals = self._in_time()
+        share = self.ascent.absorb(total(proposals.values()))
+        for group, proposal in proposals.items():
+            self._credit(group, proposal, share)
+        self.ascent.move(total(self.seen.values()))
 
-    def _message(self, accepted: float | None = None) -> Message:
-        return self.run.message(queries.of_engine, "propose", self.ascent.work(accepted), follow=go_on)
+    def _in_time(self) -> dict[Group, Proposal]:
+        """Return the proposals of this round, once those of most groups are there and others have had some time."""
+        proposals: dict[Group, Proposal] = {}
+        watch, deadline = Stopwatch(), math.inf
+        while any(self.asked[group] >= self.first for group in self.talk.waiting):
+            group, proposal = self._heard(deadline - watch.elapsed())
+            if proposal is None:
+                break
+            if self.asked[group] >= self.first:
+                proposals[group] = proposal
+            else:  # too late for its round, but still useful: the step along it is as long as it is good for
+                share = self.ascent.absorb(proposal, 1.0 / len(self.talk.groups))
+                self._credit(group, proposal, share)
+                self._ask(group)
+            if 2 * len(proposals) > len(self.talk.groups):
+                deadline = min(deadline, self.patience * watch.elapsed())
+        return proposals
 
-    def _take_stock(self) -> None:
-        """Compute the sums again: a block was lost, and has begun anew with multipliers 0."""
-        sums = DualSums(*self.run.query(queries.of_engine, "sums"))
-        one, other = sums.mass
-        self.ascent.restart(
-            (sums.rows @ (1.0, -1.0), float(sums.flip_cost.sum()), float(one - other), float(one + other))
-        )
+    def _ask(self, group: Group) -> None:
+        anew = group not in self.credits
+        if anew:
+            self.credits[group] = NOTHING
+        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew)
+        self.asked[group], self.number = self.number, self.number + 1
+        self.talk.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
+
+    def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
+        """Return the next proposal, if it comes in time; blocks that were lost with their machine begin anew."""
+        while True:
+            group, reply = self.talk.receive(seconds)
+            if reply is None:
+                return group, None
+            proposal = Proposal(*reply)
+            if group in self.credits and not proposal.lost:
+                self.seen[group] = proposal
+                return group, proposal
+            for gone in [group, *set(self.credits).difference(self.talk.groups)]:
+                self.ascent.lose(self.credits.pop(gone, NOTHING))
+                for known in (self.seen, self.shares):
+                    known.pop(gone, None)
+            self._ask(group)
+
+    def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
+        self.credits[group] += Sums(share * one for one in proposal[:4])
+        self.shares[group] = {self.asked[group]: share}
 
     @property
     def expected_gap(self) -> float:
@@ -98,6 +151,7 @@ class FederatedState(State):
     def candidate(self) -> Candidate:
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
+        self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
         w, b = self.ascent.scale * self.ascent.w, self.ascent.scale * self.ascent.b
         return Candidate(w, b, *self.run.keep("keep_multipliers"))  # pyright: ignore
 
