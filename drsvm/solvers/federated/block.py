@@ -123,9 +123,9 @@ def go_on(arguments: tuple, reply) -> tuple:
     return *others, work.after(Proposal(*reply))
 
 
-def losses_along(problem, direction, lams) -> np.ndarray:
-    """Return the expected losses of λ times a direction of norm 1, for several λ."""
-    return _losses(problem.margins(direction), problem.sample_weight, problem.flip_costs, lams, lams)
+def losses_along(problem, w, b: float, scales, prices) -> np.ndarray:
+    """Return the expected losses of multiples of a classifier, with the price λ for each."""
+    return _losses(problem.margins(w, b), problem.sample_weight, problem.flip_costs, scales, prices)
 
 
 def _losses(margins, weights, costs, scales, prices) -> np.ndarray:

@@ -34,6 +34,9 @@ BOLDER, MORE_CAREFUL = 0.95, 1.5
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
 """Arguments of an epoch that visits no rows."""
 
+SAME = int(np.argmin(np.abs(SCALES - 1.0)))
+"""Where SCALES is 1."""
+
 FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
 """First guesses of λ, in units of typical rows."""
 
@@ -44,7 +47,7 @@ class Shared:
     def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
         self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
         self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
-        self.count, self.near, self.scale = 0, 0.0, 1.0
+        self.count, self.near = 0, 0.0
         d = problem.n_features
         self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
         self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
@@ -62,7 +65,7 @@ class Shared:
         size = problem.norm.value(direction)
         unit = direction / (size or 1.0)
         lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-        values = self._values(unit, lams, lams, problem.query(losses_along, unit, lams))
+        values = self._values(unit, lams, lams, problem.query(losses_along, unit, 0.0, lams, lams))
         lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
         return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
 
@@ -116,13 +119,17 @@ class Shared:
         """Estimate the gap, with the best multiple of the classifier."""
         unscaled = self._estimated_gap(seen.gap)
         values = self._values(self.w, SCALES, self._own_lam * SCALES, seen.losses)
-        best, same = int(np.argmin(values)), int(np.argmin(np.abs(SCALES - 1.0)))
-        self.scale = float(SCALES[best])
-        self.estimate = max(unscaled - float(values[same] - values[best]), LEAST_SHARE * unscaled)
+        self.estimate = max(unscaled - float(values[SAME] - values.min()), LEAST_SHARE * unscaled)
 
-    def restart(self, sums) -> None:
-        """Take over sums that are exact, such as after a block was lost."""
-        self.v, self.cost, self.imbalance, self.all_mass = sums
+    def classifier(self: Any) -> tuple[np.ndarray, float]:
+        """Return the best multiple of the current classifier.
+
+        Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
+        """
+        prices = self._own_lam * SCALES
+        values = self._values(self.w, SCALES, prices, self.problem.query(losses_along, self.w, self.b, SCALES, prices))
+        scale = float(SCALES[np.argmin(values)])
+        return scale * self.w, scale * self.b
 
     def _best_step(self, place: Place, proposal: Proposal) -> float:
         if self._slope(place, proposal, 1.0) >= 0.0:

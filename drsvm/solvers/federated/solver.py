@@ -17,7 +17,7 @@ from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
 from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
 
-FIRST_PROOF, REGULAR_PROOF = 16, 16
+FIRST_PROOF, REGULAR_PROOF = 32, 32
 """Maximum number of rounds before the first certificate and between later ones, regardless of the estimate."""
 
 
@@ -53,7 +53,7 @@ class Federated(Solver):
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject rows that are not in parts, some prices, and norms without an ascent."""
-        if not hasattr(problem.rows, "coordinator"):
+        if not problem.rows.in_parts:
             return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
         if type(problem.norm) not in SHARED:
             return f"solver 'federated' does not support norm={problem.norm}: use solver='interior-point'."
@@ -152,8 +152,7 @@ class Rounds(State):
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
         self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
-        w, b = self.ascent.scale * self.ascent.w, self.ascent.scale * self.ascent.b
-        return Candidate(w, b, *self.run.keep("keep_multipliers"))  # pyright: ignore
+        return Candidate(*self.ascent.classifier(), *self.run.keep("keep_multipliers"))  # pyright: ignore
 
     def judged(self, gap: float) -> None:
         """Update the ratio of proven gap and estimate, and schedule the next certificate."""
