@@ -174,8 +174,8 @@ class PartRun:
         """Let the method of a solver keep the state of the rows: an engine of its own kind."""
         self.engine = engine(self.problem)
 
-    def keep_multipliers(self, slot: int) -> None:
-        self.slots[slot] = self.engine.multipliers()
+    def keep_multipliers(self, slot: int, *options) -> None:
+        self.slots[slot] = self.engine.multipliers(*options)
 
     def keep_restored_multipliers(self, slot: int, direction, lam_change: float, step: float) -> None:
         self.slots[slot] = self.engine.restored(direction, lam_change, step)

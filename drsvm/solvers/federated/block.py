@@ -27,6 +27,10 @@ SCALES = np.linspace(0.8, 1.25, 19)
 """Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
 
 
+LEAST_NEWS = 0.05
+"""Averages over the last rounds have at least this share of the latest one."""
+
+
 class Work(NamedTuple):
     """What a block is asked: what all know, and how much of its previous proposal was accepted."""
 
@@ -77,6 +81,7 @@ class Block:
     def _begin(self) -> None:
         self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
         self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
+        self.means, self.count = (self.hinge.copy(), self.flip.copy()), 0
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
@@ -110,11 +115,14 @@ class Block:
             number, *proposals = self.proposed
             for now, proposed in zip((self.hinge, self.flip), proposals, strict=True):
                 now += shares[number] * (proposed - now)
-            self.proposed = None
+            self.proposed, self.count = None, self.count + 1
+            for mean, now in zip(self.means, (self.hinge, self.flip), strict=True):
+                mean += max(LEAST_NEWS, 1.0 / self.count) * (now - mean)
 
-    def multipliers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return copies of α and β."""
-        return self.hinge.copy(), self.flip.copy()
+    def multipliers(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return copies of α and β, or of their averages over the last rounds."""
+        hinge, flip = self.means if averaged else (self.hinge, self.flip)
+        return hinge.copy(), flip.copy()
 
 
 def go_on(arguments: tuple, reply) -> tuple:

@@ -22,7 +22,7 @@ from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
-from drsvm.solvers.federated.block import SCALES, Proposal, Work, losses_along
+from drsvm.solvers.federated.block import LEAST_NEWS, SCALES, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12
@@ -36,6 +36,9 @@ ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0
 
 SAME = int(np.argmin(np.abs(SCALES - 1.0)))
 """Where SCALES is 1."""
+
+NEARER = 1.0 / 3.0
+"""Share of the usual θ that is best for q = ∞: its rounds are many and short."""
 
 FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
 """First guesses of λ, in units of typical rows."""
@@ -94,7 +97,7 @@ class Shared:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
         step = self._best_step(self.place, proposal)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
-        self.factor = min(max(self.factor * change**share, 1.0), self.most)
+        self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
         self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
         self.place = self._along(self.place, proposal, step)
         return step
@@ -120,6 +123,17 @@ class Shared:
         unscaled = self._estimated_gap(seen.gap)
         values = self._values(self.w, SCALES, self._own_lam * SCALES, seen.losses)
         self.estimate = max(unscaled - float(values[SAME] - values.min()), LEAST_SHARE * unscaled)
+
+    @property
+    def least_factor(self) -> float:
+        """Least number of times for which a block counts itself."""
+        return 1.0
+
+    waits_for_all = False
+    """Whether late proposals do harm."""
+
+    averaged = False
+    """Whether averages over the last rounds are offered for a certificate."""
 
     def classifier(self: Any) -> tuple[np.ndarray, float]:
         """Return the best multiple of the current classifier.
@@ -183,7 +197,27 @@ class SharedSparse(SharedSeparable, SparseAscent):
 
 
 class SharedBox(SharedSeparable, BoxAscent):
-    """q = ∞."""
+    """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
+
+    means: tuple[np.ndarray, float] | None = None
+    waits_for_all = True
+
+    @property
+    def least_factor(self) -> float:
+        return self.most  # bold proposals make the circles wider
+
+    def _proximity(self, ridge: float, mass: float) -> float:
+        return super()._proximity(ridge, NEARER * mass)
+
+    def move(self, seen: Proposal) -> None:
+        super().move(seen)
+        w, b = self.means or (self.w, self.b)
+        news = max(LEAST_NEWS, 1.0 / self.count)
+        self.means = w + news * (self.w - w), b + news * (self.b - b)
+
+    def classifier(self) -> tuple[np.ndarray, float]:
+        self.averaged = not self.averaged
+        return self.means if self.averaged and self.means else super().classifier()
 
 
 SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}

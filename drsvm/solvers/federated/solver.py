@@ -34,7 +34,7 @@ class Federated(Solver):
     ----------
     patience : float
         A round ends without the machines that have not replied after this multiple of the time in which most of them
-        have; what they reply later counts then. inf: every round waits for all.
+        have; what they reply later counts then. inf: every round waits for all, as it always does for norm=1.
 
     Examples
     --------
@@ -74,7 +74,8 @@ class Rounds(State):
         self.run.tell("begin", Block)
         self.talk = self.coordinator.talk()
         self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
-        self.patience, self.number, self.first = patience, 0, 0
+        self.patience = math.inf if self.ascent.waits_for_all else patience
+        self.number = self.first = 0
         self.asked: dict[Group, int] = {}  # the number of the last work
         self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
         self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
@@ -152,7 +153,8 @@ class Rounds(State):
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
         self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
-        return Candidate(*self.ascent.classifier(), *self.run.keep("keep_multipliers"))  # pyright: ignore
+        classifier = self.ascent.classifier()
+        return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
 
     def judged(self, gap: float) -> None:
         """Update the ratio of proven gap and estimate, and schedule the next certificate."""
