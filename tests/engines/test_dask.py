@@ -387,6 +387,25 @@ def test_workers_that_are_gone(client_here, monkeypatch):
 
 
 @pytest.mark.thorough
+def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
+    """Its rows are computed again elsewhere, and begin with multipliers 0."""
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    victim = next(iter(problem.rows.coordinator.places.values()))
+    killed = []
+
+    def kill_once(progress):
+        if progress.iteration == 3 and not killed:
+            killed.append(victim)
+            kill(own_client, victim)
+
+    result = solve(problem, "federated", tol=1e-3, callback=kill_once)
+    optimum = solve(Problem(X, y, **BALL), "interior-point", tol=1e-8).objective
+    assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
+    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
+    assert float((result.hinge_dual + result.flip_dual).sum().compute()) == pytest.approx(result.lower_bound, abs=1e-3)
+
+
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
     workers = list(own_client.nthreads())
