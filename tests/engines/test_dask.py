@@ -386,7 +386,6 @@ def test_workers_that_are_gone(client_here, monkeypatch):
         problem.price_and_objective(np.ones(D))
 
 
-@pytest.mark.thorough
 def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     """Its rows are computed again elsewhere, and begin with multipliers 0."""
     X, y = samples()
@@ -406,6 +405,7 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     assert float((result.hinge_dual + result.flip_dual).sum().compute()) == pytest.approx(result.lower_bound, abs=1e-3)
 
 
+@pytest.mark.thorough
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
     workers = list(own_client.nthreads())

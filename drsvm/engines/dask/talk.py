@@ -60,7 +60,9 @@ class DaskTalk(Talk):
 
     def _mailbox(self, address: str) -> Any:
         options = {"actor": True, "workers": [address], "allow_other_workers": False, "pure": False}
-        return self.client.submit(dask_worker.Mailbox, **options).result(timeout=30)
+        mailbox = self.client.submit(dask_worker.Mailbox, **options).result(timeout=30)
+        mailbox._client = self.client  # otherwise it looks for the default client, which need not be this one
+        return mailbox
 
     def _look_after_workers(self) -> None:
         """Build the parts of workers that are gone again."""
