@@ -24,8 +24,8 @@ _REGISTRY = {
 
 
 def solver_names() -> list[str]:
-    """Return the names that `solve` accepts, but for the solver of kernels, which "auto" picks for them."""
-    return ["auto", *(name for name in _REGISTRY if name != "landmarks")]
+    """Return the names that `solve` accepts, but for those for kernels and clusters only, which "auto" picks there."""
+    return ["auto", *(name for name in _REGISTRY if name not in ("landmarks", "federated"))]
 
 
 def solver_classes() -> dict[str, str]:

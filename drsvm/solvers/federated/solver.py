@@ -49,7 +49,7 @@ class Federated(Solver):
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
 
-    patience: float = 2.0
+    patience: float = 4.0
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject rows that are not in parts, some prices, and norms without an ascent."""
