@@ -70,6 +70,7 @@ class Block:
     """Rows with their multipliers α and β, which stay here."""
 
     def __init__(self, problem: Problem, seed: int = 0):
+        problem = problem.in_memory()  # a copy, of dense rows with shifted columns only
         self.problem, self.rng = problem, np.random.default_rng(seed)
         self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
         self.signs = np.array(problem.signs, dtype=np.float64)
