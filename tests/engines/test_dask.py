@@ -402,7 +402,6 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     optimum = solve(Problem(X, y, **BALL), "interior-point", tol=1e-8).objective
     assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
-    assert float((result.hinge_dual + result.flip_dual).sum().compute()) == pytest.approx(result.lower_bound, abs=1e-3)
 
 
 @pytest.mark.thorough
@@ -431,7 +430,7 @@ def test_a_scheduler_that_is_gone(client_here, monkeypatch):
     monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
     problem = Problem(*on_cluster(*samples()), **BALL)
-    assert [numbers for _, numbers in problem.rows.coordinator._groups()] == [[0, 2], [1]]  # one task for each thread
+    assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
 
     def callback(progress):
         if progress.iteration == 3:
