@@ -6,7 +6,7 @@ from itertools import pairwise
 from operator import add
 
 from drsvm.engines.parts.chunks import Chunk, Survey
-from drsvm.engines.parts.coordinator import Coordinator, total
+from drsvm.engines.parts.coordinator import Coordinator, Talk, total
 from drsvm.engines.parts.rows import PartedRows
 from drsvm.model.problem import PARAMETERS, Problem
 
@@ -25,9 +25,29 @@ class PartsHere(Coordinator):
         for part in self.parts:
             part.reply(message)
 
+    def talk(self):
+        return TalkHere(self)
+
     def forget(self, run):
         for part in self.parts:
             part.runs.pop(run, None)
+
+
+class TalkHere(Talk):
+    """Every part is a group, and replies in turn."""
+
+    def __init__(self, coordinator):
+        self.coordinator, self.waiting = coordinator, {}
+        self.groups = [(part.number,) for part in coordinator.parts]
+
+    def send(self, group, message):
+        self.waiting[group] = message
+
+    def receive(self, seconds=math.inf):
+        group = next(iter(self.waiting))
+        message = self.waiting.pop(group)
+        [part] = [part for part in self.coordinator.parts if part.number == group[0]]
+        return group, part.reply(message)
 
 
 def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):

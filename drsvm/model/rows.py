@@ -36,6 +36,8 @@ class Rows(ABC):
     place: str = "in this process's memory"
     readable: bool = False
     """Whether single rows can be read in this process: methods that work row by row need this."""
+    in_parts: bool = False
+    """Whether the rows are in parts that have a state of their own, on the machines of a cluster."""
     copyable: bool = False
     """Whether the rows are small enough, and near enough, to be copied."""
     selectable: bool = False

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drsvm.solvers.conic.solver import Conic as Conic
     from drsvm.solvers.dual_coordinate.feature_working_set import FeatureWorkingSet as FeatureWorkingSet
     from drsvm.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from drsvm.solvers.federated.solver import Federated as Federated
     from drsvm.solvers.incremental.run import Hybrid as Hybrid
     from drsvm.solvers.incremental.run import Ippa as Ippa
     from drsvm.solvers.incremental.run import Isg as Isg
@@ -70,7 +71,8 @@ def solve(
     tol : float, optional
         The run ends as soon as objective − lower bound ≤ tol. By default 1e-6 for "auto", regardless of the solver it
         picks, and otherwise the named solver's own default: 1e-8 for "interior-point", 1e-6 for "dual-coordinate" and
-        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid" and "admm", 1e-7 for "conic".
+        "feature-working-set", 1e-4 for "isg", "ippa", "hybrid", "admm" and "federated", 1e-7 for
+        "conic".
     max_iter, max_time : int, float or TimeLimit, optional
         Limits on iterations and seconds; several calls can share a `drsvm.clock.TimeLimit`. Except for the first one,
         no step is started that is expected to end too late. Compiling the kernels, the first time they are needed,

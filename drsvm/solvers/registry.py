@@ -17,14 +17,15 @@ _REGISTRY = {
     "hybrid": ("drsvm.solvers.incremental.run", "Hybrid"),
     "dual-coordinate": ("drsvm.solvers.dual_coordinate.solver", "DualCoordinate"),
     "feature-working-set": ("drsvm.solvers.dual_coordinate.feature_working_set", "FeatureWorkingSet"),
+    "federated": ("drsvm.solvers.federated.solver", "Federated"),
     "landmarks": ("drsvm.solvers.landmarks.solver", "Landmarks"),
     "conic": ("drsvm.solvers.conic.solver", "Conic"),
 }
 
 
 def solver_names() -> list[str]:
-    """Return the names that `solve` accepts, but for the solver of kernels, which "auto" picks for them."""
-    return ["auto", *(name for name in _REGISTRY if name != "landmarks")]
+    """Return the names that `solve` accepts, but for those for kernels and clusters only, which "auto" picks there."""
+    return ["auto", *(name for name in _REGISTRY if name not in ("landmarks", "federated"))]
 
 
 def solver_classes() -> dict[str, str]:

@@ -56,7 +56,7 @@ def preferences(problem: Problem) -> list[str]:
     solver is left if the matrix is too large for memory.
     """
     if not problem.rows.readable:
-        return [problem.rows.own_solver or "interior-point"]
+        return [problem.rows.own_solver] if problem.rows.own_solver else _preferences_elsewhere(problem)
     rival, wide = RIVALS.get(type(problem.norm)), problem.n_rows < problem.n_features
     if rival is None:
         return ["interior-point"]
@@ -69,6 +69,14 @@ def preferences(problem: Problem) -> list[str]:
         return ["interior-point", *rival.solvers]
     conic = ["conic"] if problem.has_prices and not interior_point_fits(problem) else []
     return [*rival.solvers, *conic, "interior-point"]
+
+
+def _preferences_elsewhere(problem: Problem) -> list[str]:
+    """Return the names of the solvers for rows that are not in this process's memory, and for kernels."""
+    if problem.rows.is_kernel:
+        return ["landmarks"]
+    many_features = problem.rows.in_parts and not interior_point_pays(problem)
+    return ["federated", "interior-point"] if many_features else ["interior-point"]
 
 
 def interior_point_fits(problem: Problem) -> bool:
@@ -88,7 +96,7 @@ def interior_point_pays(problem: Problem) -> bool:
 def system_size(problem: Problem) -> int:
     """Return the number of rows of the interior-point solver's matrix."""
     n, d = problem.rows.shape
-    return n + len(free_features(problem)) if is_wide(problem) else d
+    return n + len(free_features(problem)) if is_wide(problem) and not problem.rows.in_parts else d
 
 
 def interior_point_seconds(problem: Problem) -> float:

@@ -386,6 +386,24 @@ def test_workers_that_are_gone(client_here, monkeypatch):
         problem.price_and_objective(np.ones(D))
 
 
+def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
+    """Its rows are computed again elsewhere, and begin with multipliers 0."""
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+    victim = next(iter(problem.rows.coordinator.places.values()))
+    killed = []
+
+    def kill_once(progress):
+        if progress.iteration == 3 and not killed:
+            killed.append(victim)
+            kill(own_client, victim)
+
+    result = solve(problem, "federated", tol=1e-3, callback=kill_once)
+    optimum = solve(Problem(X, y, **BALL), "interior-point", tol=1e-8).objective
+    assert killed and problem.rows.coordinator.restored and result.gap <= 1e-3
+    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
+
+
 @pytest.mark.thorough
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()
@@ -412,7 +430,7 @@ def test_a_scheduler_that_is_gone(client_here, monkeypatch):
     monkeypatch.setattr(dask_coordinator, "PATIENCE", 1.0)
     monkeypatch.setattr(dask_coordinator, "GLANCE", 0.5)
     problem = Problem(*on_cluster(*samples()), **BALL)
-    assert [numbers for _, numbers in problem.rows.coordinator._groups()] == [[0, 2], [1]]  # one task for each thread
+    assert [numbers for _, numbers in problem.rows.coordinator.groups()] == [[0, 2], [1]]  # one task for each thread
 
     def callback(progress):
         if progress.iteration == 3:

@@ -16,6 +16,7 @@ from distributed.comm.core import CommClosedError
 
 from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
+from drsvm.engines.dask.talk import DaskTalk
 from drsvm.engines.parts.chunks import Survey
 from drsvm.engines.parts.coordinator import Coordinator, total
 from drsvm.engines.parts.part import Message, StateLost
@@ -66,8 +67,7 @@ class DaskCoordinator(Coordinator):
             reply = self._reply(self._submit(message))
             if not reply.missing:
                 break
-            self.restored.extend(reply.missing)
-            self._build(reply.missing)
+            self.restore(reply.missing)
         else:
             raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
         if reply.state_lost:
@@ -85,10 +85,10 @@ class DaskCoordinator(Coordinator):
         """Submit a task for every group of parts."""
         return [
             self._task("reply", dask_worker.reply, self.name, numbers, message, workers=[address])
-            for address, numbers in self._groups()
+            for address, numbers in self.groups()
         ]
 
-    def _groups(self) -> list[tuple[str, list[int]]]:
+    def groups(self) -> list[tuple[str, list[int]]]:
         """Return groups of parts on the same worker, one for each of its threads."""
         by_worker: dict[str, list[int]] = {}
         for number, address in sorted(self.places.items()):
@@ -121,6 +121,9 @@ class DaskCoordinator(Coordinator):
                 raise
             raise RowsLost(_gone(error)) from error
 
+    def talk(self) -> DaskTalk:
+        return DaskTalk(self)
+
     # --- chunks -----------------------------------------------------------------------------------------------------
 
     def _build(self, numbers) -> None:
@@ -128,6 +131,13 @@ class DaskCoordinator(Coordinator):
         self.places |= dict(self._of_chunks("build", dask_worker.build, numbers, self.units))
         if not set(self.places.values()) <= self._checked:
             self._check_versions()
+
+    def restore(self, numbers) -> None:
+        """Build parts that were lost again; at most ATTEMPTS times on average."""
+        self.restored.extend(numbers)
+        if len(self.restored) > ATTEMPTS * len(self.places):
+            raise RowsLost(f"Parts of the rows were lost {ATTEMPTS} times: see the logs of the workers for the cause.")
+        self._build(numbers)
 
     def _of_chunks(self, name: str, function, numbers, *arguments) -> list[Any]:
         """Return the values of a function for chunks, on the workers that have them."""

@@ -12,7 +12,7 @@ from distributed import get_worker
 
 from drsvm.engines.parts.chunks import Chunk, Survey, Units
 from drsvm.engines.parts.coordinator import total
-from drsvm.engines.parts.part import Message, Part, StateLost
+from drsvm.engines.parts.part import Message, Part, StateLost, total_reply
 from drsvm.model.validation import CheckedRows
 
 _parts: dict[str, dict[int, Part]] = {}
@@ -66,9 +66,17 @@ def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
     if missing:
         return Reply(None, missing)
     try:
-        return Reply(total(parts[number].reply(message) for number in numbers))
+        return Reply(total_reply((parts[number] for number in numbers), message))
     except StateLost:
         return Reply(None, state_lost=True)
+
+
+class Mailbox:
+    """Receives messages to the parts of a worker directly, without the scheduler in between: a Dask actor."""
+
+    def reply(self, coordinator: str, numbers: list[int], message: Message) -> Reply:
+        """Return the sum of the replies of some parts."""
+        return reply(coordinator, numbers, message)
 
 
 def combine(replies: list[Reply]) -> Reply:

@@ -1,6 +1,7 @@
 """The coordinator of rows in parts sends messages to all of them, and has the log of every run."""
 
 import itertools
+import math
 import uuid
 import weakref
 from abc import ABC, abstractmethod
@@ -50,9 +51,34 @@ class Coordinator(ABC):
     def post(self, message: Message) -> None:
         """Send a message without waiting for a reply, or for a cluster that is gone."""
 
+    def talk(self) -> "Talk":
+        """Return a way to talk to single groups of parts."""
+        raise NotImplementedError(f"{type(self).__name__} only sends messages to all parts.")
+
     @abstractmethod
     def forget(self, run: str) -> None:
         """Free what the parts keep for a run, without waiting. It may be called from any thread."""
+
+
+class Talk(ABC):
+    """Messages to single groups of parts: those that one thread of a machine has. Nobody waits for the slowest."""
+
+    groups: list[tuple[int, ...]]
+    """The numbers of the parts of each group; they change when a machine is lost."""
+
+    waiting: dict[tuple[int, ...], Message]
+    """The messages that have no reply yet."""
+
+    @abstractmethod
+    def send(self, group: tuple[int, ...], message: Message) -> None:
+        """Send a message to a group that has replied to the last one."""
+
+    @abstractmethod
+    def receive(self, seconds: float = math.inf) -> tuple[tuple[int, ...], Any]:
+        """Return the group that replies next, and its reply: None if none comes in time.
+
+        A group that was lost replies once it is back.
+        """
 
 
 def total(replies: Iterable[Any]) -> Any:
@@ -100,6 +126,11 @@ class Run:
         self._used.add(number)
         weakref.finalize(slot, self._free.append, number)
         return Kept(self.name, number, HINGE, slot), Kept(self.name, number, FLIP, slot)
+
+    def message(self, query: Callable[..., Any], *arguments, follow=None) -> Message:
+        """Return a message with a query for a single group of parts, which may have been lost and know nothing."""
+        self._drop_free_slots()
+        return Message((self.whole_log(),), self.ball, query, (self.name, *arguments), follow)
 
     def end(self) -> None:
         """Free the state of all samples; what is in slots stays."""

@@ -6,7 +6,7 @@ expects; a part that has lost it makes the changes again, from the beginning.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
@@ -76,6 +76,21 @@ class Message(NamedTuple):
     ball: Ball
     query: Callable[..., Any] | None = None
     arguments: tuple = ()
+    follow: Callable[..., tuple] | None = None
+
+    def after(self, reply) -> "Message":
+        """Return the message to the next part on the same machine, once one has replied."""
+        return self if self.follow is None else self._replace(arguments=self.follow(self.arguments, reply))
+
+
+def total_reply(parts: "Iterable[Part]", message: Message) -> Any:
+    """Return the sum of the replies of parts on one machine; a message may tell each of them what others replied."""
+    value = None
+    for part in parts:
+        reply = part.reply(message)
+        value = reply if value is None else value + reply
+        message = message.after(reply)
+    return value
 
 
 class StateLost(Exception):
@@ -155,8 +170,12 @@ class PartRun:
         self.engine = self.engine or CpuEngine(self.problem, n_threads=1, may_be_wide=False)
         self.engine.center(point, lam, mu)
 
-    def keep_multipliers(self, slot: int) -> None:
-        self.slots[slot] = self.engine.multipliers()
+    def begin(self, engine) -> None:
+        """Let the method of a solver keep the state of the rows: an engine of its own kind."""
+        self.engine = engine(self.problem)
+
+    def keep_multipliers(self, slot: int, *options) -> None:
+        self.slots[slot] = self.engine.multipliers(*options)
 
     def keep_restored_multipliers(self, slot: int, direction, lam_change: float, step: float) -> None:
         self.slots[slot] = self.engine.restored(direction, lam_change, step)

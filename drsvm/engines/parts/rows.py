@@ -46,6 +46,7 @@ class PartedRows(Rows):
     """Rows in parts, which a coordinator sends messages to; a problem with them has neither signs nor weights."""
 
     place = "in parts"
+    in_parts = True
     most_distinct = 1 << 14
 
     def __init__(self, coordinator: Coordinator, survey: Survey, view: View | None = None):

@@ -15,11 +15,13 @@ and vanish in the limit:
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drsvm.kernels.dual_ascent import NEAR, Flips, Intercept, Multipliers
+from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
+from drsvm.kernels.dual_ascent_separable import separable_epoch
 from drsvm.model.norms import euclidean
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
@@ -50,6 +52,20 @@ one classifier."""
 FIRM, WHOLE = 1.0, 4
 """Rows farther from a kink than FIRM times the largest violation of the previous epoch are skipped until the next epoch
 over all rows, which is every WHOLE-th one."""
+
+
+class Place(NamedTuple):
+    """Where an epoch starts; it changes u and the sums (see the kernels)."""
+
+    u: np.ndarray
+    sums: np.ndarray
+    terms: Any
+    proximity: float  # θ
+
+
+def epoch_kernel(terms, samples: Samples) -> Any:
+    """Return the epoch for the terms of a norm."""
+    return partial(round_epoch, samples.row_squares) if isinstance(terms, RoundTerms) else separable_epoch
 
 
 class Ascent(ABC):
@@ -125,17 +141,23 @@ class Ascent(ABC):
         self.scale, gain = self._best_scale() if near_the_end else (1.0, 0.0)
         self.estimate = max(unscaled - gain, LEAST_SHARE * unscaled)
 
-    @abstractmethod
     def _move(self) -> tuple[float, float]:
         """Run an epoch; return the gap and the largest violation found."""
-
-    def _improve(self, kernel, u, sums, terms) -> tuple[Any, float, float]:
-        """Update u, the sums and the multipliers; return the kernel's answer, the gap and the largest violation."""
-        multipliers = Multipliers(u, sums, self.hinge, self.flip, self.margins)
-        self.active, gap, self.near, violation, answer = kernel(
-            self.rows, self.order, self.active, self.firm, multipliers, self.flips, terms
+        place = self._place()
+        multipliers = Multipliers(place.u, place.sums, self.hinge, self.flip, self.margins)
+        self.active, gap, self.near, violation, answer = epoch_kernel(place.terms, self.samples)(
+            self.rows, self.order, self.active, self.firm, multipliers, self.flips, place.terms
         )
-        return answer, gap, violation
+        self._arrive(place, answer)
+        return gap, violation
+
+    @abstractmethod
+    def _place(self) -> "Place":
+        """Return where an epoch starts."""
+
+    @abstractmethod
+    def _arrive(self, place: "Place", answer) -> None:
+        """Set the sums and the classifier after an epoch, which has changed u and the sums of the place."""
 
     def _plus_centre(self, vector, proximity: float) -> np.ndarray:
         """Return u = v + θw or, with −θ, v = u − θw."""
@@ -146,6 +168,11 @@ class Ascent(ABC):
     def flipped_cost(self) -> float:
         """Part of the radius spent on flips, Σκβ."""
         return float(np.sum(self.flips.kappa * self.flip))
+
+    @property
+    def any_flips(self) -> bool:
+        """Whether any label is flipped."""
+        return bool(self.flip.any())
 
     @property
     def mass(self) -> float:

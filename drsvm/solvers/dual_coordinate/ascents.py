@@ -1,16 +1,15 @@
 """Dual coordinate ascent for each norm, and the ascent for a problem."""
 
 from abc import abstractmethod
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent_round import RoundTerms, round_epoch
-from drsvm.kernels.dual_ascent_separable import SeparableTerms, separable_epoch
+from drsvm.kernels.dual_ascent_round import RoundTerms
+from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.parallel import elementwise
 from drsvm.solvers.base import Candidate
-from drsvm.solvers.dual_coordinate.ascent import Ascent
+from drsvm.solvers.dual_coordinate.ascent import Ascent, Place
 from drsvm.solvers.incremental.epochs import UNLIMITED
 
 FIRST_MASS, FADING = 0.5, 20.0
@@ -23,7 +22,7 @@ MOST_NEWTON_STEPS = 50
 class RoundAscent(Ascent):
     """q = 2: the weights are a multiple of u, and λ changes with every step."""
 
-    def _move(self) -> tuple[float, float]:
+    def _place(self) -> Place:
         problem = self.problem
         left = max(problem.radius - self.flipped_cost, 0.0)
         natural = 0.0 if self.lam >= UNLIMITED else left / max(self.lam, 1e-6)
@@ -31,14 +30,15 @@ class RoundAscent(Ascent):
         intercept = self._intercept(problem.l2 + natural + proximity)
         scalars = map(float, (problem.radius, self.lam, self._stiffness(natural), problem.l2 + proximity))
         terms = RoundTerms(*scalars, intercept=intercept)
-        u = self._plus_centre(self.v, proximity)
         sums = np.array([self.flipped_cost, self._u0(intercept)])
-        kernel = partial(round_epoch, self.samples.row_squares)
-        (scale, self.lam, b), gap, violation = self._improve(kernel, u, sums, terms)
-        self.v = self._plus_centre(u, -proximity)
+        return Place(self._plus_centre(self.v, proximity), sums, terms, proximity)
+
+    def _arrive(self, place: Place, answer) -> None:
+        scale, self.lam, b = answer
+        u = place.u
+        self.v = self._plus_centre(u, -place.proximity)
         self.w = elementwise(len(u), lambda part: scale * u[part])
-        self._settle_intercept(intercept, float(sums[1]), b)
-        return gap, violation
+        self._settle_intercept(place.terms.intercept, float(place.sums[1]), b)
 
 
 class SeparableAscent(Ascent):
@@ -50,26 +50,25 @@ class SeparableAscent(Ascent):
     inside: ClassVar[bool]
     """Whether the weights are the part inside the limits (q = ∞) rather than outside (q = 1)."""
 
-    def _move(self) -> tuple[float, float]:
+    def _place(self) -> Place:
         problem = self.problem
         proximity = self._proximity(problem.l2, (self.mass or FIRST_MASS) / self._fading())
         ridge = problem.l2 + proximity
         intercept, stiffness = self._intercept(ridge), self._stiffness(0.0)
         excess = max(self.flipped_cost - problem.radius, 0.0)
-        limit = float(self._limit(ridge))
-        terms = SeparableTerms(self.inside, limit, float(ridge), float(stiffness), intercept)
-        u = self._plus_centre(self.v, proximity)
+        terms = SeparableTerms(self.inside, float(self._limit(ridge)), float(ridge), float(stiffness), intercept)
         sums = np.array([self.lam + excess / stiffness, self._u0(intercept)])
-        _, gap, violation = self._improve(separable_epoch, u, sums, terms)
-        self.v = self._plus_centre(u, -proximity)
-        u0 = float(sums[1])
-        sizes = Sizes(np.abs(u), ridge, abs(u0) if intercept.priced else 0.0, intercept.damping)
-        limit = self._new_limit(sizes, stiffness)
-        self.w = elementwise(len(u), lambda part: self._weights(u[part], ridge, limit))
+        return Place(self._plus_centre(self.v, proximity), sums, terms, proximity)
+
+    def _arrive(self, place: Place, answer) -> None:
+        u, u0, terms, intercept = place.u, float(place.sums[1]), place.terms, place.terms.intercept
+        self.v = self._plus_centre(u, -place.proximity)
+        sizes = Sizes(np.abs(u), terms.ridge, abs(u0) if intercept.priced else 0.0, intercept.damping)
+        limit = self._new_limit(sizes, terms.stiffness)
+        self.w = elementwise(len(u), lambda part: self._weights(u[part], terms.ridge, limit))
         weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
         self._settle_intercept(intercept, u0, self.unit * float(weight))
-        self._settle_lam(limit, stiffness)
-        return gap, violation
+        self._settle_lam(limit, terms.stiffness)
 
     def _weights(self, u, ridge: float, limit: float):
         """Return the weights for given u; the limit is h for q = 1, and λ = h/r for q = ∞."""
@@ -115,14 +114,14 @@ class SparseAscent(SeparableAscent):
     inside = False
 
     def _fading(self) -> float:
-        return 1.0 if self.flip.any() else 1.0 + self.count / FADING
+        return 1.0 if self.any_flips else 1.0 + self.count / FADING
 
     def _limit(self, ridge: float) -> float:
         return max(self.problem.radius - self.flipped_cost, 0.0)
 
     @property
     def _flips_matter(self) -> bool:
-        return self.near > 0.0 or bool(self.flip.any())
+        return self.near > 0.0 or self.any_flips
 
     def _settle_lam(self, limit: float, stiffness: float) -> None:
         if self.lam < UNLIMITED:

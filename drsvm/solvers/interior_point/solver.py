@@ -16,6 +16,7 @@ from drsvm.solvers.base import EVERY_PRICE, Limits, Solver, State
 from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.state import InteriorPointState
 from drsvm.solvers.interior_point.working_set import Sample, WorkingSetRun, screening_pays
+from drsvm.solvers.selection import interior_point_fits
 from drsvm.solvers.transforms.constant import constant_optimum
 
 
@@ -65,6 +66,17 @@ class InteriorPoint(Solver):
     def __post_init__(self):
         if self.state_folder is not None and not Path(self.state_folder).is_dir():
             raise ValueError(f"state_folder={self.state_folder!r} is not a folder: create it first.")
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Reject rows on a cluster with so many features that the matrix of an iteration does not fit."""
+        if not problem.rows.in_parts or interior_point_fits(problem):
+            return super().refusal(problem)
+        d = problem.n_features
+        return (
+            f"solver 'interior-point' needs matrices of {d:,} × {d:,} numbers ({8e-9 * d**2:.0f} GB each) here and on "
+            "every worker, which do not fit: use solver='auto' or 'federated', which send vectors only. They support "
+            "neither feature_cost nor monotonic_cst; with these, use fewer features."
+        )
 
     def takes_compiled_steps(self, problem: Problem) -> bool:
         """Return whether several steps are one compiled call."""

@@ -1,0 +1,149 @@
+"""A block of rows on one machine: it keeps the multipliers of its rows, and proposes changes to them.
+
+All blocks improve their multipliers at the same time. If G* is the convex function of all sums V that the dual value is
+charged, and block k would change V by D_k,
+
+    G*(V + D_1 + … + D_K)  ≤  (1/K) Σ_k G*(V + K D_k)
+
+so a block that pretends to have its rows K times, and nobody else to move, proposes a change that can be added to those
+of all others. Its epoch is that of dual coordinate ascent, with weights and multipliers times K. A smaller factor
+is bolder; the machine that adds the changes makes the step shorter where they go too far together (`shared.py`).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.kernels.dual_ascent_round import RoundTerms
+from drsvm.kernels.dual_ascent_separable import SeparableTerms
+from drsvm.model.problem import Problem
+from drsvm.model.risk import affordable_flips
+from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
+from drsvm.solvers.incremental.epochs import Samples
+
+SCALES = np.linspace(0.8, 1.25, 19)
+"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
+
+
+LEAST_NEWS = 0.05
+"""Averages over the last rounds have at least this share of the latest one."""
+
+
+class Work(NamedTuple):
+    """What a block is asked: what all know, and how much of its previous proposal was accepted."""
+
+    u: np.ndarray
+    sums: np.ndarray
+    terms: RoundTerms | SeparableTerms
+    factor: float
+    prices: np.ndarray  # λ of the multiples SCALES of the classifier
+    number: int  # of this work; no other has the same
+    accepted: dict[int, float]  # shares of earlier proposals that were accepted, by number
+    anew: bool  # begin with multipliers 0
+
+    def after(self, proposal: "Proposal") -> "Work":
+        """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
+        price = proposal.cost if isinstance(self.terms, RoundTerms) else proposal.cost / self.terms.stiffness
+        change = np.array([price, self.terms.intercept.unit * proposal.imbalance])
+        return self._replace(u=self.u + self.factor * proposal.v, sums=self.sums + self.factor * change)
+
+
+class Proposal(NamedTuple):
+    """Changes of the sums over all rows that blocks propose, and what they have seen; they can be added."""
+
+    v: np.ndarray
+    cost: float  # Σκβ
+    imbalance: float  # Σ (α − β) y
+    mass: float  # Σ (α + β)
+    gap: float  # between losses and multipliers, each row at its visit
+    near: float  # Σ πκ² of the rows near the flipping kink
+    losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
+    lost: int = 0  # number of blocks whose multipliers were lost
+
+    def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+class Block:
+    """Rows with their multipliers α and β, which stay here."""
+
+    def __init__(self, problem: Problem, seed: int = 0):
+        problem = problem.in_memory()  # a copy, of dense rows with shifted columns only
+        self.problem, self.rng = problem, np.random.default_rng(seed)
+        self.flips = Flips(*affordable_flips(problem.flip_cost, problem.radius))
+        self.signs = np.array(problem.signs, dtype=np.float64)
+        self.samples = Samples(problem.X, self.signs, np.array(problem.sample_weight))
+        self.margins = np.zeros(problem.n_rows)
+        self._begin()
+        self.lost = True  # until someone says that it is all right to begin here
+
+    def _begin(self) -> None:
+        self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
+        self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
+        self.means, self.count = (self.hinge.copy(), self.flip.copy()), 0
+        self.lost = False
+
+    def propose(self, work: Work) -> Proposal:
+        """Visit all rows once, and return by how much the sums would change."""
+        if work.anew:
+            self._begin()
+        self.accept(work.accepted)
+        n, factor = self.problem.n_rows, work.factor
+        rows = self.samples.rows._replace(importance=factor * self.samples.weights)
+        u, hinge, flip = np.array(work.u), factor * self.hinge, factor * self.flip
+        multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
+        kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
+        _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
+        hinge, flip = hinge / factor, flip / factor
+        self.proposed = work.number, hinge, flip
+        change = hinge - self.hinge, flip - self.flip
+        return Proposal(
+            v=(u - work.u) / factor,
+            cost=float(np.sum(self.flips.kappa * change[1])),
+            imbalance=float(self.signs @ (change[0] - change[1])),
+            mass=float(change[0].sum() + change[1].sum()),
+            gap=gap / factor,
+            near=near / factor,
+            losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
+            lost=int(self.lost),
+        )
+
+    def accept(self, shares: dict[int, float]) -> None:
+        """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""
+        if self.proposed is not None and self.proposed[0] in shares:
+            number, *proposals = self.proposed
+            for now, proposed in zip((self.hinge, self.flip), proposals, strict=True):
+                now += shares[number] * (proposed - now)
+            self.proposed, self.count = None, self.count + 1
+            for mean, now in zip(self.means, (self.hinge, self.flip), strict=True):
+                mean += max(LEAST_NEWS, 1.0 / self.count) * (now - mean)
+
+    def multipliers(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return copies of α and β, or of their averages over the last rounds."""
+        hinge, flip = self.means if averaged else (self.hinge, self.flip)
+        return hinge.copy(), flip.copy()
+
+
+def go_on(arguments: tuple, reply) -> tuple:
+    """Return the arguments of the query for the next block on the same machine."""
+    *others, work = arguments
+    return *others, work.after(Proposal(*reply))
+
+
+def losses_along(problem, w, b: float, scales, prices) -> np.ndarray:
+    """Return the expected losses of multiples of a classifier, with the price λ for each."""
+    return _losses(problem.margins(w, b), problem.sample_weight, problem.flip_costs, scales, prices)
+
+
+def _losses(margins, weights, costs, scales, prices) -> np.ndarray:
+    """Return Σ π max(1 − sm, 1 + sm − κλ, 0) for several (s, λ)."""
+    possible = np.isfinite(costs)
+    costs = np.where(possible, costs, 0.0)
+
+    def loss(scale, price):
+        flipped = np.where(possible, 1.0 + scale * margins - price * costs, 0.0)
+        return float(weights @ np.maximum(np.maximum(1.0 - scale * margins, flipped), 0.0))
+
+    return np.array([loss(*pair) for pair in zip(scales, prices, strict=True)])

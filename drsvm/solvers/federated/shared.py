@@ -1,0 +1,229 @@
+"""What all machines know: the sums over all rows, the classifier, and how far to go along proposed changes.
+
+The sums V change by s D, where D is what blocks propose together, or one of them, and 0 ≤ s ≤ 1 maximises the dual
+value along D: with the classifier (w, λ, b) of V + s D, its slope is
+
+    D_mass − w·D_v − λ D_cost − b D_imbalance.
+
+The dual value around a centre thus never falls, however bold the proposals are, and however old: those of slow machines
+may be for sums that have changed since. Multipliers stay within their bounds, because these are convex.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.kernels.dual_ascent_round import round_epoch
+from drsvm.model.norms import L1, L2, LInf, Norm, euclidean
+from drsvm.model.problem import Problem
+from drsvm.model.reducers import Sums
+from drsvm.solvers.base import Candidate
+from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
+from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
+from drsvm.solvers.federated.block import LEAST_NEWS, SCALES, Proposal, Work, losses_along
+from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
+
+TRIALS = 12
+"""Number of bisections of a step; most steps are whole."""
+
+BOLDER, MORE_CAREFUL = 0.95, 1.5
+"""Factors of the number of times for which a block counts itself, after a whole step and after a shorter one."""
+
+ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
+"""Arguments of an epoch that visits no rows."""
+
+SAME = int(np.argmin(np.abs(SCALES - 1.0)))
+"""Where SCALES is 1."""
+
+NEARER = 1.0 / 3.0
+"""Share of the usual θ that is best for q = ∞: its rounds are many and short."""
+
+FIRST_PRICES = np.geomspace(1e-3, 1e6, 40)
+"""First guesses of λ, in units of typical rows."""
+
+
+class Shared:
+    """The part of an ascent that does not need the rows: mixed into the ascent for each norm."""
+
+    def __init__(self, problem: Problem, start: Candidate | None, n_blocks: int):
+        self.problem, self.most, self.factor = problem, float(n_blocks), float(n_blocks)
+        self.unit = problem.intercept_cost if problem.prices_intercept else float(problem.fit_intercept)
+        self.count, self.near = 0, 0.0
+        d = problem.n_features
+        self.v, self.cost, self.imbalance, self.all_mass = np.zeros(d), 0.0, 0.0, 0.0
+        self.w, self.b, self.estimate = np.zeros(d), 0.0, math.inf
+        self.square, self.lam = self._first_guess()
+        if start is not None and start.weights.any():
+            self.w, self.b = np.array(start.weights), start.intercept
+            self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
+        self.place: Place = self._place()  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _first_guess(self) -> tuple[float, float]:
+        """Return the mean of x·x, and the best λ for weights in the direction of a first proximal step."""
+        problem = self.problem
+        mean, _ = problem.pull_of_classes(1.0, 1.0)
+        direction = mean - problem.norm.dual.project_ball(mean, problem.radius)
+        size = problem.norm.value(direction)
+        unit = direction / (size or 1.0)
+        lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
+        values = self._values(unit, lams, lams, problem.query(losses_along, unit, 0.0, lams, lams))
+        lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
+        return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
+
+    def _values(self, w, scales, prices, losses) -> np.ndarray:
+        """Return the objectives of multiples of a classifier."""
+        return self.problem.radius * prices + losses + 0.5 * self.problem.l2 * euclidean(w) ** 2 * scales**2
+
+    @property
+    def flipped_cost(self) -> float:
+        return self.cost
+
+    @property
+    def mass(self) -> float:
+        return self.all_mass
+
+    @property
+    def any_flips(self) -> bool:
+        return self.cost > 0.0
+
+    def work(self: Any, number: int, accepted: dict[int, float], anew: bool) -> Work:
+        """Return what to ask blocks now."""
+        place, prices = self.place, self._own_lam * SCALES
+        return Work(place.u, place.sums, place.terms, self.factor, prices, number, accepted, anew)
+
+    def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
+        """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
+        step = self._best_step(self.place, proposal)
+        change = BOLDER if step == 1.0 else MORE_CAREFUL
+        self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.place = self._along(self.place, proposal, step)
+        return step
+
+    def move(self: Any, seen: Proposal) -> None:
+        """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
+        self.count += 1
+        self.near = seen.near
+        self._arrive(self.place, self._answer(self.place))
+        self.place = self._place()
+        self._judge(seen)
+
+    def lose(self: Any, sums: Sums) -> None:
+        """Take away what blocks that were lost contributed."""
+        self._arrive(self.place, self._answer(self.place))
+        v, cost, imbalance, mass = sums
+        self.v, self.cost = self.v - v, max(self.cost - cost, 0.0)
+        self.imbalance, self.all_mass = self.imbalance - imbalance, max(self.all_mass - mass, 0.0)
+        self.place = self._place()
+
+    def _judge(self: Any, seen: Proposal) -> None:
+        """Estimate the gap, with the best multiple of the classifier."""
+        unscaled = self._estimated_gap(seen.gap)
+        values = self._values(self.w, SCALES, self._own_lam * SCALES, seen.losses)
+        self.estimate = max(unscaled - float(values[SAME] - values.min()), LEAST_SHARE * unscaled)
+
+    @property
+    def least_factor(self) -> float:
+        """Least number of times for which a block counts itself."""
+        return 1.0
+
+    waits_for_all = False
+    """Whether late proposals do harm."""
+
+    averaged = False
+    """Whether averages over the last rounds are offered for a certificate."""
+
+    def classifier(self: Any) -> tuple[np.ndarray, float]:
+        """Return the best multiple of the current classifier.
+
+        Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
+        """
+        prices = self._own_lam * SCALES
+        values = self._values(self.w, SCALES, prices, self.problem.query(losses_along, self.w, self.b, SCALES, prices))
+        scale = float(SCALES[np.argmin(values)])
+        return scale * self.w, scale * self.b
+
+    def _best_step(self, place: Place, proposal: Proposal) -> float:
+        if self._slope(place, proposal, 1.0) >= 0.0:
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(TRIALS):
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._slope(place, proposal, middle) < 0.0 else (middle, high)
+        return 0.5 * (low + high)
+
+    def _slope(self: Any, place: Place, proposal: Proposal, step: float) -> float:
+        w, lam, b = self._classifier(self._along(place, proposal, step))
+        return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
+
+    def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False).after(proposal)
+        return place._replace(u=work.u, sums=work.sums)
+
+
+class SharedRound(Shared, RoundAscent):
+    """q = 2."""
+
+    def _answer(self, place: Place) -> tuple[float, float, float]:
+        """Return (s, λ, b) of the classifier w = s·u: the answer of an epoch without rows, which only needs ‖u‖."""
+        size, no_rows = np.array([euclidean(place.u)]), np.zeros(0, dtype=np.intp)
+        multipliers = Multipliers(size, np.array(place.sums), np.zeros(1), np.zeros(1), np.zeros(1))
+        rows = ANY_ROW.rows._replace(importance=ANY_ROW.weights)
+        epoch = round_epoch(ANY_ROW.row_squares, rows, no_rows, 0, math.inf, multipliers, NO_FLIPS, place.terms)
+        return epoch[-1]
+
+    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+        scale, lam, b = self._answer(place)
+        return scale * place.u, lam, b
+
+
+class SharedSeparable(Shared, SeparableAscent):
+    """q = 1 and q = ∞: the limits ±h are those of the epoch."""
+
+    def _answer(self, place: Place) -> None:
+        return None
+
+    def _classifier(self, place: Place) -> tuple[np.ndarray, float, float]:
+        terms, (lam, u0) = place.terms, place.sums
+        intercept, limit = terms.intercept, terms.limit / terms.ridge if self.inside else terms.limit
+        weight = self._weights(u0, intercept.damping, limit) if intercept.priced else u0 * intercept.inverse
+        return self._weights(place.u, terms.ridge, limit), lam, self.unit * float(weight)
+
+
+class SharedSparse(SharedSeparable, SparseAscent):
+    """q = 1."""
+
+
+class SharedBox(SharedSeparable, BoxAscent):
+    """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
+
+    means: tuple[np.ndarray, float] | None = None
+    waits_for_all = True
+
+    @property
+    def least_factor(self) -> float:
+        return self.most  # bold proposals make the circles wider
+
+    def _proximity(self, ridge: float, mass: float) -> float:
+        return super()._proximity(ridge, NEARER * mass)
+
+    def move(self, seen: Proposal) -> None:
+        super().move(seen)
+        w, b = self.means or (self.w, self.b)
+        news = max(LEAST_NEWS, 1.0 / self.count)
+        self.means = w + news * (self.w - w), b + news * (self.b - b)
+
+    def classifier(self) -> tuple[np.ndarray, float]:
+        self.averaged = not self.averaged
+        return self.means if self.averaged and self.means else super().classifier()
+
+
+SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}
+
+
+def shared_for(problem: Problem, start: Candidate | None, n_blocks: int) -> Any:
+    """Return the ascent for the norm; with one feature all norms are equal."""
+    single = problem.n_features + problem.prices_intercept == 1
+    return (SharedRound if single else SHARED[type(problem.norm)])(problem, start, n_blocks)

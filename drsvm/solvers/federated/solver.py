@@ -1,0 +1,170 @@
+"""Dual ascent by the machines that have the rows: each improves the multipliers of its own rows, and sends a vector."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from drsvm.clock import Stopwatch
+from drsvm.engines.parts import queries
+from drsvm.engines.parts.coordinator import Run, total
+from drsvm.model.problem import Problem
+from drsvm.model.reducers import Sums
+from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
+from drsvm.solvers.dual_coordinate.solver import FIRST_RATIO
+from drsvm.solvers.federated.block import Block, Proposal, go_on
+from drsvm.solvers.federated.shared import SHARED, shared_for
+from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
+
+FIRST_PROOF, REGULAR_PROOF = 32, 32
+"""Maximum number of rounds before the first certificate and between later ones, regardless of the estimate."""
+
+
+Group = tuple[int, ...]
+
+NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True)
+class Federated(Solver):
+    """Settings of dual ascent on a cluster, for more features than a matrix pays for.
+
+    Attributes
+    ----------
+    patience : float
+        A round ends without the machines that have not replied after this multiple of the time in which most of them
+        have; what they reply later counts then. inf: every round waits for all, as it always does for norm=1.
+
+    Examples
+    --------
+    >>> from drsvm.solvers import Federated
+    >>> Federated().name
+    'federated'
+    """
+
+    name = "federated"
+    default_tol = 1e-4
+    default_max_iter = 1000
+    prices = Price.FLIPS | Price.INTERCEPT
+    uses_sums_only = True
+
+    patience: float = 4.0
+
+    def refusal(self, problem: Problem) -> str | None:
+        """Reject rows that are not in parts, some prices, and norms without an ascent."""
+        if not problem.rows.in_parts:
+            return f"solver 'federated' is for rows on a cluster, these are {problem.rows.place}: use solver='auto'."
+        if type(problem.norm) not in SHARED:
+            return f"solver 'federated' does not support norm={problem.norm}: use solver='interior-point'."
+        return super().refusal(problem)
+
+    def start(self, problem: Problem, limits: Limits) -> State:
+        return constant_optimum(problem) or Rounds(problem, limits, self.patience)
+
+
+class Rounds(State):
+    """One run in rounds: all blocks propose at the same time, and their changes are added."""
+
+    def __init__(self, problem: Problem, limits: Limits, patience: float):
+        rows: Any = problem.rows
+        self.problem, self.limits, self.coordinator = problem, limits, rows.coordinator
+        self.first_round = self.coordinator.n_rounds
+        self.run = Run(self.coordinator, rows.ball(problem))
+        self.run.tell("begin", Block)
+        self.talk = self.coordinator.talk()
+        self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
+        self.patience = math.inf if self.ascent.waits_for_all else patience
+        self.number = self.first = 0
+        self.asked: dict[Group, int] = {}  # the number of the last work
+        self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
+        self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
+        self.seen: dict[Group, Proposal] = {}
+        self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
+
+    def step(self) -> None:
+        """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
+        self.coordinator.n_rounds += 1
+        self.first = self.number
+        for group in self.talk.groups:
+            if group not in self.talk.waiting:
+                self._ask(group)
+        proposals = self._in_time()
+        share = self.ascent.absorb(total(proposals.values()))
+        for group, proposal in proposals.items():
+            self._credit(group, proposal, share)
+        self.ascent.move(total(self.seen.values()))
+
+    def _in_time(self) -> dict[Group, Proposal]:
+        """Return the proposals of this round, once those of most groups are there and others have had some time."""
+        proposals: dict[Group, Proposal] = {}
+        watch, deadline = Stopwatch(), math.inf
+        while any(self.asked[group] >= self.first for group in self.talk.waiting):
+            group, proposal = self._heard(deadline - watch.elapsed())
+            if proposal is None:
+                break
+            if self.asked[group] >= self.first:
+                proposals[group] = proposal
+            else:  # too late for its round, but still useful: the step along it is as long as it is good for
+                share = self.ascent.absorb(proposal, 1.0 / len(self.talk.groups))
+                self._credit(group, proposal, share)
+                self._ask(group)
+            if 2 * len(proposals) > len(self.talk.groups):
+                deadline = min(deadline, self.patience * watch.elapsed())
+        return proposals
+
+    def _ask(self, group: Group) -> None:
+        anew = group not in self.credits
+        if anew:
+            self.credits[group] = NOTHING
+        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew)
+        self.asked[group], self.number = self.number, self.number + 1
+        self.talk.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
+
+    def _heard(self, seconds: float) -> tuple[Group, Proposal | None]:
+        """Return the next proposal, if it comes in time; blocks that were lost with their machine begin anew."""
+        while True:
+            group, reply = self.talk.receive(seconds)
+            if reply is None:
+                return group, None
+            proposal = Proposal(*reply)
+            if group in self.credits and not proposal.lost:
+                self.seen[group] = proposal
+                return group, proposal
+            for gone in [group, *set(self.credits).difference(self.talk.groups)]:
+                self.ascent.lose(self.credits.pop(gone, NOTHING))
+                for known in (self.seen, self.shares):
+                    known.pop(gone, None)
+            self._ask(group)
+
+    def _credit(self, group: Group, proposal: Proposal, share: float) -> None:
+        self.credits[group] += Sums(share * one for one in proposal[:4])
+        self.shares[group] = {self.asked[group]: share}
+
+    @property
+    def expected_gap(self) -> float:
+        """The gap that a certificate is expected to prove."""
+        return self.ratio * self.ascent.estimate
+
+    def certificate_due(self) -> bool:
+        return self.limits.watched or self.expected_gap <= self.limits.tol or self.ascent.count >= self.next_proof
+
+    def candidate(self) -> Candidate:
+        if np.all(self.problem.flip_cost == 0):
+            return answer_to_free_flips(self.problem)
+        self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
+        classifier = self.ascent.classifier()
+        return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
+
+    def judged(self, gap: float) -> None:
+        """Update the ratio of proven gap and estimate, and schedule the next certificate."""
+        estimate, count = self.ascent.estimate, self.ascent.count
+        if 0.0 < estimate < math.inf:
+            self.ratio = min(max(gap / estimate, 0.1), 100.0)
+        self.next_proof = count + min(count, REGULAR_PROOF)
+
+    def close(self) -> None:
+        self.run.end()
+
+    def info(self) -> dict[str, Any]:
+        return {"rounds": self.coordinator.n_rounds - self.first_round}

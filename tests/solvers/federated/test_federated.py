@@ -1,0 +1,106 @@
+"""Dual ascent on rows in parts, in this process: proven bounds, whoever is late or lost."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from in_parts import PartsHere, TalkHere, parted
+from problems import NORMS, problems
+from scipy import sparse
+from thorough import examples
+
+from drsvm import Problem, solve
+from drsvm.solvers.registry import choose
+
+TOL = 1e-3
+
+
+def text(n=600, d=300, seed=0):
+    """Return sparse rows with more features than they need, sorted by class."""
+    rng = np.random.default_rng(seed)
+    y = np.sort(np.where(rng.random(n) < 0.4, 1, -1))
+    X = (rng.random((n, d)) < 0.05) * rng.random((n, d))
+    X[:, :10] += 0.3 * (y[:, None] > 0) * (rng.random((n, 10)) < 0.3)
+    return sparse.csr_array(X), y
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+@pytest.mark.parametrize("flip_cost", [1.0, math.inf])
+@pytest.mark.parametrize("intercept", ["none", "free", "priced"])
+@pytest.mark.parametrize("cuts", [[], [10, 10, 300], list(range(60, 600, 60))])
+def test_the_same_optimum(norm, l2, flip_cost, intercept, cuts):
+    """The first parts have rows of one class only."""
+    X, y = text()
+    ball = {"radius": 0.02, "norm": norm, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept != "none"}
+    ball["intercept_cost"] = 2.0 if intercept == "priced" else math.inf
+    weights = np.random.default_rng(1).integers(0, 3, size=600)
+    problem = Problem(X, y, sample_weight=weights, **ball)
+    result = solve(parted(problem, cuts), "federated", tol=TOL, max_iter=300)
+    optimum = solve(problem, "interior-point", tol=1e-8).objective
+    assert result.gap <= (TOL if norm != 1 else 0.1)  # which takes many more rounds
+    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
+
+
+@examples(15, 500)
+@given(st.data())
+def test_no_bound_is_false(data):
+    problem = data.draw(problems(scales=(1.0,), l2=1.0))
+    cuts = sorted(data.draw(st.sets(st.integers(1, problem.n_rows - 1), max_size=5)))
+    result = solve(parted(problem, cuts), "federated", max_iter=data.draw(st.integers(1, 40)), tol=1e-4)
+    optimum = solve(problem, "interior-point", tol=1e-8)
+    assert result.lower_bound <= optimum.objective + 1e-9
+    assert result.objective >= optimum.lower_bound - 1e-9
+
+
+class Late(TalkHere):
+    """The first group replies to every fifth call only, if somebody has not the time to wait for it."""
+
+    calls = 0
+
+    def receive(self, seconds=math.inf):
+        self.calls += 1
+        slow = self.groups[0]
+        if slow in self.waiting and self.calls % 5:
+            if len(self.waiting) > 1:
+                self.waiting[slow] = self.waiting.pop(slow)  # behind all others
+            elif math.isfinite(seconds):
+                return (), None
+        return super().receive(seconds)
+
+
+class Lost(TalkHere):
+    """The first group loses its state at some calls."""
+
+    calls = 0
+
+    def receive(self, seconds=math.inf):
+        self.calls += 1
+        if self.calls in (7, 20):
+            self.coordinator.parts[0].runs.clear()
+        return super().receive(seconds)
+
+
+@pytest.mark.parametrize("norm", [2, math.inf])
+@pytest.mark.parametrize("kind", [Late, Lost])
+def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
+    talks = []
+    monkeypatch.setattr(PartsHere, "talk", lambda self: talks.append(kind(self)) or talks[-1])
+    X, y = text()
+    problem = Problem(X, y, radius=0.02, norm=norm, fit_intercept=True)
+    result = solve(parted(problem, [200, 400]), "federated", tol=TOL)
+    assert result.gap <= TOL
+    assert result.lower_bound <= solve(problem, "interior-point", tol=1e-8).objective <= result.objective + 1e-8
+    assert talks[0].calls > 20
+
+
+def test_many_features_on_a_cluster_need_no_matrix():
+    X = sparse.eye_array(4, 200_000, format="csr")
+    problem = Problem(X, [1, 1, -1, -1], radius=0.01)
+    assert choose(parted(problem, [2])) == "federated"
+    with pytest.raises(ValueError, match=r"200,000 × 200,000 numbers .*use solver='auto' or 'federated'"):
+        solve(parted(problem, [2]), "interior-point")
+    with pytest.raises(ValueError, match="is for rows on a cluster"):
+        solve(problem, "federated")
