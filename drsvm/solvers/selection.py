@@ -72,9 +72,7 @@ def preferences(problem: Problem) -> list[str]:
 
 
 def _preferences_elsewhere(problem: Problem) -> list[str]:
-    """Return the names of the solvers for rows that are not in this process's memory, and for kernels."""
-    if problem.rows.is_kernel:
-        return ["landmarks"]
+    """Return the names of the solvers for rows that are not in this process's memory."""
     many_features = problem.rows.in_parts and not interior_point_pays(problem)
     return ["federated", "interior-point"] if many_features else ["interior-point"]
 
