@@ -191,9 +191,9 @@ def dual_point(
         multipliers = way.of(*arguments)
     scale, bound, validity = best
     multipliers.shrink(scale, scale)
-    if 0.0 < scale < 1.0 and (careful or _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE):
+    if 0.0 < scale < 1.0 and (careful or _rounding_matters(problem)):
         # The product is rounded: a v_j that was exactly 0 need not be so any more, a v on a tiny ball not on it.
-        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, limit), reference)
+        _, bound, validity = best_multiple(problem, *_sums(problem, multipliers, way.balance, 0.0), reference)
     return DualPoint(*multipliers.vectors(), bound, validity.norm, validity.contribution)
 
 
@@ -225,6 +225,12 @@ def _sums(problem, multipliers: Multipliers, balanced: bool, slight: float) -> t
     if problem.monotonic_cst is not None:
         away = np.where(problem.monotonic_cst == 0, away, problem.monotonic_cst)
     return mass, cost, v + away * rounding * problem.column_sizes, v0
+
+
+def _rounding_matters(problem) -> bool:
+    """Return whether the last digits of multipliers may change the bound, and rows are few enough to add them again."""
+    costs = _cost(problem, ULP * problem.column_sizes) > NEGLIGIBLE
+    return costs and problem.rows.readable and problem.rows.is_small
 
 
 def _cost(problem, errors) -> float:

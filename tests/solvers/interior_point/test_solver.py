@@ -77,8 +77,9 @@ def check_claims(problem, result):
     kept = slice(None) if problem.kept is None else problem.kept
     alpha, beta = result.hinge_dual[kept], result.flip_dual[kept]
     violations = dict(plain.dual_constraints(alpha, beta, problem.fit_intercept))
-    assert max(violations.values()) <= 1e-9 + rounding_of_sums(plain, alpha + beta), violations
-    assert plain.dual_value(alpha, beta) == pytest.approx(result.lower_bound, abs=1e-9)
+    exact = 1e-9 + rounding_of_sums(plain, alpha + beta)
+    assert max(violations.values()) <= exact, violations
+    assert plain.dual_value(alpha, beta) == pytest.approx(result.lower_bound, abs=exact)
 
 
 def rounding_of_sums(plain, masses):
