@@ -5,8 +5,10 @@ V, improves its own multipliers for it, adds its own change to S_k, and replaces
 
     S_k  ←  Σ_j W_kj (S_j + s_j D_j),        W symmetric, rows and columns with sum 1 (Metropolis)
 
-The mean of all S_k is the mean of all contributions at any time, whatever the graph is. A certificate needs exact sums:
-they are passed up and down a spanning tree.
+D_j is what block j proposes, and s_j the best step if all machines did the same, for which K S_j + K s_j D_j is the new
+total. The mean of all S_k is the mean of all contributions at any time, whatever the graph is. The centres, which are
+the classifiers of the round before, are averaged in the same messages: otherwise differences of the sums add up in
+them. A certificate needs exact sums: they are passed up and down a spanning tree.
 """
 
 import copy
@@ -98,55 +100,61 @@ def _depth(linked: np.ndarray) -> int:
 
 @dataclass(frozen=True)
 class Gossip(Federated):
-    """Settings: averages with neighbours per epoch."""
+    """Settings: by how much differences between machines must shrink in the averages after every epoch."""
 
     name = "gossip"
-    averages: int = 1
-    damping: float = 1.0
+    shrinkage: float = 0.5
 
     def start(self, problem, limits):
-        return GossipRounds(problem, limits, self)
+        return GossipRounds(problem, limits, self.shrinkage)
 
 
 class GossipRounds(Rounds):
     """One run: every machine has its own estimates of all sums and its own classifier; that of the first is offered."""
 
-    def __init__(self, problem, limits, settings: Gossip):
+    def __init__(self, problem, limits, shrinkage: float):
         super().__init__(problem, limits, math.inf)
-        self.settings, self.cluster = settings, self.coordinator
+        self.cluster = self.coordinator
         self.weights = metropolis(self.cluster.linked)
+        rate = np.sort(np.abs(np.linalg.eigvalsh(self.weights)))[-2]
+        self.n_averages = math.ceil(math.log(shrinkage) / math.log(max(rate, 1e-9)))
         self.machines: list[Any] = [self.ascent, *(copy.copy(self.ascent) for _ in self.cluster.parts[1:])]
         self.estimates = np.zeros((len(self.machines), problem.n_features + N_CHANGES + N_SEEN))
         self.last_seen = np.zeros((len(self.machines), N_SEEN))
 
     def step(self) -> None:
         """Let all machines make an epoch, average their estimates and centres, and move to the new classifiers."""
+        self.coordinator.n_rounds += 1
         changes = [self._change(number, machine) for number, machine in enumerate(self.machines)]
-        centres = [[*machine.w, machine.b, machine.lam] for machine in self.machines]
+        centres = [np.append(machine.w, [machine.b, machine.lam]) for machine in self.machines]
         values = np.hstack([self.estimates + changes, centres])
-        for _ in range(self.settings.averages):
+        for _ in range(self.n_averages):
             values = self.cluster.average(values, self.weights)
         self.estimates, centres = np.hsplit(values, [self.estimates.shape[1]])
         for machine, estimate, centre in zip(self.machines, len(self.machines) * self.estimates, centres, strict=True):
-            sums = _unflat(estimate)
-            machine.w, machine.b, machine.lam = centre[:-2], *map(float, centre[-2:])
-            machine.v, machine.cost, machine.imbalance, machine.all_mass = sums.v, max(sums.cost, 0.0), *sums[2:4]
-            machine.place = machine._place()
-            machine.move(sums)
+            _settle(machine, _unflat(estimate), centre)
 
     def _change(self, number: int, machine) -> np.ndarray:
-        """Return by how much the sums of a machine change in an epoch; it assumes that all others do the same."""
-        [group], part = [self.talk.groups[number]], self.cluster.parts[number]
-        anew = group not in self.shares
-        work = machine.work(self.number, self.shares.get(group, {}), anew)
+        """Return by how much the sums of a machine change in an epoch."""
+        group, part = self.talk.groups[number], self.cluster.parts[number]
+        work = machine.work(self.number, self.shares.get(group, {}), group not in self.shares)
         proposal = Proposal(*part.reply(self.run.message(queries.of_engine, "propose", work)))
         self.cluster.ready[number] = self.cluster.network.work_of(part, self.cluster.ready[number])
-        step = self.settings.damping * machine.best_step(_unflat(len(self.machines) * _flat(proposal)))
+        step = machine.best_step(_unflat(len(self.machines) * _flat(proposal)))
         self.shares[group] = {self.number: step}
         self.number += 1
         changes, seen = np.split(_flat(proposal), [-N_SEEN])
         seen, self.last_seen[number] = seen - self.last_seen[number], seen
         return np.append(step * changes, seen)
+
+
+def _settle(machine, sums: Proposal, centre: np.ndarray) -> None:
+    """Move a machine to the classifier of estimated sums, from the average of centres."""
+    machine.w, machine.b, machine.lam = centre[:-2], *map(float, centre[-2:])
+    machine.v, machine.cost, machine.all_mass = sums.v, max(sums.cost, 0.0), sums.mass
+    machine.imbalance = sums.imbalance if machine.unit > 0.0 else 0.0
+    machine.place = machine._place()
+    machine.move(sums)
 
 
 def _flat(proposal: Proposal) -> np.ndarray:

@@ -96,7 +96,8 @@ class Shared:
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
         step = self.best_step(proposal, share)
-        self.go(proposal, step)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.place = self._along(self.place, proposal, step)
         return step
 
     def best_step(self: Any, proposal: Proposal, share: float = 1.0) -> float:
@@ -105,11 +106,6 @@ class Shared:
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
         return step
-
-    def go(self: Any, proposal: Proposal, step: float) -> None:
-        """Change the sums by a multiple of a proposal."""
-        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
-        self.place = self._along(self.place, proposal, step)
 
     def move(self: Any, seen: Proposal) -> None:
         """Move the centre to the classifier of the current sums; `seen` is what all blocks have seen last."""
