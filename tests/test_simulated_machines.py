@@ -45,6 +45,7 @@ def test_another_clock_changes_nothing(problem):
     assert network.now == pytest.approx(n_rounds * (0.1 + 2 * network.latency), rel=0.05)
 
 
+@pytest.mark.parametrize("problem", [False], indirect=True)
 def test_slow_and_failing_machines(problem, optimum):
     def run(patience=4.0, **troubles):
         network = Network(seconds=0.1, **troubles)
