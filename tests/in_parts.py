@@ -50,7 +50,7 @@ class TalkHere(Talk):
         return group, part.reply(message)
 
 
-def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
+def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, coordinator=PartsHere, **ball):
     """Return the problem on rows that are cut before some of them."""
     columns = X, y, sample_weight, flip_costs
     ends = pairwise([0, *cuts, len(y)])
@@ -62,15 +62,15 @@ def in_parts(X, y, cuts, sample_weight=None, flip_costs=None, **ball):
     units = survey.units()
     parts = [chunk.part(units) for chunk in chunks if survey.used[chunk.number] > 0]
     problem = object.__new__(Problem)
-    problem._set(**PartedRows(PartsHere(parts), survey).attributes(ball.pop("flip_cost", None)))
+    problem._set(**PartedRows(coordinator(parts), survey).attributes(ball.pop("flip_cost", None)))
     defaults = {"radius": 0.1, "norm": 2, "l2": 0.0, "fit_intercept": False, "intercept_cost": math.inf}
     problem._set_parameters(**defaults | {"feature_cost": None, "monotonic_cst": None} | ball)
     return problem
 
 
-def parted(problem, cuts):
+def parted(problem, cuts, coordinator=PartsHere):
     """Return a problem with its rows in parts."""
     ball = {name: getattr(problem, name) for name in PARAMETERS}
     costs = ball.pop("flip_cost")
     costs = {"flip_costs": costs} if getattr(costs, "ndim", 0) else {"flip_cost": costs}
-    return in_parts(problem.X, problem.signs, cuts, problem.sample_weight, **costs, **ball)
+    return in_parts(problem.X, problem.signs, cuts, problem.sample_weight, coordinator=coordinator, **costs, **ball)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
+from drsvm.clock import Stopwatch
 from drsvm.engines.parts.part import Ball, Message, StateLost, Update
 from drsvm.engines.parts.vectors import FLIP, HINGE, Kept, Vector
 
@@ -79,6 +80,10 @@ class Talk(ABC):
 
         A group that was lost replies once it is back.
         """
+
+    def stopwatch(self) -> Stopwatch:
+        """Return a watch of the time in which replies come."""
+        return Stopwatch()
 
 
 def total(replies: Iterable[Any]) -> Any:

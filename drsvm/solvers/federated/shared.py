@@ -95,11 +95,16 @@ class Shared:
 
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
+        step = self.best_step(proposal, share)
+        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
+        self.place = self._along(self.place, proposal, step)
+        return step
+
+    def best_step(self: Any, proposal: Proposal, share: float = 1.0) -> float:
+        """Return how far to go along a proposal, from 0 to 1; the next ones are bolder if this is all the way."""
         step = self._best_step(self.place, proposal)
         change = BOLDER if step == 1.0 else MORE_CAREFUL
         self.factor = min(max(self.factor * change**share, self.least_factor), self.most)
-        self.cost, self.all_mass = self.cost + step * proposal.cost, self.all_mass + step * proposal.mass
-        self.place = self._along(self.place, proposal, step)
         return step
 
     def move(self: Any, seen: Proposal) -> None:

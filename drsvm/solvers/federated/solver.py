@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.clock import Stopwatch
 from drsvm.engines.parts import queries
 from drsvm.engines.parts.coordinator import Run, total
 from drsvm.model.problem import Problem
@@ -98,7 +97,7 @@ class Rounds(State):
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
         proposals: dict[Group, Proposal] = {}
-        watch, deadline = Stopwatch(), math.inf
+        watch, deadline = self.talk.stopwatch(), math.inf
         while any(self.asked[group] >= self.first for group in self.talk.waiting):
             group, proposal = self._heard(deadline - watch.elapsed())
             if proposal is None:

@@ -1,0 +1,129 @@
+"""A cluster in this process, with a clock of its own: the solver and the workers' code are the real ones.
+
+A centre has one line in each direction, which carries one message after another. A machine takes `seconds` for a
+message, times its own factor; what the centre does itself takes no time. Messages are as long as their pickles.
+"""
+
+import heapq
+import itertools
+import math
+import pickle
+import statistics
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from _common import seconds
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from in_parts import PartsHere, TalkHere, parted
+
+from drsvm.engines.parts.coordinator import total
+from drsvm.solvers.federated.block import Block
+from drsvm.solvers.federated.shared import shared_for
+
+
+@dataclass
+class Network:
+    """Machines and the lines between them, and what they have been used for so far."""
+
+    seconds: float  # of an epoch of one machine
+    latency: float = 1e-3
+    bandwidth: float = 125e6  # bytes per second
+    factors: dict[int, float] = field(default_factory=dict)  # of slow machines, by number
+    failures: dict[int, float] = field(default_factory=dict)  # when machines fail
+    recovery: float = 1.0  # seconds until the rows of a machine that failed are there again
+    now: float = 0.0
+    n_bytes: int = 0
+    n_messages: int = 0
+
+    def work_of(self, part, begin: float) -> float:
+        """Return when a machine has worked on a message; its state is lost if it fails meanwhile."""
+        end = begin + self.seconds * self.factors.get(part.number, 1.0)
+        if self.failures.get(part.number, math.inf) > end:
+            return end
+        del self.failures[part.number]
+        part.runs.clear()
+        return end + self.recovery
+
+    def sent(self, n_bytes: int, n_messages: int = 1) -> float:
+        """Count messages, and return how long a line is busy with one of them."""
+        self.n_bytes, self.n_messages = self.n_bytes + n_messages * n_bytes, self.n_messages + n_messages
+        return n_bytes / self.bandwidth
+
+
+class SimulatedCluster(PartsHere):
+    """Parts in this process, each on a machine of a network, with a centre that talks to all of them."""
+
+    def __init__(self, network: Network, parts):
+        super().__init__(parts)
+        self.network = network
+
+    def talk(self):
+        return SimulatedTalk(self)
+
+    def round(self, message):
+        talk = self.talk()
+        for group in talk.groups:
+            talk.send(group, message)
+        return total([talk.receive()[1] for _ in talk.groups])
+
+
+class SimulatedTalk(TalkHere):
+    """Replies arrive in the order of the simulated clock."""
+
+    def __init__(self, cluster: SimulatedCluster):
+        super().__init__(cluster)
+        self.network, self.parts = cluster.network, {part.number: part for part in cluster.parts}
+        self.outgoing = self.incoming = self.network.now  # when the lines of the centre are free
+        self.replies, self.order = [], itertools.count()
+
+    def send(self, group, message):
+        part, network = self.parts[group[0]], self.network
+        self.waiting[group] = message
+        self.outgoing = max(self.outgoing, network.now) + network.sent(len(pickle.dumps(message)))
+        end = network.work_of(part, self.outgoing + network.latency)
+        reply = part.reply(message)
+        heapq.heappush(self.replies, (end + network.latency, next(self.order), group, reply))
+
+    def receive(self, seconds=math.inf):
+        network = self.network
+        if not self.replies or max(self.replies[0][0], self.incoming) > network.now + seconds:
+            network.now += max(seconds, 0.0)
+            return (), None
+        arrival, _, group, reply = heapq.heappop(self.replies)
+        self.incoming = max(arrival, self.incoming) + network.sent(len(pickle.dumps(reply)))
+        network.now = max(network.now, self.incoming)
+        del self.waiting[group]
+        return group, reply
+
+    def stopwatch(self):
+        return SimulatedWatch(self.network)
+
+
+class SimulatedWatch:
+    """Simulated seconds since creation."""
+
+    def __init__(self, network: Network):
+        self.network, self.start = network, network.now
+
+    def elapsed(self) -> float:
+        return self.network.now - self.start
+
+
+def simulated(problem, n_machines: int, network: Network, cluster=SimulatedCluster):
+    """Return the problem with its rows on the machines of a network."""
+    return parted(problem, even_cuts(problem.n_rows, n_machines), lambda parts: cluster(network, parts))
+
+
+def even_cuts(n_rows: int, n_machines: int) -> list[int]:
+    return [n_rows * number // n_machines for number in range(1, n_machines)]
+
+
+def epoch_seconds(problem, n_machines: int) -> float:
+    """Measure an epoch of one of several machines, here."""
+    there = parted(problem, even_cuts(problem.n_rows, n_machines))
+    work = shared_for(there, None, n_machines).work(0, {}, True)
+    block = Block(there.rows.coordinator.parts[0].problem(there.rows.ball(there)))
+    block.propose(work)
+    return statistics.median(seconds(lambda: block.propose(work))[0] for _ in range(9))
