@@ -152,3 +152,12 @@ def test_scikit_learn_can_place_another(rare):
     X, y = rare
     tuned = TunedThresholdClassifierCV(WassersteinSVC(), scoring="f1", cv=3).fit(X, y)
     assert np.isfinite(tuned.best_threshold_) and set(tuned.predict(X)) == {0, 1}
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6])
+def test_an_intercept_that_hardly_matters_does_not_make_the_classifier_constant(tol):
+    """The objective is nearly 1, whatever the intercept is: that of the folds differs from that of all rows."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((3000, 8000), density=0.005, format="csr", rng=rng)
+    y = np.where(X @ rng.normal(size=8000) > 0, 1, -1)
+    assert WassersteinSVC(tol=tol).fit(X, y).score(X, y) > 0.9
