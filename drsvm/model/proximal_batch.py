@@ -16,7 +16,7 @@ from drsvm.kernels.triangle import EPS
 from drsvm.model.memory_rows import compiled_rows
 from drsvm.model.norms import norm_for
 from drsvm.model.proximal import finite
-from drsvm.model.validation import check_flip_costs, check_number, check_rows, check_weight_vector, check_weights
+from drsvm.model.validation import check_flip_costs, check_number, check_signed_rows, check_weight_vector
 
 MOST_PASSES = 50_000
 """Limit on passes over the samples. Dozens suffice unless steps are hundreds of times longer than those of a run."""
@@ -103,14 +103,8 @@ def proximal_batch_step(
     >>> step.weights.round(4).tolist(), round(step.radius_price, 4)
     ([0.0025, 0.015], 0.499)
     """
-    X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+    X, signs, importance = check_signed_rows(X, signs, sample_weight)
     n, d = X.shape
-    if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
-        raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
-    importance = np.ones(n)
-    if sample_weight is not None:
-        check_weights(sample_weight, n)
-        importance = np.array(sample_weight, dtype=np.float64)
     eta = check_number(step, "step")
     if eta == 0:
         raise ValueError("step must be positive, got step=0.")

@@ -290,6 +290,19 @@ def _two_numbers(labels):
     return np.array([low, high]), np.where(positive, 1.0, -1.0)
 
 
+def check_signed_rows(X, signs, sample_weight=None) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return rows, their labels ±1, of which all may be equal, and their weights, which are not scaled."""
+    X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+    n = X.shape[0]
+    if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
+        raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
+    if sample_weight is None:
+        return X, signs, np.ones(n)
+    weights = check_unscaled_weights(sample_weight, n)
+    check_total(weights.max())
+    return X, signs, weights
+
+
 def check_weights(sample_weight, n: int):
     """Return the weights, scaled to sum to 1, or None if none are given."""
     if sample_weight is None:

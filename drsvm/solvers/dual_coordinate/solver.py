@@ -76,21 +76,14 @@ class DualCoordinate(Solver):
         return WithFallback(run, problem, limits) if self.hand_over else run
 
 
-class DualCoordinateState(State):
-    """One run; a certificate, which costs about as much as an epoch, is due when it is likely to succeed."""
+class StateWithEstimates(State):
+    """A run whose ascent estimates the gap: a certificate costs as much as an epoch, and is due when it may succeed."""
 
-    def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
+    ascent: Any  # counts its epochs, and has an estimate
+
+    def __init__(self, problem: Problem, limits: Limits, first_proof: int):
         self.problem, self.limits = problem, limits
-        self.ascent = ascent_for(problem, limits, shrinking)
-        self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
-        self.trend, self.patience = Trend(problem, limits.tol), Patience(PATIENCE, limits)
-        no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
-        self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
-
-    def step(self) -> None:
-        """Run an epoch, and check whether further epochs will pay off."""
-        self.ascent.epoch(whole=self.expected_gap <= self.limits.tol)
-        self.gives_up |= self.trend.hopeless(self.expected_gap)
+        self.ratio, self.next_proof = FIRST_RATIO, first_proof
 
     @property
     def expected_gap(self) -> float:
@@ -101,17 +94,36 @@ class DualCoordinateState(State):
         promising = self.expected_gap <= self.limits.tol
         return self.limits.watched or promising or self.ascent.count >= self.next_proof
 
-    def candidate(self) -> Candidate:
-        return self.ascent.candidate()
-
     def judged(self, gap: float) -> None:
         """Update the ratio of proven gap and estimate, and schedule the next certificate."""
         epoch, estimate = self.ascent.count, self.ascent.estimate
         if math.isfinite(estimate) and estimate > 0.0:
             self.ratio = min(max(gap / estimate, 0.1), 100.0)
         self.next_proof = epoch + min(epoch, REGULAR_PROOF)
-        # An estimate may be far too small; what is proven is not.
-        self.gives_up |= self.trend.has_fallback and self.patience.ends(epoch, gap)
+
+
+class DualCoordinateState(StateWithEstimates):
+    """One run."""
+
+    def __init__(self, problem: Problem, limits: Limits, shrinking: bool = True):
+        super().__init__(problem, limits, FIRST_PROOF)
+        self.ascent = ascent_for(problem, limits, shrinking)
+        self.trend, self.patience = Trend(problem, limits.tol), Patience(PATIENCE, limits)
+        no_term_limits_the_weights = problem.radius == 0.0 and problem.l2 == 0.0
+        self.gives_up = no_term_limits_the_weights and self.trend.has_fallback
+
+    def step(self) -> None:
+        """Run an epoch, and check whether further epochs will pay off."""
+        self.ascent.epoch(whole=self.expected_gap <= self.limits.tol)
+        self.gives_up |= self.trend.hopeless(self.expected_gap)
+
+    def candidate(self) -> Candidate:
+        return self.ascent.candidate()
+
+    def judged(self, gap: float) -> None:
+        """Give up, too, if the proven gaps do not shrink: an estimate may be far too small."""
+        super().judged(gap)
+        self.gives_up |= self.trend.has_fallback and self.patience.ends(self.ascent.count, gap)
 
     def info(self) -> dict[str, Any]:
         return {"epochs": self.ascent.count}

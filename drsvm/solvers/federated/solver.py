@@ -11,13 +11,13 @@ from drsvm.engines.parts.coordinator import Run, total
 from drsvm.model.problem import Problem
 from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
-from drsvm.solvers.dual_coordinate.solver import FIRST_RATIO
+from drsvm.solvers.dual_coordinate.solver import StateWithEstimates
 from drsvm.solvers.federated.block import Block, Proposal, go_on
 from drsvm.solvers.federated.shared import SHARED, shared_for
 from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_optimum
 
-FIRST_PROOF, REGULAR_PROOF = 32, 32
-"""Maximum number of rounds before the first certificate and between later ones, regardless of the estimate."""
+FIRST_PROOF = 32
+"""Maximum number of rounds before the first certificate, regardless of the estimate."""
 
 
 Group = tuple[int, ...]
@@ -62,12 +62,13 @@ class Federated(Solver):
         return constant_optimum(problem) or Rounds(problem, limits, self.patience)
 
 
-class Rounds(State):
+class Rounds(StateWithEstimates):
     """One run in rounds: all blocks propose at the same time, and their changes are added."""
 
     def __init__(self, problem: Problem, limits: Limits, patience: float):
         rows: Any = problem.rows
-        self.problem, self.limits, self.coordinator = problem, limits, rows.coordinator
+        super().__init__(problem, limits, FIRST_PROOF)
+        self.coordinator = rows.coordinator
         self.first_round = self.coordinator.n_rounds
         self.run = Run(self.coordinator, rows.ball(problem))
         self.run.tell("begin", Block)
@@ -79,7 +80,6 @@ class Rounds(State):
         self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
         self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
         self.seen: dict[Group, Proposal] = {}
-        self.ratio, self.next_proof = FIRST_RATIO, FIRST_PROOF
 
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
@@ -140,27 +140,12 @@ class Rounds(State):
         self.credits[group] += Sums(share * one for one in proposal[:4])
         self.shares[group] = {self.asked[group]: share}
 
-    @property
-    def expected_gap(self) -> float:
-        """The gap that a certificate is expected to prove."""
-        return self.ratio * self.ascent.estimate
-
-    def certificate_due(self) -> bool:
-        return self.limits.watched or self.expected_gap <= self.limits.tol or self.ascent.count >= self.next_proof
-
     def candidate(self) -> Candidate:
         if np.all(self.problem.flip_cost == 0):
             return answer_to_free_flips(self.problem)
         self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
         classifier = self.ascent.classifier()
         return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
-
-    def judged(self, gap: float) -> None:
-        """Update the ratio of proven gap and estimate, and schedule the next certificate."""
-        estimate, count = self.ascent.estimate, self.ascent.count
-        if 0.0 < estimate < math.inf:
-            self.ratio = min(max(gap / estimate, 0.1), 100.0)
-        self.next_proof = count + min(count, REGULAR_PROOF)
 
     def close(self) -> None:
         self.run.end()

@@ -14,8 +14,7 @@ from drsvm.model.validation import (
     check_flip_costs,
     check_intercept_cost,
     check_number,
-    check_rows,
-    check_weights,
+    check_signed_rows,
 )
 from drsvm.solvers.incremental.epochs import Epochs, Parameters, Samples
 from drsvm.solvers.transforms.priced_columns import with_constant
@@ -108,16 +107,10 @@ class BlockFit:
         flip_cost : float or array of shape (n,), optional
             Flip costs of the rows, instead of that of all blocks.
         """
-        X, signs = check_rows(X), np.asarray(signs, dtype=np.float64)
+        X, signs, importance = check_signed_rows(X, signs, sample_weight)
         n, d = X.shape
         if d != len(self.weights):
             raise ValueError(f"X has {d} features, but BlockFit expects {len(self.weights)}.")
-        if signs.shape != (n,) or not np.isin(signs, (-1.0, 1.0)).all():
-            raise ValueError(f"signs must contain {n} values of -1 or 1, one per row.")
-        importance = np.ones(n)
-        if sample_weight is not None:
-            check_weights(sample_weight, n)
-            importance = np.array(sample_weight, dtype=np.float64)
         flip_cost = self.flip_cost if flip_cost is None else check_flip_costs(flip_cost, n)
         kappa, flips = affordable_flips(flip_cost, self.parameters.radius)
         self._pass(Samples(self._columns(X), signs, importance / n), replace(self.parameters, kappa=kappa, flips=flips))
