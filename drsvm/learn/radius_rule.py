@@ -32,7 +32,7 @@ from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
-from drsvm.solvers.landmarks.solver import rough_solver
+from drsvm.solvers.landmarks.rough import rough_solver
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights

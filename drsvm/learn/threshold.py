@@ -18,6 +18,7 @@ from drsvm.clock import TimeLimit
 from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
+from drsvm.solvers.landmarks.rough import linear_problems
 from drsvm.solvers.many import rough_classifiers
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
@@ -69,7 +70,7 @@ def judged_rows(
         if folds is None:
             columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
-            values, seen = out_of_fold(here, folds, (own.weights, own.intercept), time)
+            values, seen = out_of_fold(here, folds, own, time)
             columns.append(_about_as_high(values, fetched(here.decision_values(own.weights, own.intercept)), seen))
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
@@ -88,18 +89,21 @@ def _about_as_high(values: np.ndarray, own: np.ndarray, seen: np.ndarray) -> np.
 
 
 def out_of_fold(
-    problem: Problem, folds: np.ndarray, start: Any, time: TimeLimit, tol: float = FOLD_TOL
+    problem: Problem, folds: np.ndarray, solution: Result | None, time: TimeLimit, tol: float = FOLD_TOL
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     signs = fetched(problem.signs)
-    chosen = [fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
-    parts = [problem.subset(np.flatnonzero(folds != fold)) for fold in chosen]
+    trained = [folds != fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
-    classifiers = rough_classifiers(parts, start, tol=tol, max_time=time) if parts else []
-    for fold, part, classifier in zip(chosen, parts, classifiers, strict=True):
+    if not trained:
+        return decisions, judged
+    problems, starts = zip(*linear_problems(problem, trained, solution), strict=True)
+    parts = [whole.subset(np.flatnonzero(mask)) for whole, mask in zip(problems, trained, strict=True)]
+    classifiers = rough_classifiers(parts, starts, tol=tol, max_time=time)
+    for whole, mask, classifier in zip(problems, trained, classifiers, strict=True):
         if classifier is not None:
-            rows = np.flatnonzero(folds == fold)
-            decisions[rows] = fetched(problem.rows.decisions_of(rows, part, *classifier))
+            rows = np.flatnonzero(~mask)
+            decisions[rows] = fetched(whole.rows.taken(rows).dot(*classifier))
             judged[rows] = True
     return decisions, judged
 

@@ -243,10 +243,6 @@ class FunctionRows(ArrayRows):
             return np.asarray(self.function.table).sum(axis=1)[self.points[:, 0]]
         return self.with_features(self.points).content_keys()
 
-    def decisions_of(self, rows, trained, weights, intercept):
-        values = trained.rows.at(self.points[rows], weights)
-        return values + (intercept - trained.rows.mean_of(weights))
-
     def taken(self, rows):
         values = None if self._values is None else self._values[rows][:, rows]
         centre = None if self.centre is None else self.centre[rows] / self.centre[rows].sum()

@@ -165,10 +165,6 @@ class ArrayRows(Rows):
         """Return a number for every row that depends on its contents."""
         return self.dot(np.random.default_rng(0).normal(size=self.shape[1]))
 
-    def decisions_of(self, rows, trained, weights, intercept: float) -> Any:
-        """Return the decisions on some rows of a classifier that was trained on a problem with others."""
-        return self.taken(rows).dot(weights, intercept)
-
     @abstractmethod
     def checked_weights(self, sample_weight, n: int) -> Any:
         """Return weights of n given rows that sum to 1; by default they are equal."""

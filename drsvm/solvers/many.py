@@ -1,6 +1,6 @@
 """Many problems in one call, small ones several at a time."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from drsvm.solvers import solve
 from drsvm.solvers.base import Solver, check_count, check_limits
 from drsvm.solvers.interior_point.small import is_small, stepped
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.landmarks.solver import rough_solver
 
 WORTH_THREADS = 5_000_000
 """Entries times features of all problems together from which threads save more time than they take."""
@@ -81,24 +80,25 @@ Classifier = tuple[np.ndarray, float]
 
 
 def rough_classifiers(
-    problems: list[Problem], start: Any, *, tol: float, max_time: TimeLimit
+    problems: list[Problem], starts: Sequence[Any], *, tol: float, max_time: TimeLimit
 ) -> list[Classifier | None]:
     """Return classifiers for problems that are much like one whose solution is known, and need no proof.
 
     They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises KeyboardInterrupt.
     """
     if not all(is_small(problem) for problem in problems):
-        return [_found(one) for one in solve_many(problems, rough_solver(problems[0]), tol=tol, max_time=max_time)]
+        return [_found(one) for one in solve_many(problems, tol=tol, max_time=max_time)]
     settings = InteriorPoint()
 
-    def one(problem: Problem) -> Classifier | None:
+    def one(index: int) -> Classifier | None:
+        problem, start = problems[index], starts[index]
         limits = check_limits(problem, settings, tol=tol, max_time=max_time, start=start, n_threads=1)
         found = stepped(problem, settings, limits)
         return found or _found(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
     with threads_limited(spare_cores() if work > WORTH_THREADS else 1), single_threaded_blas():
-        return over(problems, one)
+        return over(range(len(problems)), one)
 
 
 def _found(result: Result) -> Classifier | None:

@@ -1,1 +1,1 @@
-"""Kernel problems: `solver` solves them in a growing `span` of functions until the full problem is proven."""
+"""Kernel problems: `solver` proves the full problem in a growing `span` of functions, `rough` works without proofs."""

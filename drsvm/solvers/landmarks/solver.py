@@ -28,9 +28,6 @@ ALL_AT_ONCE = 300
 NEEDED = 0.7
 """Share of the span that must be needed for all of it to be kept."""
 
-ROUGH = 200
-"""Landmarks of a rough solution."""
-
 BETWEEN = 1e-3
 """A multiplier within this share of its bounds is at one of them."""
 
@@ -103,23 +100,15 @@ class LandmarkState(State):
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
-        self.result = run(self._small_problem(), InteriorPoint(), tol=self.tol, start=self.first, **limits)
+        self.result = run(self.span.linear(self.problem), InteriorPoint(), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
-
-    def _small_problem(self) -> Problem:
-        """Return the problem whose rows are the values of the basis, relative to their mean."""
-        rows, features = self.problem.rows, self.span.features
-        features = features if rows.centre is None else features - rows.centre @ features
-        return self.problem.with_rows(rows.with_features(features))
 
     def _change_span(self) -> None:
         """Add v and rows between the bounds; of a span that is far larger than that, keep only what is needed."""
         problem, candidate, old = self.problem, self.candidate(), self.span
         alpha, beta = self._multipliers()
-        signed = (alpha - beta) * problem.signs
-        between = np.minimum(alpha + beta, problem.sample_weight - np.abs(signed))
-        between = fetched(between / problem.sample_weight)
+        signed, between = (alpha - beta) * problem.signs, share_between(problem, alpha, beta)
         order = np.argsort(-between, kind="stable")
         free = order[: np.count_nonzero(between > BETWEEN)]
         small = len(free) < NEEDED * old.size
@@ -161,6 +150,7 @@ class LandmarkState(State):
         )
 
 
-def rough_solver(problem: Problem) -> str | Solver:
-    """Return a solver for a solution that needs no proof: of a kernel, with as many landmarks as do for a rough one."""
-    return Landmarks(min(problem.n_rows, ROUGH), proves=False) if problem.rows.is_kernel else "auto"
+def share_between(problem: Problem, alpha, beta) -> np.ndarray:
+    """Return how far the multipliers of every row are from their bounds, as a share of its weight."""
+    between = np.minimum(alpha + beta, problem.sample_weight - np.abs(alpha - beta))
+    return fetched(between / problem.sample_weight)

@@ -10,6 +10,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from drsvm.model.backends import fetched
 from drsvm.model.kernel_rows import FunctionRows
+from drsvm.model.problem import Problem
 
 DEPENDENT, ROUNDING = 1e-9, 1e-13
 """Squared distances from the span at which functions add nothing to it, as shares of the squared norm of a row, and of
@@ -79,6 +80,11 @@ class Span:
         new = (values - self.features @ self.rows.vector(inside)) @ self.rows.vector(basis)
         self.features = np.concatenate([self.features, new], axis=1)
         return basis
+
+    def linear(self, problem: Problem) -> Problem:
+        """Return the problem of these rows whose features are the values of the basis, relative to their mean."""
+        features, centre = self.features, self.rows.centre
+        return problem.with_rows(self.rows.with_features(features if centre is None else features - centre @ features))
 
     def coefficients(self, weights) -> np.ndarray:
         """Return the coefficients of the rows in a function with these weights."""
