@@ -6,7 +6,6 @@ such rows span what is needed; where no solution is known, more rows take their 
 """
 
 from copy import copy
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,13 @@ from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Solver
-from drsvm.solvers.landmarks.solver import BETWEEN, WIDER, Landmarks, share_between
-from drsvm.solvers.landmarks.span import Span
+from drsvm.solvers.interior_point.small import MOST_ENTRIES
+from drsvm.solvers.landmarks.solver import BETWEEN, Landmarks, share_between
+from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
 
 ROUGH, NEAR_A_SOLUTION = 200, 80
-"""Landmarks of a rough solution, and of one close to a solution that is known."""
+"""Landmarks of a rough solution, and the least of one close to a solution that is known; there may be as many as leave
+the rows few enough for compiled steps."""
 
 
 def rough_solver(problem: Problem) -> str | Solver:
@@ -35,15 +36,16 @@ def linear_problems(
     """
     if not problem.rows.is_kernel:
         return [(problem, None if solution is None else (solution.weights, solution.intercept))] * len(trained)
-    rows, common, signed = problem.rows, Span(problem.rows), None
+    rows, signed = problem.rows, None
     if solution is None or rows.values is None:  # a sum would take a pass over all pairs of rows
-        common.add_landmarks(_drawn(problem, WIDER * ROUGH), ROUGH)
+        common = rough_span(problem, ROUGH)
     else:
+        common = Span(rows)
         alpha, beta = (problem.multipliers_from(of) for of in (solution.hinge_dual, solution.flip_dual))
         signed, between = (alpha - beta) * problem.signs, share_between(problem, alpha, beta)
         free = np.argsort(-between, kind="stable")[: np.count_nonzero(between > BETWEEN)]
-        candidates = np.union1d(free[: WIDER * NEAR_A_SOLUTION], _drawn(problem, NEAR_A_SOLUTION))
-        common.add_landmarks(candidates, NEAR_A_SOLUTION)
+        size = min(ROUGH, max(NEAR_A_SOLUTION, MOST_ENTRIES // problem.n_rows))
+        common.add_landmarks(np.union1d(free[: WIDER * size], drawn_rows(problem, size)), size)
     found = []
     for mask in trained:
         span, start = copy(common), None
@@ -53,7 +55,3 @@ def linear_problems(
             start = fetched(span.features.T @ rows.vector(solution.weights)), solution.intercept
         found.append((span.linear(problem), start))
     return found
-
-
-def _drawn(problem: Problem, size: int) -> Any:
-    return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(fetched(problem.drawn_rows(size)))

@@ -6,6 +6,7 @@ problem in a span with the interior-point solver, and adds v and the rows whose 
 Multipliers of the small problem bound the full one from below, where v is measured with its part outside the span.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,11 +17,11 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Status
 from drsvm.solvers.base import Candidate, Limits, Price, Solver, State
 from drsvm.solvers.interior_point.solver import InteriorPoint
-from drsvm.solvers.landmarks.span import Span
+from drsvm.solvers.landmarks.span import WIDER, Span, rough_span
 from drsvm.solvers.loop import run
 
-FIRST, WIDER = 100, 4
-"""Landmarks to start with, and at least to add, and from how many times as many candidates they are chosen."""
+FIRST = 100
+"""Landmarks to start with, and at least to add."""
 
 ALL_AT_ONCE = 300
 """Number of rows up to which all of them are landmarks: the path to the answer then depends on their contents only."""
@@ -89,8 +90,11 @@ class LandmarkState(State):
         self.reason, self.first = "", None
         first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
         first = min(first, self.most)
-        rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
-        self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
+        if settings.proves:
+            rows = limits.generator().permutation(problem.n_rows) if first < problem.n_rows else np.arange(first)
+            self.span.add_landmarks(np.sort(rows[: WIDER * first]), first)
+        else:
+            self.span = copy(rough_span(problem, first))
         self.tol = LOOSEST if first < problem.n_rows and settings.n_landmarks is None else SHARE * limits.tol
         if limits.start is not None and settings.n_landmarks is None:
             self.span.add_sum(limits.start.weights)

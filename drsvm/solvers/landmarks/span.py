@@ -16,6 +16,9 @@ DEPENDENT, ROUNDING = 1e-9, 1e-13
 """Squared distances from the span at which functions add nothing to it, as shares of the squared norm of a row, and of
 the square of Σ |c_i| ‖φ(x_i)‖ for a sum, which may be a small difference of large terms."""
 
+WIDER = 4
+"""From how many times as many candidates landmarks are chosen."""
+
 
 class Span:
     """An orthonormal basis, with its values at the rows (`features`) and its coefficients."""
@@ -91,6 +94,22 @@ class Span:
         found = self.sums @ (self._of_sums @ weights)
         found[self.landmarks] += self._of_landmarks @ weights
         return found
+
+
+def rough_span(problem: Problem, size: int) -> Span:
+    """Return the span of so many rows, drawn by their contents; it is kept where many rough solutions may need it."""
+    return problem.rows.query(problem, _drawn_span, size, once=problem.rows.values is not None)
+
+
+def _drawn_span(problem: Problem, size: int) -> Span:
+    span = Span(problem.rows)
+    span.add_landmarks(drawn_rows(problem, WIDER * size), size)
+    return span
+
+
+def drawn_rows(problem: Problem, size: int) -> np.ndarray:
+    """Return at most about so many rows, drawn by their contents."""
+    return np.arange(problem.n_rows) if size >= problem.n_rows else np.sort(fetched(problem.drawn_rows(size)))
 
 
 def _corner(old: np.ndarray, side: np.ndarray, new: np.ndarray) -> np.ndarray:

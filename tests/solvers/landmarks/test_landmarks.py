@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from drsvm import Problem, certify, radius_max, solve
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
 from drsvm.model.kernel_rows import KernelRows, in_feature_space
+from drsvm.solvers.landmarks import solver
 
 FUNCTIONS = {
     "rbf": Rbf(0.3),
@@ -39,6 +40,24 @@ def explicit(problem, **changes):
     return problem.on_rows(np.ascontiguousarray(X)).replace(**changes)
 
 
+def check_against_conic_model(problem):
+    """Check that objective and bound are those of a conic model of the problem with explicit features."""
+    result, reference = solve(problem), solve(explicit(problem), "conic", tol=1e-8)
+    # Where flips take the whole budget, ‖v‖ is 0, which values with 16 digits can only prove to 8.
+    last_digit = 2.0 * result.radius_price * math.sqrt(problem.rows.function.precision * problem.rows.squares().max())
+    assert result.gap <= 1e-6 + last_digit
+    assert result.lower_bound <= reference.objective + 1e-8
+    assert result.objective == pytest.approx(reference.objective, abs=1.5e-6)
+    again = certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual)
+    assert again.objective == pytest.approx(result.objective, abs=1e-12)
+
+
+def random_problem(seed, name, flip_cost, l2, intercept_cost, radius, **size):
+    X, y, weights = data(seed, **size)
+    ball = {"radius": radius, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept_cost is not None}
+    return in_feature_space(X, FUNCTIONS[name], y, weights, intercept_cost=intercept_cost or math.inf, **ball)
+
+
 @given(
     st.integers(0, 10_000),
     st.sampled_from(sorted(FUNCTIONS)),
@@ -48,19 +67,22 @@ def explicit(problem, **changes):
     st.sampled_from([0.3, 0.05, 0.005]),
 )
 def test_the_full_problem_is_solved(seed, name, flip_cost, l2, intercept_cost, radius):
-    """Objective and bound are those of a conic model of the problem with explicit features."""
-    X, y, weights = data(seed)
-    ball = {"radius": radius, "flip_cost": flip_cost, "l2": l2, "fit_intercept": intercept_cost is not None}
-    ball["intercept_cost"] = intercept_cost or math.inf
-    problem = in_feature_space(X, FUNCTIONS[name], y, weights, **ball)
-    result, reference = solve(problem), solve(explicit(problem), "conic", tol=1e-8)
-    # Where flips take the whole budget, ‖v‖ is 0, which values with 16 digits can only prove to 8.
-    last_digit = 2.0 * result.radius_price * math.sqrt(problem.rows.function.precision * problem.rows.squares().max())
-    assert result.gap <= 1e-6 + last_digit
-    assert result.lower_bound <= reference.objective + 1e-8
-    assert result.objective == pytest.approx(reference.objective, abs=1.5e-6)
-    again = certify(problem, result.weights, result.intercept, result.hinge_dual, result.flip_dual)
-    assert again.objective == pytest.approx(result.objective, abs=1e-12)
+    check_against_conic_model(random_problem(seed, name, flip_cost, l2, intercept_cost, radius))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.parametrize("seed", range(30))
+def test_problems_of_many_sizes_are_solved(seed, name, monkeypatch):
+    """With up to 300 rows, in a span that grows, and a price of every label."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(5, 301)), int(rng.integers(2, 9))
+    monkeypatch.setattr(solver, "ALL_AT_ONCE", 0)
+    monkeypatch.setattr(solver, "FIRST", max(1, n // 5))
+    flip_cost = rng.choice([math.inf, 10.0 ** rng.uniform(-1.5, 1.0)])
+    flip_cost = rng.choice([flip_cost, math.inf, 0.0], size=n, p=[0.7, 0.25, 0.05]) if seed % 3 == 0 else flip_cost
+    ball = flip_cost, rng.choice([0.0, 10.0 ** rng.uniform(-4, 0)]), rng.choice([None, math.inf, 0.7, 0.01])
+    check_against_conic_model(random_problem(seed, name, *ball, 10.0 ** rng.uniform(-3.5, 0.0), n=n, d=d))
 
 
 def test_a_span_of_few_functions_proves_the_full_problem():
