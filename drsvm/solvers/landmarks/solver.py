@@ -87,7 +87,7 @@ class LandmarkState(State):
         self.result: Any = None  # of the last step
         most = SHARE_OF_MEMORY * problem.rows.room() / (8 * COPIES * problem.n_rows)
         self.most = int(min(problem.n_rows, most))
-        self.reason, self.first = "", None
+        self.reason, self.first, self.reserve = "", None, 0.0
         first = settings.n_landmarks or (FIRST if problem.n_rows > ALL_AT_ONCE else problem.n_rows)
         first = min(first, self.most)
         if settings.proves:
@@ -104,7 +104,9 @@ class LandmarkState(State):
         if self.result is not None and self.settings.n_landmarks is None:
             self._change_span()
         limits = {"max_time": self.limits.time, "n_threads": self.limits.n_threads}
-        self.result = run(self.span.linear(self.problem), InteriorPoint(), tol=self.tol, start=self.first, **limits)
+        problem = self.span.linear(self.problem)
+        problem = problem.replace(radius=problem.radius - self.reserve) if self.reserve else problem
+        self.result = run(problem, InteriorPoint(), tol=self.tol, start=self.first, **limits)
         if self.result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
 
@@ -123,13 +125,24 @@ class LandmarkState(State):
         most = min(max(FIRST, old.size // 2), self.most - self.span.size)
         new = np.setdiff1d(free, self.span.landmarks, assume_unique=True)
         added = self.span.add_landmarks(new[: WIDER * most], most)
-        added += self.span.add_sum(problem.rows.weighted_sum(signed))
+        v = problem.rows.weighted_sum(signed)
+        added += self.span.add_sum(v)
+        self.reserve = 0.0 if added or small else self._rounding_of_norm(v)
         self.first = fetched(self.span.features.T @ problem.rows.vector(candidate.weights)), candidate.intercept
         self.finished = not (added or small) and self.tol <= LEAST_SHARE * self.limits.tol
         aim = max(ACCURACY * self.gap, SHARE * self.limits.tol)
         self.tol = min(self.tol, aim) if added or small else LEAST_SHARE * self.limits.tol
         if self.span.size >= self.most:
             self.finished, self.reason = True, "memory"
+
+    def _rounding_of_norm(self, v) -> float:
+        """Return by how much rounding errors may increase the norm of a sum in the span, if the radius exceeds that.
+
+        Multipliers that use up less of the radius then need not be scaled down, which would cost far more.
+        """
+        rows = self.problem.rows
+        inside = float(np.linalg.norm(fetched(self.span.features.T @ rows.vector(v))))
+        return min(max(float(rows.coordinates(v)[0]) - inside, 0.0), 0.5 * self.problem.radius)
 
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers."""
