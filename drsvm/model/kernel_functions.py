@@ -37,6 +37,11 @@ def dense(X) -> Any:
     return X.toarray() if sparse.issparse(X) else X
 
 
+def _far(t) -> np.ndarray:
+    """Return √(1 − k² (1 + 2t)) for k = exp(−t): the part of φ(x′) that is orthogonal to φ(x) and its derivatives."""
+    return np.sqrt(-np.expm1(np.log1p(2.0 * t) - 2.0 * t))
+
+
 def _ones(X) -> Any:
     return np.ones(X.shape[0]) if sparse.issparse(X) else np.ones_like(X[:, 0], dtype=np.float64)
 
@@ -168,16 +173,32 @@ class Rbf(Radial):
         is orthogonal to φ(x) and its derivatives: ‖f⊥‖² = ‖f‖² − f(x)² − ‖∇f(x)‖²/2γ. If b + this is still M > 0, u can
         grow by M over the most that it changes per unit. The search begins with shifts that are known to be too short.
         """
-        rest = np.sqrt(np.maximum(norms**2 - values**2 - slopes**2 / (2.0 * self.gamma), 0.0))
+        rest = self._rest(values, slopes, norms)
         # With γ = 1, the derivative of k is at most 0.858, that of uk 1, and that of the root 1.042.
         rates = slopes + math.sqrt(self.gamma) * (0.86 * np.abs(values) + 1.05 * rest)
         shifts = start
         for _ in range(GROWTHS):
             t = self.gamma * shifts**2
             k = np.exp(-t)
-            left = offsets + k * (values - slopes * shifts) - rest * np.sqrt(-np.expm1(np.log1p(2.0 * t) - 2.0 * t))
+            left = offsets + k * (values - slopes * shifts) - rest * _far(t)
             shifts = shifts + np.maximum(left, 0.0) / rates
         return shifts
+
+    def lowest_after_shifts(self, values, slopes, norms, offsets, shifts) -> np.ndarray:
+        """Return bounds below f + b after shifts between each of the given lengths and the next, one per column.
+
+        They are those of `shifts_to_boundary` with every term at its worst; beyond the last length, f is above −‖f‖.
+        """
+        rest = self._rest(values, slopes, norms)[:, None]
+        t = self.gamma * shifts**2
+        k, values, slopes = np.exp(-t), values[:, None], slopes[:, None]
+        lowest = np.minimum(values * k[:-1], values * k[1:]) - slopes * (k[:-1] * shifts[1:]) - rest * _far(t[1:])
+        lowest = np.maximum(np.column_stack([lowest, -norms]), -norms[:, None])
+        return lowest + offsets[:, None]
+
+    def _rest(self, values, slopes, norms) -> np.ndarray:
+        """Return ‖f⊥‖ of `shifts_to_boundary`."""
+        return np.sqrt(np.maximum(norms**2 - values**2 - slopes**2 / (2.0 * self.gamma), 0.0))
 
     def gradients(self, X, Z, terms) -> np.ndarray:
         """Return the gradients of Σ_j c_ij k(·, z_j) at every row x_i, from the terms c_ij k(x_i, z_j)."""

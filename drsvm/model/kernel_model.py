@@ -2,10 +2,11 @@
 
 A decision value is f(x) + b with a function f of the feature space H. As ‖φ(x) − φ(x′)‖ ≤ L ‖x − x′‖₂, a shift changes
 it by at most L ‖f‖_H per unit. In the formulas of the worst case, this takes the place of the norm of the weights. They
-then give an upper bound, since most points of H are not φ of any x. A model with a linear kernel has weights, and its
-worst case is exact.
+then give an upper bound, since most points of H are not φ of any x; the slope of f at each row makes it sharper. A
+model with a linear kernel has weights, and its worst case is exact.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -28,6 +29,12 @@ from drsvm.model.linear_model import (
     signs_of_labels,
 )
 from drsvm.model.validation import check_label_vector, check_rows
+
+PRICES = np.append(0.0, np.geomspace(1e-3, 1.0, 50))
+"""Prices of the radius for which the hinge loss is bounded, in units of the highest rate at which it can grow."""
+
+LENGTHS = np.geomspace(1e-4, 8.0, 250)
+"""Shifts between which losses are bounded, in units of 1/L."""
 
 
 class KernelClassifier(NamedTuple):
@@ -152,17 +159,56 @@ class KernelAdversary(Adversary):
 
     def _shifts_to_boundaries(self, rows, start) -> np.ndarray:
         """Return what some rows must be shifted at least to turn, in scaled features; `start` is less."""
-        kernel, codes = self.data.kernel, self.data.codes[rows]
+        shortest = np.full(len(rows), np.inf)
+        for some, known in self._leads(rows, self.data.codes[rows]):
+            shifts = self.data.kernel.function.shifts_to_boundary(*known, start[some])
+            shortest[some] = np.minimum(shortest[some], shifts)
+        return shortest
+
+    def _leads(self, rows, codes) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, ...]]]:
+        """Yield, for every class, the rows with other labels, and f(x), ‖∇f(x)‖, ‖f‖ and b of their lead f + b."""
+        kernel = self.data.kernel
         points = dense(kernel.scaled(self.data.X[rows]))
         values = kernel.function.values(points, kernel.landmarks)
         norms = self.rates / (kernel.function.lipschitz * self.stretch)
-        shortest = np.full(len(rows), np.inf)
         for label in range(len(kernel.coef)):
             some = np.flatnonzero(norms[codes, label] > 0.0)
             terms = values[some] * (kernel.coef[codes[some]] - kernel.coef[label])
             slopes = np.linalg.norm(kernel.function.gradients(points[some], kernel.landmarks, terms), axis=1)
             offsets = kernel.intercept[codes[some]] - kernel.intercept[label]
-            known = terms.sum(axis=1), slopes, norms[codes[some], label], offsets
-            shifts = kernel.function.shifts_to_boundary(*known, start[some])
-            shortest[some] = np.minimum(shortest[some], shifts)
-        return shortest
+            yield some, (terms.sum(axis=1), slopes, norms[codes[some], label], offsets)
+
+    def hinge_risks(self, radii):
+        """Return bounds on the largest expected loss: for any price λ of the radius, ε λ + Σ π_i max(loss − λ cost)."""
+        risks = super().hinge_risks(radii)
+        if self.rate == 0.0:
+            return risks
+        prices, used = self.rate * PRICES, np.flatnonzero(self.data.weights)
+        net = np.zeros(len(prices))
+        for first in range(0, len(used), BLOCK):
+            rows = used[first : first + BLOCK]
+            net += self.data.weights[rows] @ self._net_losses(rows, prices)
+        return np.minimum(risks, (np.multiply.outer(radii, prices) + net).min(axis=-1))
+
+    def _net_losses(self, rows, prices) -> np.ndarray:
+        """Return the most that the loss of some rows can be after moves, less their costs at each of the prices."""
+        own, costs = self.data.codes[rows], self.problem.flip_costs[rows]
+        net = np.repeat(np.maximum(1.0 - self.data.margins[rows], 0.0)[:, None], len(prices), axis=1)
+        for turned in range(len(self.data.coef)):  # by how many places among the classes a flip moves the label
+            price = np.where(turned > 0, costs, 0.0)
+            some = np.flatnonzero(np.isfinite(price))
+            codes = (own[some] + turned) % len(self.data.coef)
+            lengths, losses = self._losses_after_shifts(rows[some], codes)
+            for k, unit in enumerate(prices):
+                found = (losses - unit * lengths).max(axis=1) - unit * price[some]
+                net[some, k] = np.maximum(net[some, k], found)
+        return net
+
+    def _losses_after_shifts(self, rows, codes) -> tuple[np.ndarray, np.ndarray]:
+        """Return costs of shifts, and the largest losses of some rows with given labels between each and the next."""
+        function = self.data.kernel.function
+        shifts = np.append(0.0, LENGTHS) / function.lipschitz
+        losses = np.zeros((len(rows), len(shifts)))
+        for some, known in self._leads(rows, codes):
+            losses[some] = np.maximum(losses[some], 1.0 - function.lowest_after_shifts(*known, shifts))
+        return shifts / self.stretch, losses
