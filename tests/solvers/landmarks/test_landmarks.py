@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.kernel_approximation import Nystroem
 
 from drsvm import Problem, certify, radius_max, solve
 from drsvm.model.kernel_functions import Given, Laplacian, Linear, Polynomial, Precomputed, Rbf
@@ -114,6 +115,18 @@ def test_given_landmarks_bound_the_full_problem():
     assert np.count_nonzero(few.weights) <= 20
     assert few.lower_bound <= best.objective <= few.objective + 1e-9
     assert few.gap > 1e-3
+
+
+def test_features_of_landmarks_give_the_linear_problem_in_their_span():
+    """What the pages recommend for rows on a cluster."""
+    X, y, weights = data(8, n=200)
+    ball = {"radius": 0.02, "flip_cost": 0.8, "l2": 0.01, "fit_intercept": True}
+    problem = in_feature_space(X, Rbf(0.3), y, weights, centred=False, **ball)
+    in_span = solve(problem, "landmarks", n_landmarks=20, tol=1e-8)
+    chosen = X[np.flatnonzero(in_span.weights)]
+    features = Nystroem(gamma=0.3, n_components=len(chosen)).fit(chosen).transform(X)
+    linear = solve(Problem(features, y, sample_weight=weights, **ball), tol=1e-8)
+    assert len(chosen) == 20 and linear.objective == pytest.approx(in_span.objective, abs=1e-7)
 
 
 def test_linear_kernel_is_the_linear_problem():
