@@ -1,5 +1,6 @@
 """Which labels to check: a ranking of the rows by margins of classifiers that were trained without them."""
 
+import warnings
 from collections.abc import Callable
 from itertools import count
 from operator import methodcaller
@@ -14,16 +15,18 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.clock import Stopwatch
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
-from drsvm.learn.one_vs_rest import ROWS
-from drsvm.learn.out_of_fold import Rows, decision_values, folds_of, warn_of_constant_folds
+from drsvm.learn.one_vs_rest import ROWS, is_constant
+from drsvm.learn.out_of_fold import Folds, Rows, decision_values, folds_of, warn_of_constant_folds
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for the trees
 N_TREES = 80
+FEWEST = 10  # rows by whose decisions a classifier can be told from a constant one
 
 
 def find_label_issues(
@@ -130,10 +133,42 @@ def find_label_issues(
         if callback is not None:
             callback(number, total)
 
-    rows = Rows(X, y, sample_weight, classes)
-    decisions = [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges]
+    rows, decisions = Rows(X, y, sample_weight, classes), []
+    if estimator is None and _all_at_once(rows, folds):
+        decisions.append(_judged_at_once(rows, folds, standardise, fold_done))
+        judges = judges[1:]
+    decisions += [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges]
     warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
+
+
+class _Judge(WassersteinSVC):
+    """The default classifier, which keeps the decisions of folds instead of placing a threshold by them."""
+
+    def _decide(self, data, problems, results, at_centre, time):
+        self.judged = data.judged(problems, results, at_centre, self.cv, time, True)
+
+
+def _all_at_once(rows: Rows, folds: Folds) -> bool:
+    """Return whether two classes have rows that all count and are judged once, several by the same classifier."""
+    sizes = [len(test) for _, test in folds]
+    counts = rows.weights is None or bool((rows.weights > 0.0).all())
+    return sum(sizes) == len(rows.y) and min(sizes) >= FEWEST and len(rows.classes) == 2 and counts
+
+
+def _judged_at_once(rows: Rows, folds: Folds, standardise: bool, done: Callable[[int, float], Any]) -> np.ndarray:
+    """Return `decision_values` of the default classifier: columns, radius and ridge are prepared once for all folds."""
+    watch = Stopwatch()
+    X = check_array(rows.X, **ROWS)
+    X = StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise).fit_transform(X)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+        judge = _Judge(tol=FOLD_TOL, cv=folds).fit(X, rows.y, rows.weights)
+    values = judge.judged.decisions[:, 0]
+    for _, test in folds:
+        values[test] = 0.0 if is_constant(values[test]) else values[test]
+        done(len(test), watch.elapsed() / len(folds))
+    return np.column_stack([-values / 2, values / 2])
 
 
 def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
