@@ -168,9 +168,8 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limit
 def _spectrum(problem: Problem, rows) -> tuple[float, float]:
     """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
     weights, (n, d) = problem.sample_weight, rows.shape
-    if rows.readable and not rows.is_sparse and d < n:
-        centred = np.asarray(rows.X, dtype=np.float64) - weights @ rows.X
-        covariance = (centred * weights[:, None]).T @ centred
+    if rows.readable and d < n:
+        covariance = rows.covariance(weights)
         return float(covariance.trace()), float(np.square(covariance).sum())
     products = rows.products_of_rows()
     with_mean = products @ weights
