@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -134,37 +135,41 @@ def find_label_issues(
             callback(number, total)
 
     rows, decisions = Rows(X, y, sample_weight, classes), []
-    if estimator is None and _all_at_once(rows, folds):
-        decisions.append(_judged_at_once(rows, folds, standardise, fold_done))
-        judges = judges[1:]
-    decisions += [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges]
+    for judge in judges:
+        found = _judged_at_once(judge, rows, folds, fold_done)
+        decisions.append(decision_values(judge, rows, folds, n_jobs, fold_done) if found is None else found)
     warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
 
 
-class _Judge(WassersteinSVC):
-    """The default classifier, which keeps the decisions of folds instead of placing a threshold by them."""
+class LabelJudge(WassersteinSVC):
+    """The default classifier for label issues: with folds, it keeps their decisions instead of placing a threshold."""
 
     def _decide(self, data, problems, results, at_centre, time):
-        self.judged = data.judged(problems, results, at_centre, self.cv, time, True)
+        if self.cv is not None:
+            self.judged = data.judged(problems, results, at_centre, self.cv, time, True)
 
 
-def _all_at_once(rows: Rows, folds: Folds) -> bool:
-    """Return whether two classes have rows that all count and are judged once, several by the same classifier."""
+def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, float], Any]) -> np.ndarray | None:
+    """Return `decision_values` by one fit: columns, radius and ridge are prepared once for all folds.
+
+    None: that is only possible for our own judge of two classes with rows that all count and are judged once, several
+    by the same classifier, and if there is time for all folds.
+    """
     sizes = [len(test) for _, test in folds]
     counts = rows.weights is None or bool((rows.weights > 0.0).all())
-    return sum(sizes) == len(rows.y) and min(sizes) >= FEWEST and len(rows.classes) == 2 and counts
-
-
-def _judged_at_once(rows: Rows, folds: Folds, standardise: bool, done: Callable[[int, float], Any]) -> np.ndarray:
-    """Return `decision_values` of the default classifier: columns, radius and ridge are prepared once for all folds."""
-    watch = Stopwatch()
-    X = check_array(rows.X, **ROWS)
-    X = StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise).fit_transform(X)
+    once = sum(sizes) == len(rows.y) and min(sizes) >= FEWEST
+    if not (isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge) and len(rows.classes) == 2):
+        return None
+    if not (once and counts):
+        return None
+    watch, steps = Stopwatch(), clone(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
-        judge = _Judge(tol=FOLD_TOL, cv=folds).fit(X, rows.y, rows.weights)
+        judge = steps[-1].set_params(cv=folds).fit(steps[:-1].fit_transform(rows.X), rows.y, rows.weights)
     values = judge.judged.decisions[:, 0]
+    if len(values) < len(rows.y):
+        return None
     for _, test in folds:
         values[test] = 0.0 if is_constant(values[test]) else values[test]
         done(len(test), watch.elapsed() / len(folds))
@@ -188,7 +193,7 @@ def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
     return [first] if second is None else [first, second]
 
 
-def robust_classifier(X, *, standardise: bool = True, kind: Any = WassersteinSVC, **settings: Any) -> Pipeline:
+def robust_classifier(X, *, standardise: bool = True, kind: Any = LabelJudge, **settings: Any) -> Pipeline:
     """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
     robust = kind(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), robust)

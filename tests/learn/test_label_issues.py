@@ -127,7 +127,7 @@ def test_sparse_rows_are_not_centred(tumours, container):
     rows, y = container(X[:150] + 1.0), y[:150]
     uncentred = robust_classifier(rows, standardise=False, radius=0.1)  # the automatic one depends on the storage
     judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
-    free = clone(uncentred).set_params(wassersteinsvc__intercept_cost=np.inf)  # a price depends on it too
+    free = clone(uncentred).set_params(labeljudge__intercept_cost=np.inf)  # a price depends on it too
     dense = find_label_issues(rows.toarray(), y, estimator=free, cv=3)
     np.testing.assert_allclose(find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2)
     automatic = find_label_issues(rows, y, standardise=False, cv=3)
@@ -153,7 +153,7 @@ def test_a_pipeline_and_weights(tumours):
 @pytest.fixture(scope="module")
 def found_fold_by_fold(tumours):
     X, y, _ = tumours
-    return find_label_issues(X, y, estimator=robust_classifier(X))
+    return find_label_issues(X, y, estimator=robust_classifier(X, kind=WassersteinSVC))
 
 
 def test_folds_at_once_and_one_by_one_say_nearly_the_same(found, found_fold_by_fold):
