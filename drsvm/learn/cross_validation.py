@@ -15,10 +15,12 @@ from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.scores import predictions
 from drsvm.model.problem import Problem
+from drsvm.solvers.interior_point.small import is_small
+from drsvm.solvers.many import Rough, rough_path
 from drsvm.solvers.path.radius_max import radius_max
-from drsvm.solvers.path.radius_path import RadiusPath
+from drsvm.solvers.transforms.centring import Centred
 
-CV_TOL = 1e-4  # proven gap of the solutions in the folds: far below the resolution of a score
+CV_TOL = 1e-4  # gap of the solutions in the folds: far below the resolution of a score
 LARGEST, SMALLEST, MARGIN = 4.0, 0.04, 0.9  # radii / the automatic one; the largest / `radius_max`
 
 
@@ -111,12 +113,7 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
         unknown = np.full(len(setting.radii), np.nan)
         return PathScores(unknown, np.zeros(len(unknown)), unknown, np.nan, complete=False)
     problems, test_rows = setting.problems(X, y, classes, fold)
-    paths: list[RadiusPath] = []
-    for index, problem in enumerate(problems):
-        share = time.share(len(problems) - index)
-        paths.append(prices.path_at_centre(problem, setting.radii, max_time=share, **limits))
-        if paths[-1].interrupted:
-            raise KeyboardInterrupt
+    paths = [_walked(each, setting.radii, time.share(len(problems) - k), limits) for k, each in enumerate(problems)]
     coefs = np.stack([path.weights for path in paths], axis=1)
     intercepts = np.stack([path.intercepts for path in paths], axis=1)
     # The last classifier has no weights and predicts the majority.
@@ -128,10 +125,41 @@ def score_path(X, y, classes, sample_weight, setting: Setting, fold: Fold, score
     )
     weights = None if sample_weight is None else sample_weight[fold.test]
     scores = _scores(scorer, classes, decisions, candidates, test_rows, y[fold.test], weights)
-    times = np.sum([[result.time for result in path.results] for path in paths], axis=0)
-    gaps = np.max([[result.gap for result in path.results] for path in paths], axis=0)
-    idle = any(result.n_iter == 0 and result.gap > result.tol for path in paths for result in path.results)
-    return PathScores(scores[:-1], times, gaps, scores[-1], complete=not idle)
+    times, gaps = np.sum([path.times for path in paths], axis=0), np.max([path.gaps for path in paths], axis=0)
+    return PathScores(scores[:-1], times, gaps, scores[-1], complete=all(path.complete for path in paths))
+
+
+class Walked(NamedTuple):
+    """The classifiers of a path, one entry per radius, their seconds and gaps, and whether all had time for a step."""
+
+    weights: np.ndarray
+    intercepts: np.ndarray
+    times: np.ndarray
+    gaps: np.ndarray
+    complete: bool
+
+
+def _walked(problem: Problem, radii: np.ndarray, time: TimeLimit, limits: dict[str, Any]) -> Walked:
+    """Return the classifiers of one problem; those of few rows need no proof, as no score can tell."""
+    proves = limits["solver"] not in ("auto", "interior-point") or limits["max_iter"] is not None
+    if proves or not is_small(problem):
+        path = prices.path_at_centre(problem, radii, max_time=time, **limits)
+        if path.interrupted:
+            raise KeyboardInterrupt
+        found, idle = path.results, any(one.n_iter == 0 and one.gap > one.tol for one in path.results)
+        return Walked(path.weights, path.intercepts, *_times_and_gaps(found), not idle)
+    centred = prices.at_centre(problem)
+    shifted = Centred.of(centred.problem)  # if the intercept has no price
+    found = rough_path(shifted.problem, radii, tol=limits["tol"], max_time=time)
+    missing = len(radii) - len(found)
+    found += missing * [Rough(np.zeros(problem.n_features), 0.0, 1.0, 0.0)]
+    classifiers = [centred.from_centred(shifted.from_centred((one.weights, one.intercept))) for one in found]
+    weights, intercepts = (np.array(each) for each in zip(*classifiers, strict=True))
+    return Walked(weights, intercepts, *_times_and_gaps(found), not missing)
+
+
+def _times_and_gaps(path: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([one.time for one in path]), np.array([one.gap for one in path])
 
 
 def _scores(scorer, classes, decisions, candidates, rows, labels, weights) -> np.ndarray:

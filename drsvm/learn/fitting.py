@@ -91,7 +91,7 @@ class FittingMixin:
         with stage("solving"):
             results = self._solve_all(problems, at_centre, starts, context, time)
         self._store(problems, results)
-        decide(self, data, problems, results, at_centre, time)
+        self._decide(data, problems, results, at_centre, time)
         if data.backend is not None:
             self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
@@ -236,6 +236,10 @@ class FittingMixin:
     def _at_centre(self: Any, problems: list[Problem]) -> Callable[[Problem], Centred]:
         """Return how a problem is put relative to the centre of the data."""
         return Centred
+
+    def _decide(self: Any, data: Any, problems: list[Problem], results: list[Result], at_centre, time) -> None:
+        """Place the threshold, and fit the sigmoids."""
+        decide(self, data, problems, results, at_centre, time)
 
     def _solver(self: Any) -> str | Solver:
         """Return the solver."""

@@ -1,5 +1,6 @@
 """Which labels to check: a ranking of the rows by margins of classifiers that were trained without them."""
 
+import warnings
 from collections.abc import Callable
 from itertools import count
 from operator import methodcaller
@@ -7,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -14,16 +16,18 @@ from sklearn.utils import check_array, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from drsvm.clock import Stopwatch
 from drsvm.learn.column_errors import naming_columns
 from drsvm.learn.estimators import WassersteinSVC
 from drsvm.learn.label_quality import LabelIssues, issues_from
-from drsvm.learn.one_vs_rest import ROWS
-from drsvm.learn.out_of_fold import Rows, decision_values, folds_of, warn_of_constant_folds
+from drsvm.learn.one_vs_rest import ROWS, is_constant
+from drsvm.learn.out_of_fold import Folds, Rows, decision_values, folds_of, warn_of_constant_folds
 from drsvm.model.validation import as_rows, check_entries
 
 FOLD_TOL = 1e-4  # proven gap of the classifiers in the folds: it changes the ranking far less than another split does
 DENSE_ENTRIES = 50_000_000  # sparse rows with at most as many entries, with zeros, are made dense for the trees
 N_TREES = 80
+FEWEST = 10  # rows by whose decisions a classifier can be told from a constant one
 
 
 def find_label_issues(
@@ -130,10 +134,46 @@ def find_label_issues(
         if callback is not None:
             callback(number, total)
 
-    rows = Rows(X, y, sample_weight, classes)
-    decisions = [decision_values(judge, rows, folds, n_jobs, fold_done) for judge in judges]
+    rows, decisions = Rows(X, y, sample_weight, classes), []
+    for judge in judges:
+        found = _judged_at_once(judge, rows, folds, fold_done)
+        decisions.append(decision_values(judge, rows, folds, n_jobs, fold_done) if found is None else found)
     warn_of_constant_folds(decisions[0], folds)
     return issues_from(decisions, classes, given, sample_weight, index)
+
+
+class LabelJudge(WassersteinSVC):
+    """The default classifier for label issues: with folds, it keeps their decisions instead of placing a threshold."""
+
+    def _decide(self, data, problems, results, at_centre, time):
+        if self.cv is not None:
+            self.judged = data.judged(problems, results, at_centre, self.cv, time, True)
+
+
+def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, float], Any]) -> np.ndarray | None:
+    """Return `decision_values` by one fit: columns, radius and ridge are prepared once for all folds.
+
+    None: that is only possible for our own judge of two classes with rows that all count and are judged once, several
+    by the same classifier, and if there is time for all folds.
+    """
+    sizes = [len(test) for _, test in folds]
+    counts = rows.weights is None or bool((rows.weights > 0.0).all())
+    once = sum(sizes) == len(rows.y) and min(sizes) >= FEWEST
+    if not (isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge) and len(rows.classes) == 2):
+        return None
+    if not (once and counts):
+        return None
+    watch, steps = Stopwatch(), clone(model)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The fitted classifier is constant|radius / flip_cost", UserWarning)
+        judge = steps[-1].set_params(cv=folds).fit(steps[:-1].fit_transform(rows.X), rows.y, rows.weights)
+    values = judge.judged.decisions[:, 0]
+    if len(values) < len(rows.y):
+        return None
+    for _, test in folds:
+        values[test] = 0.0 if is_constant(values[test]) else values[test]
+        done(len(test), watch.elapsed() / len(folds))
+    return np.column_stack([-values / 2, values / 2])
 
 
 def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
@@ -153,7 +193,7 @@ def _judges(X, estimator, second_opinion, standardise: bool) -> list[Any]:
     return [first] if second is None else [first, second]
 
 
-def robust_classifier(X, *, standardise: bool = True, kind: Any = WassersteinSVC, **settings: Any) -> Pipeline:
+def robust_classifier(X, *, standardise: bool = True, kind: Any = LabelJudge, **settings: Any) -> Pipeline:
     """Return an unfitted classifier for label issues: the default one to moderate accuracy, unless settings differ."""
     robust = kind(**{"tol": FOLD_TOL, "threshold": "optimum", **settings})
     return make_pipeline(StandardScaler(with_mean=not sparse.issparse(X), with_std=standardise), robust)

@@ -68,7 +68,8 @@ class WassersteinSVCCV(SearchMixin, RobustClassifier):
         parameters. A ConvergenceWarning is issued in both cases. A fifth of the time is reserved for the refit, which
         always takes a step.
     tol : float, optional
-        Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger.
+        Proven gap of the refit; in the folds it is 1e-4, or `tol` if that is larger (on few rows not proven, but
+        that of a point on the central path).
     n_jobs : int, optional
         Number of paths solved in parallel, in separate processes; with `max_time` in threads, which start at once.
     verbose : int, default=0

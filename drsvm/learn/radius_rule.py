@@ -33,6 +33,7 @@ from drsvm.model.row_operations import PullVariances
 from drsvm.progress import part
 from drsvm.solvers import solve
 from drsvm.solvers.landmarks.rough import rough_solver
+from drsvm.solvers.many import Classifier, rough_classifiers
 from drsvm.solvers.path.radius_max import is_useful, radius_max
 
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
@@ -141,7 +142,7 @@ def automatic(problem: Problem, *, counts=None, max_time: Any = None, n_threads:
     sample, limits = _sample(lively), {"max_time": time, "n_threads": n_threads}
     with part(0.15, 0.6):
         pilot = {**limits, "max_time": time.share(2)}
-        chance, active = chance_of_active(lively, sample, of_all, counts, pilot)
+        chance, active, _ = chance_of_active(lively, sample, of_all, counts, pilot)
     with part(0.6, 0.8):
         radius = _far_from_largest(lively, sample, SHARE_OF_CHANCE[problem.norm.p] * chance, limits)
     with part(0.8, 1.0):
@@ -167,9 +168,8 @@ def _by_sample(rule: Callable[..., Automatic], problem: Problem, counts, **limit
 def _spectrum(problem: Problem, rows) -> tuple[float, float]:
     """Return Σ λ and Σ λ² for the eigenvalues λ of the rows' covariance, from products of columns or of rows."""
     weights, (n, d) = problem.sample_weight, rows.shape
-    if rows.readable and not rows.is_sparse and d < n:
-        centred = np.asarray(rows.X, dtype=np.float64) - weights @ rows.X
-        covariance = (centred * weights[:, None]).T @ centred
+    if rows.readable and d < n:
+        covariance = rows.covariance(weights)
         return float(covariance.trace()), float(np.square(covariance).sum())
     products = rows.products_of_rows()
     with_mean = products @ weights
@@ -184,8 +184,8 @@ def automatic_ridge(problem: Problem, *, counts=None, max_time: Any = None, n_th
         return found._replace(radius=problem.radius)
     everything = problem.pull_variances(counts=counts)
     limits = {"max_time": TimeLimit.of(max_time), "n_threads": n_threads}
-    active = chance_of_active(problem, _sample(problem), everything, counts, limits)[1]
-    return Automatic(problem.radius, None, Spread.of(problem, counts).ridge(active))
+    _, active, pilot = chance_of_active(problem, _sample(problem), everything, counts, limits)
+    return Automatic(problem.radius, pilot, Spread.of(problem, counts).ridge(active))
 
 
 class Spread(NamedTuple):
@@ -305,17 +305,21 @@ def _rough_solution(problem: Problem, limits: dict[str, Any], start=None) -> Res
 
 def chance_of_active(
     problem: Problem, sample: Problem, everything: PullVariances, counts, limits: dict[str, Any]
-) -> tuple[float, float]:
-    """Return F, computed over the rows that are active in a pilot solution of a sample, and their share."""
+) -> tuple[float, float, Classifier | None]:
+    """Return F, computed over the rows that are active in a pilot solution of a sample, their share, and the pilot."""
     of_all = chance_gradient(problem, everything)
     if limits["max_time"].spent:
-        return of_all, 1.0
+        return of_all, 1.0, None
     with part(0.0, 0.4):
-        pilot = _rough_solution(sample.replace(radius=PILOT_SHARE * of_all, l2=0.0), limits)
+        pilot_problem = sample.replace(radius=PILOT_SHARE * of_all, l2=0.0)
+        pilot = rough_classifiers([pilot_problem], [None], tol=PILOT_TOL, **limits)[0]
+        if pilot is None:  # no time; a first step is allowed
+            result = _rough_solution(pilot_problem, limits)
+            pilot = result.weights, result.intercept
     with part(0.6, 1.0):
-        active = problem.pull_variances((pilot.weights, pilot.intercept), counts)
+        active = problem.pull_variances(pilot, counts)
     # F is 0 if no row is active, or only one, or equal ones.
-    return chance_gradient(problem, active) or of_all, active.mass / everything.mass
+    return chance_gradient(problem, active) or of_all, active.mass / everything.mass, pilot
 
 
 def chance_gradient(problem: Problem, active: PullVariances) -> float:

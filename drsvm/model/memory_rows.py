@@ -239,6 +239,14 @@ class MemoryRows(HostRows):
     def some(self, size):
         return self.X[:: -(-self.shape[0] // size)]
 
+    def covariance(self, weights) -> np.ndarray:
+        """Return the covariance of the columns, given weights that sum to 1."""
+        mean = weights @ self.X
+        if self.is_sparse:
+            return (self.X.T @ sparse.diags_array(weights) @ self.X).toarray() - np.outer(mean, mean)
+        centred = np.asarray(self.X, dtype=np.float64) - mean
+        return (centred * weights[:, None]).T @ centred
+
     def products_of_rows(self) -> np.ndarray:
         """Return x_i·x_j for all pairs of rows."""
         return (self.X @ self.X.T).toarray() if self.is_sparse else np.asarray(self.X, dtype=np.float64) @ self.X.T

@@ -1,19 +1,24 @@
 """Many problems in one call, small ones several at a time."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsvm.clock import TimeLimit
+from drsvm.clock import Stopwatch, TimeLimit
 from drsvm.engines.threads import single_threaded_blas
+from drsvm.model.certificate import primal_point
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.parallel import over, spare_cores, threads_limited
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver, check_count, check_limits
-from drsvm.solvers.interior_point.small import is_small, stepped
+from drsvm.solvers.interior_point.small import SmallState, is_small, stepped
 from drsvm.solvers.interior_point.solver import InteriorPoint
+from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
+from drsvm.solvers.interior_point.state import CHEAP
+from drsvm.solvers.landmarks.rough import rough_solver
+from drsvm.solvers.transforms.tiny_weights import without_rounding
 
 WORTH_THREADS = 5_000_000
 """Entries times features of all problems together from which threads save more time than they take."""
@@ -80,25 +85,64 @@ Classifier = tuple[np.ndarray, float]
 
 
 def rough_classifiers(
-    problems: list[Problem], starts: Sequence[Any], *, tol: float, max_time: TimeLimit
+    problems: list[Problem], starts: Sequence[Any], *, tol: float, max_time: TimeLimit, n_threads: int | None = None
 ) -> list[Classifier | None]:
-    """Return classifiers for problems that are much like one whose solution is known, and need no proof.
+    """Return classifiers that need no proof, for problems that are much like one whose solution is known, or None.
 
     They are as if the gap were about `tol`. None: there was no time. Ctrl-C raises KeyboardInterrupt.
     """
     if not all(is_small(problem) for problem in problems):
-        return [_found(one) for one in solve_many(problems, tol=tol, max_time=max_time)]
-    settings = InteriorPoint()
+        limits = {"tol": tol, "max_time": max_time, "n_threads": n_threads}
+        return [_found(one) for one in solve_many(problems, rough_solver(problems[0]), **limits)]
+    settings, begins = InteriorPoint(), dict[int, Start | None]()
+    common = check_limits(problems[0], settings, tol=tol, max_time=max_time, n_threads=1)
+    for problem, start in zip(problems, starts, strict=True):
+        if id(start) not in begins:  # it may be the same for all
+            first = check_limits(problem, settings, start=start).start
+            begins[id(start)] = None if first is None else start_at(problem, first)
 
     def one(index: int) -> Classifier | None:
-        problem, start = problems[index], starts[index]
-        limits = check_limits(problem, settings, tol=tol, max_time=max_time, start=start, n_threads=1)
-        found = stepped(problem, settings, limits)
+        problem = problems[index]
+        found = stepped(problem, settings, common, begins[id(starts[index])])
         return found or _found(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)
     with threads_limited(spare_cores() if work > WORTH_THREADS else 1), single_threaded_blas():
         return over(range(len(problems)), one)
+
+
+class Rough(NamedTuple):
+    """A classifier without a proof: its gap is that on the central path."""
+
+    weights: np.ndarray
+    intercept: float
+    gap: float
+    time: float
+
+
+def rough_path(problem: Problem, radii: Iterable[float], *, tol: float, max_time: TimeLimit) -> list[Any]:
+    """Return classifiers of few rows for decreasing radii, which need no proof; fewer if the time is up.
+
+    Where steps fail, a Result stands for one. Ctrl-C raises KeyboardInterrupt.
+    """
+    settings, path, run, start = InteriorPoint(), list[Any](), None, None
+    limits = check_limits(problem, settings, tol=tol / CHEAP, max_time=max_time, n_threads=1)
+    for radius in radii:
+        if max_time.over:
+            break
+        watch, one = Stopwatch(), problem.replace(radius=float(radius))
+        run = SmallState(one, settings, limits) if run is None else run.again(one, limits, start)
+        if run.to_the_end():
+            point = primal_point(one, *run.classifier)
+            point = without_rounding(one, point, point.objective - run.central_gap, tol)
+            path.append(Rough(point.weights.copy(), point.intercept, run.central_gap, watch.elapsed()))
+            start = start_beside(one, point)
+        else:
+            path.append(solve(one, tol=tol, max_time=max_time, n_threads=1))
+            start = None
+            if path[-1].status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+    return path
 
 
 def _found(result: Result) -> Classifier | None:

@@ -21,6 +21,9 @@ from drsvm.learn.cross_validation import (
 BALL = {"flip_cost": 5.0, "norm": 2, "l2": 0.0, "fit_intercept": True, "feature_cost": None}
 
 
+LIMITS = {"solver": "auto", "tol": 1e-4, "max_iter": None}
+
+
 def setting(radii=(0.2, 0.1), class_weight=None, auto_radius=0.1, weights=None, **ball):
     return Setting(class_weight, {**BALL, "intercept_cost": "auto", **ball}, np.array(radii), auto_radius, weights)
 
@@ -83,9 +86,7 @@ def test_accuracies_are_those_of_the_scorer(rows, n_classes, weighted, container
     order = np.random.default_rng(2).permutation(len(y))
     fold = Fold(0, order[: len(y) // 2], order[len(y) // 2 :])
     arguments = X, y, np.unique(y), weights, setting((50.0, 0.3, 0.03), weights=weights), fold
-    fast, slow = (
-        score_path(*arguments, scorer, {"tol": 1e-4}, TimeLimit()) for scorer in (None, get_scorer("accuracy"))
-    )
+    fast, slow = (score_path(*arguments, scorer, LIMITS, TimeLimit()) for scorer in (None, get_scorer("accuracy")))
     np.testing.assert_allclose(fast.scores, slow.scores, rtol=1e-12)
     assert fast.constant == pytest.approx(slow.constant, rel=1e-12) and fast.complete
     counts = np.ones(len(y)) if weights is None else weights

@@ -127,7 +127,7 @@ def test_sparse_rows_are_not_centred(tumours, container):
     rows, y = container(X[:150] + 1.0), y[:150]
     uncentred = robust_classifier(rows, standardise=False, radius=0.1)  # the automatic one depends on the storage
     judged = find_label_issues(rows, y, estimator=uncentred, cv=3)
-    free = clone(uncentred).set_params(wassersteinsvc__intercept_cost=np.inf)  # a price depends on it too
+    free = clone(uncentred).set_params(labeljudge__intercept_cost=np.inf)  # a price depends on it too
     dense = find_label_issues(rows.toarray(), y, estimator=free, cv=3)
     np.testing.assert_allclose(find_label_issues(rows, y, estimator=free, cv=3).margin, dense.margin, atol=1e-2)
     automatic = find_label_issues(rows, y, standardise=False, cv=3)
@@ -150,7 +150,18 @@ def test_a_pipeline_and_weights(tumours):
     assert not np.allclose(alone.margin, unweighted.margin, atol=1e-3)
 
 
-def test_rows_without_weight_are_judged_but_do_not_count(tumours, found):
+@pytest.fixture(scope="module")
+def found_fold_by_fold(tumours):
+    X, y, _ = tumours
+    return find_label_issues(X, y, estimator=robust_classifier(X, kind=WassersteinSVC))
+
+
+def test_folds_at_once_and_one_by_one_say_nearly_the_same(found, found_fold_by_fold):
+    assert np.corrcoef(found.margin, found_fold_by_fold.margin)[0, 1] > 0.99
+    assert not np.array_equal(found.margin, found_fold_by_fold.margin)
+
+
+def test_rows_without_weight_are_judged_but_do_not_count(tumours, found_fold_by_fold):
     X, y, _ = tumours
     odd = np.vstack([X, 50 * X[:3]])
     labels = np.append(y, y[:3])
@@ -158,7 +169,7 @@ def test_rows_without_weight_are_judged_but_do_not_count(tumours, found):
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
     tested = [(train, np.append(test, [len(y), len(y) + 1, len(y) + 2])) for train, test in folds]
     issues = find_label_issues(odd, labels, cv=tested, sample_weight=weights)
-    np.testing.assert_allclose(issues.margin[: len(y)], found.margin, atol=1e-9)
+    np.testing.assert_allclose(issues.margin[: len(y)], found_fold_by_fold.margin, atol=1e-9)
     assert len(issues.ranking) == len(y) + 3
 
 

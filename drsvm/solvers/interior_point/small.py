@@ -54,24 +54,36 @@ def are_few(X) -> bool:
 class SmallState(InteriorPointState):
     """An interior-point run whose steps are compiled."""
 
-    def __init__(self, problem: Problem, settings: Any, limits: Limits):
+    def __init__(self, problem: Problem, settings: Any, limits: Limits, start: Start | None = None):
         self.on_all_rows = CpuEngine(problem, 1)
         self.on_all_rows.small = True  # here certificates cost little, and so do restarts
         share, buffers = self._rows(problem)
         self.memory = share, buffers, _system_room(problem), _work(share, self.on_all_rows.n_linear)
-        super().__init__(problem, settings, limits, self.on_all_rows)
+        super().__init__(problem, settings, limits, self.on_all_rows, start)
 
     def set_up(self, start: Start | None = None) -> None:
         self.steps_of_all_starts = 0
         super().set_up(start)
 
-    def again(self, problem: Problem, limits: Limits) -> "SmallState":
+    def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
         """Begin a run on a problem that differs in its radius, with the same memory."""
         if min(problem.radius, self.problem.radius) == 0.0:  # other flips are affordable
-            return SmallState(problem, self.settings, limits)
+            return SmallState(problem, self.settings, limits, start)
         self.problem, self.limits = problem, limits
-        self.set_up()
+        self.set_up(start)
         return self
+
+    def to_the_end(self) -> bool:
+        """Take steps until a certificate would be due; return False if that fails, or if there is no time."""
+        while not (self.near_the_end or self.finished or self.limits.time.over):
+            self.step()
+        return self.near_the_end
+
+    @property
+    def classifier(self) -> tuple[np.ndarray, float]:
+        """Weights, a view, and intercept."""
+        d = self.problem.n_features
+        return self.point[:d], float(self.point[d:].sum())
 
     def _first_point(self) -> Start:
         return super()._first_point() if self.limits.start is not None else next(self.cold_starts)
@@ -130,15 +142,13 @@ class SmallState(InteriorPointState):
         return super().candidate()
 
 
-def stepped(problem: Problem, settings: Any, limits: Limits) -> tuple[np.ndarray, float] | None:
+def stepped(problem: Problem, settings: Any, limits: Limits, start: Start | None) -> tuple[np.ndarray, float] | None:
     """Return a classifier whose gap on the central path is about the tolerance, without a proof.
 
     None: the steps end before that, or there is no time.
     """
-    run, d = SmallState(problem, settings, limits), problem.n_features
-    while not (run.near_the_end or run.finished or limits.time.over):
-        run.step()
-    return (run.point[:d], float(run.point[d:].sum())) if run.near_the_end else None
+    run = SmallState(problem, settings, limits, start)
+    return run.classifier if run.to_the_end() else None
 
 
 def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from drsvm.model.certificate import PrimalPoint
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.interior_point.priced_cones import prices_weights
@@ -70,7 +71,12 @@ def with_room_for_signs(problem: Problem, point, lam: float) -> np.ndarray:
 def start_at(problem: Problem, classifier: Candidate) -> Start | None:
     """Return a start at a given classifier, or None if that is no better than w = 0."""
     weights, intercept = classifier.weights, classifier.intercept
-    price, objective = problem.price_and_objective(weights, intercept)
+    return start_beside(problem, PrimalPoint(weights, intercept, *problem.price_and_objective(weights, intercept)))
+
+
+def start_beside(problem: Problem, known: PrimalPoint) -> Start | None:
+    """Return a start at a classifier of this problem, or of one that differs little from it."""
+    weights, intercept, price, objective = known.weights, known.intercept, known.radius_price, known.objective
     lam = max(price, 1.1 * problem.norm_of(weights, intercept))
     if lam == 0.0 or not objective < 1.0:
         return None
