@@ -126,8 +126,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     -----
     What is proven is the direction: `objective_`, `lower_bound_` and `gap_` are those of `result_`, with the intercept
     of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
-    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within 0.7
-    standard errors of the best; it is never so far out that all these rows would be decided alike. Class weights that
+    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within half
+    a standard error of the best; it is never so far out that all these rows would be decided alike. Class weights that
     you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 
