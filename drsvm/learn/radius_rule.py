@@ -38,7 +38,7 @@ from drsvm.solvers.path.radius_max import is_useful, radius_max
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
-GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
+GENERAL_RIDGE, LEAST_RIDGE = 0.04, 0.1  # the latter times 1/n; units: the mean squared distance from the centre
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_OF_KERNEL = 3000  # from so many the rules for kernels are computed: sums over all pairs of rows
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
@@ -214,7 +214,7 @@ class Spread(NamedTuple):
             total, sum_of_squares = _spectrum(few, few.on_rows(priced).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        return cls(square, factor, GENERAL_RIDGE * factor**2, LEAST_RIDGE)
+        return cls(square, factor, GENERAL_RIDGE * factor**2, LEAST_RIDGE / n_rows)
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""

@@ -162,7 +162,7 @@ def nearest_good(judged: Judged, goal: str) -> float:
         variances = scores * (1.0 - scores) / n
     else:
         scores = 0.5 * (shares[0] + shares[1])
-        variances = 0.25 * sum(p * (1.0 - p) / m for p, m in zip(shares, (n_positive, n_negative), strict=True))
+        variances = 0.25 * (shares[0] * (1.0 - shares[0]) / n_positive + shares[1] * (1.0 - shares[1]) / n_negative)
     best = np.argmax(scores)
     good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - ROUNDING
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
