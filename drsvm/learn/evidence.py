@@ -63,23 +63,29 @@ def share_of_ball(
 ) -> float:
     """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
 
-    The ridge shrinks with the square of the share, or not at all. Only rows in memory are judged, and not those of
-    kernels. `counts` are those of the automatic radius.
+    The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius. Rows of
+    kernels are not judged, nor rows elsewhere that count differently.
     """
-    if not problem.rows.copyable or problem.rows.is_kernel:
-        return 1.0
     counted = counts(0)
-    counted = np.ones(problem.n_given) if counted is None else counted
-    counted = counted if problem.kept is None else counted[problem.kept]
-    if counted.sum() < LEAST_JUDGED:
+    n_rows = problem.n_rows if counted is None else float(counted.sum())
+    can_be_judged = not problem.rows.is_kernel and (counted is None or problem.rows.copyable)
+    if n_rows < LEAST_JUDGED or not can_be_judged:
         return 1.0
-    few = at_centre(problem).problem
-    if few.n_rows > MOST_JUDGED:
-        rows = few.drawn_rows(MOST_JUDGED)
-        few, counted = few.subset(rows), counted[rows]
+    few, counted = _some_rows(at_centre(problem).problem, counted)
 
     def problems_of(share: float) -> list[Problem]:
         l2 = problem.l2 * share**2 if with_ridge else problem.l2
         return [few.replace(radius=problem.radius * share, l2=l2)]
 
     return clearly_best(SHARES_OF_BALL, problems_of, counted, time, EVIDENCE_FOR_SHARE)
+
+
+def _some_rows(problem: Problem, counts) -> tuple[Problem, np.ndarray]:
+    """Return the problem on at most MOST_JUDGED rows, in this process's memory, and what they count."""
+    many = problem.n_rows > MOST_JUDGED
+    if counts is None:
+        few = (problem.drawn(MOST_JUDGED) if many else problem).nearby(math.inf)
+        return few, np.ones(few.n_rows)
+    counts = counts if problem.kept is None else counts[problem.kept]
+    rows = problem.drawn_rows(MOST_JUDGED) if many else np.arange(problem.n_rows)
+    return problem.subset(rows), counts[rows]
