@@ -14,6 +14,8 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
+It is at least LEAST_RIDGE / n times that square: what n rows leave open shrinks as 1/n, and so does what keeps it.
+Where rows speak clearly for a smaller s, the classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
 """
