@@ -20,7 +20,7 @@ RANKING_TOL = 1e-3  # how exact the decisions are
 # Both were fixed on the data sets on which the study decides, and on simulated ones.
 SHARES_OF_BALL = (1.0, 0.3, 0.1)
 EVIDENCE_FOR_SHARE = 2.0  # standard errors of the lead in ROC AUC
-LEAST_JUDGED, MOST_JUDGED = 1000, 2500  # fewer rows prove little, more cost much
+LEAST_JUDGED, MOST_JUDGED = 1000, 2000  # fewer rows prove little, more cost much
 
 
 def clearly_best(
