@@ -34,6 +34,7 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample, in units of the features. With "auto" it is computed
         from the data (see `drsvm.auto_radius`): the more labels look wrong and the fewer rows there are, the larger.
+        From 1,000 rows of two classes on, it is 0.3 or 0.1 of that if this ranks rows out of fold clearly better.
     flip_cost : float or dict, default=inf
         Cost of flipping a label, in units of a shift: the adversary can flip a share ``radius / flip_cost`` of all
         labels. With ``inf`` it can only shift features; the classifier that withstands this also withstands wrong
@@ -126,8 +127,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     -----
     What is proven is the direction: `objective_`, `lower_bound_` and `gap_` are those of `result_`, with the intercept
     of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
-    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within 0.7
-    standard errors of the best; it is never so far out that all these rows would be decided alike. Class weights that
+    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within half
+    a standard error of the best; it is never so far out that all these rows would be decided alike. Class weights that
     you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 

@@ -21,6 +21,7 @@ from drsvm.clock import TimeLimit
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.deciding import decide
+from drsvm.learn.evidence import share_of_ball
 from drsvm.learn.probability import check_calibration
 from drsvm.learn.radius_rule import Automatic, chosen_ball
 from drsvm.learn.threshold import check_goal
@@ -126,6 +127,11 @@ class FittingMixin:
                 return one_vs_rest.for_each(range(len(problems)), measure, pilot, rule=rule)
 
         self.radius_, self.l2_, solutions = chosen_ball(len(problems), found_by, *given)
+        if given[0] is None and len(problems) == 1:
+            problem = problems[0].replace(radius=self.radius_, l2=self.l2_)
+            with stage("choosing the radius"):
+                share = share_of_ball(problem, at_centre, counts, given[1] is None, pilot)
+            self.radius_, self.l2_ = share * self.radius_, share**2 * self.l2_ if given[1] is None else self.l2_
         if given[1] is None and not accepts(self._solver(), problems[0].replace(l2=self.l2_)):
             self.l2_ = 0.0  # if that is refused as well, the error says why
         return solutions

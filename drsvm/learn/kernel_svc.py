@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from drsvm.clock import TimeLimit
 from drsvm.learn.base import CommonMixin
+from drsvm.learn.evidence import clearly_best
 from drsvm.learn.fit_data import FitData, on_engine
 from drsvm.learn.fitting import FINISHED, PILOT_PARTS, FittingMixin
 from drsvm.learn.kernel_deciding import KernelDecidingMixin, in_memory, kernel_problems
-from drsvm.learn.kernel_width import FACTORS, WITH_WIDTH, chosen_width, some_rows
+from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
 from drsvm.model.backends import ForCard, engine_of, fetched
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.problem import Problem
@@ -175,7 +176,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
             self._choose_ball(problems, self._at_centre(problems), lambda _: own, time)
             return [problem.replace(radius=self.radius_, l2=self.l2_) for problem in problems]
 
-        return chosen_width([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time)
+        return clearly_best([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time, EVIDENCE)
 
     @property
     def _finished(self) -> tuple[Status, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]

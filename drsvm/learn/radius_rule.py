@@ -14,6 +14,8 @@ Chance acts on all directions in which the rows vary, and the classifier uses fe
 the factor s = min(1, 2.5·√(k/n)). The ridge keeps a direction where many others are as good, and where the radius would
 lose it: GENERAL_RIDGE · a⁴ · s² times the mean squared distance of the rows from their centre, where a is the share of
 the rows that are active in the pilot solution. With correct labels there are few of them; with wrong ones, nearly all.
+With many rows it is at least LEAST_RIDGE_OF_ONE / n times that square: what rows leave open shrinks as 1/n, too.
+Where rows speak clearly for a smaller s, the classifiers take it (`evidence`).
 In the feature space of a kernel there are as many directions as rows: s is SHARE_OF_KERNEL there, and the ridge is
 KERNEL_RIDGE · a⁴ / √n.
 """
@@ -39,7 +41,8 @@ from drsvm.solvers.path.radius_max import is_useful, radius_max
 SHARE_OF_CHANCE = {1: 0.5, 2: 1.0, math.inf: 0.25}  # radius / F; for norm=inf, F leaves few weights
 
 CHANCE_DIRECTIONS = 2.5  # before √(k/n)
-GENERAL_RIDGE, LEAST_RIDGE = 0.04, 3e-4  # in units of the mean squared distance of a row from the centre
+GENERAL_RIDGE = 0.04  # in units of the mean squared distance of a row from the centre
+LEAST_RIDGE, LEAST_RIDGE_OF_ONE = 3e-4, 0.1  # in these units; the latter is divided by the number of rows
 SHARE_OF_KERNEL, KERNEL_RIDGE = 0.5, 0.25  # the factor s, and the ridge times √n, for kernels
 ROWS_OF_KERNEL = 3000  # from so many the rules for kernels are computed: sums over all pairs of rows
 ROWS_FOR_DIRECTIONS = 1500  # from so many rows the effective directions are estimated
@@ -214,7 +217,7 @@ class Spread(NamedTuple):
             total, sum_of_squares = _spectrum(few, few.on_rows(priced).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
-        return cls(square, factor, GENERAL_RIDGE * factor**2, LEAST_RIDGE)
+        return cls(square, factor, GENERAL_RIDGE * factor**2, min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows))
 
     def ridge(self, active: float) -> float:
         """Return the automatic ridge, given the share of active rows."""

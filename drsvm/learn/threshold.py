@@ -23,7 +23,8 @@ from drsvm.solvers.many import rough_classifiers
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
 
-SLACK = 0.7  # of a standard error; fixed on the data sets on which the study decides
+SLACK = 0.5  # of the standard error of the best score; fixed on the data sets on which the study decides
+ROUNDING = 1e-12  # scores that differ by less are equal
 
 N_FOLDS, FOLD_TOL = 5, 3e-3  # with 5e-5, thresholds differ by less than half a standard error
 ELSEWHERE = 0.5  # of the standard deviation of decisions
@@ -161,9 +162,12 @@ def nearest_good(judged: Judged, goal: str) -> float:
     shares = (n_positive - of_positive[between]) / n_positive, of_negative[between] / n_negative
     if goal == "accuracy":
         n = n_positive + n_negative
-        scores, error = (n_positive * shares[0] + n_negative * shares[1]) / n, 0.5 / math.sqrt(n)
+        scores = (n_positive * shares[0] + n_negative * shares[1]) / n
+        variances = scores * (1.0 - scores) / n
     else:
-        scores, error = 0.5 * (shares[0] + shares[1]), 0.25 * math.sqrt(1.0 / n_positive + 1.0 / n_negative)
-    good = scores >= scores.max() - SLACK * error
+        scores = 0.5 * (shares[0] + shares[1])
+        variances = 0.25 * (shares[0] * (1.0 - shares[0]) / n_positive + shares[1] * (1.0 - shares[1]) / n_negative)
+    best = np.argmax(scores)
+    good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - ROUNDING
     places = np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (low + high))
     return float(places[good][np.argmin(np.abs(places[good]))])
