@@ -18,7 +18,6 @@ from _common import seconds
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from in_parts import PartsHere, TalkHere, parted
 
-from drsvm.engines.parts.coordinator import total
 from drsvm.solvers.federated.block import Block
 from drsvm.solvers.federated.shared import shared_for
 
@@ -63,10 +62,7 @@ class SimulatedCluster(PartsHere):
         return SimulatedTalk(self)
 
     def round(self, message):
-        talk = self.talk()
-        for group in talk.groups:
-            talk.send(group, message)
-        return total([talk.receive()[1] for _ in talk.groups])
+        return self.talk().round(message)
 
 
 class SimulatedTalk(TalkHere):

@@ -92,7 +92,7 @@ class Rounds(StateWithEstimates):
         share = self.ascent.absorb(total(proposals.values()))
         for group, proposal in proposals.items():
             self._credit(group, proposal, share)
-        self.ascent.move(total(self.seen.values()))
+        self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
@@ -110,7 +110,7 @@ class Rounds(StateWithEstimates):
                 self._ask(group)
             if 2 * len(proposals) > len(self.talk.groups):
                 deadline = min(deadline, self.patience * watch.elapsed())
-        return proposals
+        return {group: proposals[group] for group in sorted(proposals)}
 
     def _ask(self, group: Group) -> None:
         anew = group not in self.credits
