@@ -23,9 +23,19 @@ from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
-SCALES = np.linspace(0.8, 1.25, 19)
-"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
+def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
+    """Return 1, and multiples on both sides that approach it."""
+    steps = widest * ratio ** np.arange(number)
+    return np.concatenate([1.0 - steps, [1.0], 1.0 + steps[::-1]])
 
+
+SCALES, MANY_SCALES = around_one(0.2, 0.4, 5), around_one(0.25, 0.7, 17)
+"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small. Near
+the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round."""
+
+
+SENT = np.float32
+"""Vectors travel in single precision: changes get smaller, and their errors with them. Certificates are in double."""
 
 LEAST_NEWS = 0.05
 """Averages over the last rounds have at least this share of the latest one."""
@@ -62,6 +72,10 @@ class Proposal(NamedTuple):
     losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
     lost: int = 0  # number of blocks whose multipliers were lost
 
+    def in_double(self) -> "Proposal":
+        """Return the proposal as it can be added to many others."""
+        return self._replace(v=self.v.astype(np.float64))
+
     def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
         return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
 
@@ -92,7 +106,7 @@ class Block:
         self.accept(work.accepted)
         n, factor = self.problem.n_rows, work.factor
         rows = self.samples.rows._replace(importance=factor * self.samples.weights)
-        u, hinge, flip = np.array(work.u), factor * self.hinge, factor * self.flip
+        u, hinge, flip = np.array(work.u, dtype=np.float64), factor * self.hinge, factor * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
         kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
         _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
@@ -100,7 +114,7 @@ class Block:
         self.proposed = work.number, hinge, flip
         change = hinge - self.hinge, flip - self.flip
         return Proposal(
-            v=(u - work.u) / factor,
+            v=((u - work.u) / factor).astype(SENT),
             cost=float(np.sum(self.flips.kappa * change[1])),
             imbalance=float(self.signs @ (change[0] - change[1])),
             mass=float(change[0].sum() + change[1].sum()),
@@ -132,9 +146,10 @@ def go_on(arguments: tuple, reply) -> tuple:
     return *others, work.after(Proposal(*reply))
 
 
-def losses_along(problem, w, b: float, scales, prices) -> np.ndarray:
-    """Return the expected losses of multiples of a classifier, with the price λ for each."""
-    return _losses(problem.margins(w, b), problem.sample_weight, problem.flip_costs, scales, prices)
+def losses_along(problem, scales, classifiers) -> np.ndarray:
+    """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
+    weights, costs = problem.sample_weight, problem.flip_costs
+    return np.array([_losses(problem.margins(w, b), weights, costs, scales, lam * scales) for w, b, lam in classifiers])
 
 
 def _losses(margins, weights, costs, scales, prices) -> np.ndarray:

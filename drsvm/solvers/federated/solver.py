@@ -126,7 +126,7 @@ class Rounds(StateWithEstimates):
             group, reply = self.talk.receive(seconds)
             if reply is None:
                 return group, None
-            proposal = Proposal(*reply)
+            proposal = Proposal(*reply).in_double()
             if group in self.credits and not proposal.lost:
                 self.seen[group] = proposal
                 return group, proposal
@@ -146,6 +146,13 @@ class Rounds(StateWithEstimates):
         self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
         classifier = self.ascent.classifier()
         return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
+
+    def judged(self, gap: float) -> None:
+        """Ask for the next certificate, too, when gaps that fall like 1/rounds, which is slow, are small enough."""
+        super().judged(gap)
+        count = self.ascent.count
+        soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
+        self.next_proof = min(self.next_proof, count + soon)
 
     def close(self) -> None:
         self.run.end()
