@@ -52,6 +52,7 @@ class Work(NamedTuple):
     number: int  # of this work; no other has the same
     accepted: dict[int, float]  # shares of earlier proposals that were accepted, by number
     anew: bool  # begin with multipliers 0
+    share: float  # of the rows, to be visited now
 
     def after(self, proposal: "Proposal") -> "Work":
         """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
@@ -97,19 +98,21 @@ class Block:
         self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
         self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
         self.means, self.count = (self.hinge.copy(), self.flip.copy()), 0
+        self.next_rows = np.zeros(0, dtype=np.intp)
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
-        """Visit all rows once, and return by how much the sums would change."""
+        """Visit all rows once, or the next ones, and return by how much the sums would change."""
         if work.anew:
             self._begin()
         self.accept(work.accepted)
-        n, factor = self.problem.n_rows, work.factor
+        factor, order = work.factor, self._rows_to_visit(work.share)
+        times = factor * len(order) / self.problem.n_rows
         rows = self.samples.rows._replace(importance=factor * self.samples.weights)
         u, hinge, flip = np.array(work.u, dtype=np.float64), factor * self.hinge, factor * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
-        kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
-        _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
+        kernel = epoch_kernel(work.terms, self.samples)
+        _, gap, near, _, _ = kernel(rows, order, len(order), math.inf, multipliers, self.flips, work.terms)
         hinge, flip = hinge / factor, flip / factor
         self.proposed = work.number, hinge, flip
         change = hinge - self.hinge, flip - self.flip
@@ -118,11 +121,19 @@ class Block:
             cost=float(np.sum(self.flips.kappa * change[1])),
             imbalance=float(self.signs @ (change[0] - change[1])),
             mass=float(change[0].sum() + change[1].sum()),
-            gap=gap / factor,
-            near=near / factor,
+            gap=gap / times,
+            near=near / times,
             losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
             lost=int(self.lost),
         )
+
+    def _rows_to_visit(self, share: float) -> np.ndarray:
+        """Return the next rows in an order in which all have their turn."""
+        number = math.ceil(share * self.problem.n_rows)
+        if len(self.next_rows) < number:
+            self.next_rows = np.append(self.next_rows, self.rng.permutation(self.problem.n_rows))
+        order, self.next_rows = np.split(self.next_rows, [number])
+        return order
 
     def accept(self, shares: dict[int, float]) -> None:
         """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""

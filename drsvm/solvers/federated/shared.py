@@ -91,10 +91,10 @@ class Shared:
     def any_flips(self) -> bool:
         return self.cost > 0.0
 
-    def work(self: Any, number: int, accepted: dict[int, float], anew: bool) -> Work:
+    def work(self: Any, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
         """Return what to ask blocks now."""
         place, prices = self.place, self._own_lam * SCALES
-        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew)
+        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
@@ -177,7 +177,7 @@ class Shared:
         return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
 
     def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False).after(proposal)
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
         return place._replace(u=work.u, sums=work.sums)
 
 

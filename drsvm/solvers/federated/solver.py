@@ -1,6 +1,7 @@
 """Dual ascent by the machines that have the rows: each improves the multipliers of its own rows, and sends a vector."""
 
 import math
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from drsvm.solvers.transforms.constant import answer_to_free_flips, constant_opt
 FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
+
+HASTE, LEAST_VISITED = 2.0, 0.05
+"""Groups that take longer than this multiple of the typical time visit fewer rows, but at least this share of them."""
 
 Group = tuple[int, ...]
 
@@ -80,6 +84,9 @@ class Rounds(StateWithEstimates):
         self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
         self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
         self.seen: dict[Group, Proposal] = {}
+        self.watches: dict[Group, Any] = {}
+        self.took: dict[Group, float] = {}  # seconds until the last reply
+        self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
 
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
@@ -92,7 +99,15 @@ class Rounds(StateWithEstimates):
         share = self.ascent.absorb(total(proposals.values()))
         for group, proposal in proposals.items():
             self._credit(group, proposal, share)
+        self._pace()
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
+
+    def _pace(self) -> None:
+        """Let slow groups visit fewer rows at a time, so that they keep up with most of the others."""
+        typical = statistics.median_low(self.took.values())
+        for group, took in self.took.items():
+            share = self.visited.get(group, 1.0) * HASTE * typical / max(took, 1e-9)
+            self.visited[group] = min(max(share, LEAST_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
@@ -116,7 +131,8 @@ class Rounds(StateWithEstimates):
         anew = group not in self.credits
         if anew:
             self.credits[group] = NOTHING
-        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew)
+        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0))
+        self.watches[group] = self.talk.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
         self.talk.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
 
@@ -128,11 +144,11 @@ class Rounds(StateWithEstimates):
                 return group, None
             proposal = Proposal(*reply).in_double()
             if group in self.credits and not proposal.lost:
-                self.seen[group] = proposal
+                self.seen[group], self.took[group] = proposal, self.watches[group].elapsed()
                 return group, proposal
             for gone in [group, *set(self.credits).difference(self.talk.groups)]:
                 self.ascent.lose(self.credits.pop(gone, NOTHING))
-                for known in (self.seen, self.shares):
+                for known in (self.seen, self.shares, self.took):
                     known.pop(gone, None)
             self._ask(group)
 
