@@ -20,7 +20,7 @@ from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
+from drsvm.solvers.dual_coordinate.ascent import FIRM, WHOLE, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
 def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
@@ -98,7 +98,9 @@ class Block:
         self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
         self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
         self.means, self.count = (self.hinge.copy(), self.flip.copy()), 0
-        self.next_rows = np.zeros(0, dtype=np.intp)
+        self.passes, self.firm = 0, math.inf
+        self.coming = self.active = np.zeros(0, dtype=np.intp)  # rows of this pass, and rows for the next one so far
+        self.in_pass = 0
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
@@ -107,12 +109,15 @@ class Block:
             self._begin()
         self.accept(work.accepted)
         factor, order = work.factor, self._rows_to_visit(work.share)
-        times = factor * len(order) / self.problem.n_rows
+        times = factor * len(order) / self.in_pass
         rows = self.samples.rows._replace(importance=factor * self.samples.weights)
         u, hinge, flip = np.array(work.u, dtype=np.float64), factor * self.hinge, factor * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
         kernel = epoch_kernel(work.terms, self.samples)
-        _, gap, near, _, _ = kernel(rows, order, len(order), math.inf, multipliers, self.flips, work.terms)
+        active, gap, near, violation, _ = kernel(
+            rows, order, len(order), self.firm, multipliers, self.flips, work.terms
+        )
+        self.active, self.firm = np.append(self.active, order[:active]), FIRM * violation
         hinge, flip = hinge / factor, flip / factor
         self.proposed = work.number, hinge, flip
         change = hinge - self.hinge, flip - self.flip
@@ -128,11 +133,13 @@ class Block:
         )
 
     def _rows_to_visit(self, share: float) -> np.ndarray:
-        """Return the next rows in an order in which all have their turn."""
-        number = math.ceil(share * self.problem.n_rows)
-        if len(self.next_rows) < number:
-            self.next_rows = np.append(self.next_rows, self.rng.permutation(self.problem.n_rows))
-        order, self.next_rows = np.split(self.next_rows, [number])
+        """Return the next rows of a pass over all rows, or over those that are not firmly at a bound."""
+        n = self.problem.n_rows
+        if not len(self.coming):
+            whole = self.passes % WHOLE == 0 or not len(self.active)
+            self.coming = self.rng.permutation(n if whole else self.active)
+            self.in_pass, self.passes, self.active = len(self.coming), self.passes + 1, self.active[:0]
+        order, self.coming = np.split(self.coming, [math.ceil(share * n)])
         return order
 
     def accept(self, shares: dict[int, float]) -> None:
