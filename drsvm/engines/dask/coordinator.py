@@ -50,7 +50,6 @@ class DaskCoordinator(Coordinator):
     def __init__(self, client: Client, columns: Columns):
         super().__init__()
         self.client, self.columns, self.name = client, columns, uuid.uuid4().hex
-        self.restored: list[int] = []  # numbers of the chunks whose parts were lost
         self._checked: set[str] = set()  # workers whose versions are known to be right
         self._threads: dict[str, int] = {}
         self.mail = Mail(client, self.name)

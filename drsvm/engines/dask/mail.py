@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from distributed.actor import ProxyRPC
-from distributed.protocol import to_serialize
+from distributed.protocol.serialize import to_serialize
 
 from drsvm.engines.dask.worker import Mailbox, Reply
 from drsvm.engines.parts.part import Message
@@ -27,9 +27,7 @@ class Mail:
 
     def send(self, address: str, numbers: list[int], message: Message) -> Future:
         """Return the future of the reply of some parts, or of None if their worker is gone; their errors are raised."""
-        return asyncio.run_coroutine_threadsafe(
-            self._reply(address, numbers, message), self.client.loop.asyncio_loop
-        )
+        return asyncio.run_coroutine_threadsafe(self._reply(address, numbers, message), self.client.loop.asyncio_loop)
 
     async def _reply(self, address: str, *content) -> Reply | None:
         if address not in self.lines:

@@ -20,6 +20,7 @@ class Coordinator(ABC):
 
     def __init__(self):
         self.n_rounds = 0
+        self.restored: list[int] = []  # numbers of the parts that were lost and built again
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
     def ask(self, ball: Ball, query: Callable[..., Any], *arguments, vectors: Iterable[Vector | None] = ()) -> Any:

@@ -23,6 +23,7 @@ from drsvm.model.risk import affordable_flips
 from drsvm.solvers.dual_coordinate.ascent import FIRM, WHOLE, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
+
 def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
     """Return 1, and multiples on both sides that approach it."""
     steps = widest * ratio ** np.arange(number)
