@@ -121,7 +121,7 @@ def main() -> None:
             cells.extend(lines(client, X, y, q, options))
     data = (
         f"{X.shape[0]:,} × {X.shape[1]:,}, {X.nnz / X.shape[0]:.0f} nonzeros per row, in {options.workers} parts; a "
-        f"round sends {8e-6 * X.shape[1]:.2f} MB to every worker and back. Proven gap {options.tol:g}, radius "
+        f"round sends {4e-6 * X.shape[1]:.2f} MB to every worker and back. Proven gap {options.tol:g}, radius "
         f"{options.fraction:g} of the largest, flip cost 1. Rounds include those of start and certificates. Medians of "
         f"{options.repeats}."
     )

@@ -1,4 +1,4 @@
-"""How many rounds, bytes and seconds do 4 to 256 machines take, with a centre and without one?
+"""How many rounds, bytes and seconds do 4 to 1,000 machines take, with a centre and without one?
 
 The solver and the workers' code are the real ones, on text-like data; the clock is simulated (`_cluster_simulator.py`).
 An epoch takes what it takes here, times `--work`: as if there were so many times as many rows. Lines have a latency of
@@ -152,9 +152,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=5_000)
     parser.add_argument("--features", type=int, default=8_000)
-    parser.add_argument("--machines", type=int, nargs="+", default=[4, 16, 64, 256])
+    parser.add_argument("--machines", type=int, nargs="+", default=[4, 16, 64, 256, 1000])
     parser.add_argument("--work", type=float, default=100.0, help="factor of the seconds of an epoch")
-    parser.add_argument("--limit", type=float, default=60.0, help="real seconds per solve")
+    parser.add_argument("--limit", type=float, default=300.0, help="real seconds per solve")
     options = parser.parse_args()
     from drsvm import Problem, radius_max
 

@@ -87,6 +87,10 @@ class State(ABC):
     def judged(self, gap: float) -> None:
         """Process the gap that a certificate has proven."""
 
+    def forgot_multipliers(self) -> bool:
+        """Return whether multipliers that were offered earlier may be lost: their bound is then proven again."""
+        return False
+
     def share_done(self) -> float | None:
         """Return the share of the way to the tolerance that is done, or None if only certificates can tell.
 

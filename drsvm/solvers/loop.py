@@ -71,8 +71,11 @@ class _Best:
         if primal.objective < self.primal.objective:
             self.primal = primal
             if math.isfinite(self.dual.contribution_bound) and not self.dual.covers(self.problem, primal.weights):
-                # The bound was proven for smaller weights only: prove it again.
-                self.dual = self._proven(self.dual.hinge_dual, self.dual.flip_dual)
+                self.prove_again()  # it was proven for smaller weights only
+
+    def prove_again(self) -> None:
+        """State the bound that the multipliers prove now."""
+        self.dual = self._proven(self.dual.hinge_dual, self.dual.flip_dual)
 
     def _proven(self, hinge_dual, flip_dual) -> DualPoint:
         return dual_point(self.problem, hinge_dual, flip_dual, reference=self.primal.weights, slight=self.slight)
@@ -173,6 +176,8 @@ class _Run:
         """Compute a certificate, notify state and callback, and return the reason to stop, if any."""
         with _timed(self.certificates):
             self.best.judge(state.candidate())
+            if state.forgot_multipliers():
+                self.best.prove_again()
             state.judged(self.best.gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)

@@ -404,6 +404,26 @@ def test_a_killed_worker_does_not_stop_a_federated_run(own_client):
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
+def test_a_worker_that_joins_does_not_disturb(client_here):
+    X, y = samples()
+    problem = Problem(*on_cluster(X, y), **BALL)
+
+    def hire(progress):
+        if progress.iteration == 3:
+            client_here.cluster.scale(2)
+            client_here.wait_for_workers(2)
+
+    result = solve(problem, "federated", tol=1e-3, callback=hire)
+    assert len(client_here.nthreads()) == 2 and result.gap <= 1e-3 and not problem.rows.coordinator.restored
+
+
+def test_errors_of_the_parts_are_raised_as_they_are(client):
+    problem = Problem(*on_cluster(*samples()), **BALL)
+    with pytest.raises(ValueError, match="invalid literal"):
+        problem.query(lambda _: int("x"))
+    assert not problem.rows.coordinator.restored
+
+
 @pytest.mark.thorough
 def test_rows_that_cannot_be_computed_again(own_client):
     X, y = samples()

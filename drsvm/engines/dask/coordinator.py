@@ -16,6 +16,7 @@ from distributed.comm.core import CommClosedError
 
 from drsvm.engines.dask import worker as dask_worker
 from drsvm.engines.dask.blocks import Columns
+from drsvm.engines.dask.mail import Mail
 from drsvm.engines.dask.talk import DaskTalk
 from drsvm.engines.parts.chunks import Survey
 from drsvm.engines.parts.coordinator import Coordinator, total
@@ -49,10 +50,9 @@ class DaskCoordinator(Coordinator):
     def __init__(self, client: Client, columns: Columns):
         super().__init__()
         self.client, self.columns, self.name = client, columns, uuid.uuid4().hex
-        self.restored: list[int] = []  # numbers of the chunks whose parts were lost
         self._checked: set[str] = set()  # workers whose versions are known to be right
         self._threads: dict[str, int] = {}
-        self._posted: list[Any] = []
+        self.mail = Mail(client, self.name)
         weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
         self._check_versions()
         self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(len(columns.X))))
@@ -63,6 +63,8 @@ class DaskCoordinator(Coordinator):
     # --- rounds -----------------------------------------------------------------------------------------------------
 
     def round(self, message: Message) -> Any:
+        if len(self.groups()) <= FAN_IN:
+            return self.talk().round(message)
         for _ in range(ATTEMPTS):
             reply = self._reply(self._submit(message))
             if not reply.missing:
@@ -75,8 +77,9 @@ class DaskCoordinator(Coordinator):
         return reply.value
 
     def post(self, message: Message) -> None:
-        with suppress(RowsLost):
-            self._posted = self._submit(message)  # a task that nobody refers to would be cancelled
+        talk = self.talk()
+        for group in talk.groups:
+            talk.send(group, message)
 
     def forget(self, run: str) -> None:
         _tell_workers(self.client, dask_worker.forget_runs, self.name, run)

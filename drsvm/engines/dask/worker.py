@@ -72,11 +72,12 @@ def reply(coordinator: str, numbers: list[int], message: Message) -> Reply:
 
 
 class Mailbox:
-    """Receives messages to the parts of a worker directly, without the scheduler in between: a Dask actor."""
+    """Receives messages to the parts of a worker: a Dask actor."""
 
-    def reply(self, coordinator: str, numbers: list[int], message: Message) -> Reply:
-        """Return the sum of the replies of some parts."""
-        return reply(coordinator, numbers, message)
+    async def reply(self, *content) -> Reply:
+        """Return the sum of the replies of some parts, on a thread of the worker's own: actors have only one."""
+        worker = get_worker()
+        return await worker.loop.run_in_executor(worker.executors["default"], reply, *content)
 
 
 def combine(replies: list[Reply]) -> Reply:

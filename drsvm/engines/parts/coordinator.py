@@ -20,6 +20,7 @@ class Coordinator(ABC):
 
     def __init__(self):
         self.n_rounds = 0
+        self.restored: list[int] = []  # numbers of the parts that were lost and built again
         self.runs: weakref.WeakValueDictionary[str, Run] = weakref.WeakValueDictionary()
 
     def ask(self, ball: Ball, query: Callable[..., Any], *arguments, vectors: Iterable[Vector | None] = ()) -> Any:
@@ -80,6 +81,16 @@ class Talk(ABC):
 
         A group that was lost replies once it is back.
         """
+
+    def round(self, message: Message) -> Any:
+        """Return the sum of the replies of all groups: in a fixed order, whatever the order in which they come."""
+        for group in self.groups:
+            self.send(group, message)
+        replies = {}
+        while self.waiting:
+            group, reply = self.receive()
+            replies[group] = reply
+        return total(replies[group] for group in sorted(replies))
 
     def stopwatch(self) -> Stopwatch:
         """Return a watch of the time in which replies come."""

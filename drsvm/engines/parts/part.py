@@ -155,6 +155,7 @@ class PartRun:
         self.problem, self.done = problem, done
         self.reply: Any = None  # to the last change: it may be asked for again
         self.slots: dict[int, Any] = {}
+        self.forgotten: set[int] = set()  # slots of which an engine that cannot repeat its changes has lost the content
         self.engine: Any = None
 
     def make(self, changes) -> None:
@@ -176,6 +177,8 @@ class PartRun:
 
     def keep_multipliers(self, slot: int, *options) -> None:
         self.slots[slot] = self.engine.multipliers(*options)
+        if getattr(self.engine, "lost", False):
+            self.forgotten.add(slot)
 
     def keep_restored_multipliers(self, slot: int, direction, lam_change: float, step: float) -> None:
         self.slots[slot] = self.engine.restored(direction, lam_change, step)

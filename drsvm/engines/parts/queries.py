@@ -7,6 +7,7 @@ from drsvm.model.careful_sums import ULP
 from drsvm.model.multipliers import ArrayMultipliers, dual_sums
 from drsvm.model.reducers import Joined, Sums
 from drsvm.model.risk import costs_of_misclassification, expected_loss, flips_with_price, gain_of_free_flips
+from drsvm.model.rows import RowsLost
 
 
 def of_problem(_, problem, function, *arguments):
@@ -100,4 +101,8 @@ def of_engine(part, _, run: str, name: str, *arguments):
 
 def values(part, _, vector) -> Joined:
     """Return a vector with one entry per row: to be fetched from a part, never from all parts."""
+    if any(kept.slot in part.runs[kept.run].forgotten for kept in vector.kept()):
+        raise RowsLost(
+            "The multipliers of some rows were lost with their worker. The bound stands; fit again for them."
+        )
     return Joined((part.values(vector),))

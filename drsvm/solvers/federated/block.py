@@ -20,12 +20,23 @@ from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.solvers.dual_coordinate.ascent import epoch_kernel
+from drsvm.solvers.dual_coordinate.ascent import FIRM, WHOLE, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
-SCALES = np.linspace(0.8, 1.25, 19)
-"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small."""
 
+def around_one(widest: float, ratio: float, number: int) -> np.ndarray:
+    """Return 1, and multiples on both sides that approach it."""
+    steps = widest * ratio ** np.arange(number)
+    return np.concatenate([1.0 - steps, [1.0], 1.0 + steps[::-1]])
+
+
+SCALES, MANY_SCALES = around_one(0.2, 0.4, 5), around_one(0.25, 0.7, 17)
+"""Multiples of the classifier of which the best is offered: early in a run, all margins may be slightly too small. Near
+the optimum, many margins are 1, and the best multiple is 1. The first ones are looked at in every round."""
+
+
+SENT = np.float32
+"""Vectors travel in single precision: changes get smaller, and their errors with them. Certificates are in double."""
 
 LEAST_NEWS = 0.05
 """Averages over the last rounds have at least this share of the latest one."""
@@ -42,6 +53,7 @@ class Work(NamedTuple):
     number: int  # of this work; no other has the same
     accepted: dict[int, float]  # shares of earlier proposals that were accepted, by number
     anew: bool  # begin with multipliers 0
+    share: float  # of the rows, to be visited now
 
     def after(self, proposal: "Proposal") -> "Work":
         """Return the work of the next block on the same machine, which goes on from the proposal of this one."""
@@ -61,6 +73,10 @@ class Proposal(NamedTuple):
     near: float  # Σ πκ² of the rows near the flipping kink
     losses: np.ndarray  # expected losses of the multiples SCALES of the classifier
     lost: int = 0  # number of blocks whose multipliers were lost
+
+    def in_double(self) -> "Proposal":
+        """Return the proposal as it can be added to many others."""
+        return self._replace(v=self.v.astype(np.float64))
 
     def __add__(self, other) -> "Proposal":  # pyright: ignore[reportIncompatibleMethodOverride]
         return Proposal(*(one + two for one, two in zip(self, other, strict=True)))
@@ -83,32 +99,49 @@ class Block:
         self.hinge, self.flip = np.zeros(self.problem.n_rows), np.zeros(self.problem.n_rows)
         self.proposed: tuple[int, np.ndarray, np.ndarray] | None = None
         self.means, self.count = (self.hinge.copy(), self.flip.copy()), 0
+        self.passes, self.firm = 0, math.inf
+        self.coming = self.active = np.zeros(0, dtype=np.intp)  # rows of this pass, and rows for the next one so far
+        self.in_pass = 0
         self.lost = False
 
     def propose(self, work: Work) -> Proposal:
-        """Visit all rows once, and return by how much the sums would change."""
+        """Visit all rows once, or the next ones, and return by how much the sums would change."""
         if work.anew:
             self._begin()
         self.accept(work.accepted)
-        n, factor = self.problem.n_rows, work.factor
+        factor, order = work.factor, self._rows_to_visit(work.share)
+        times = factor * len(order) / self.in_pass
         rows = self.samples.rows._replace(importance=factor * self.samples.weights)
-        u, hinge, flip = np.array(work.u), factor * self.hinge, factor * self.flip
+        u, hinge, flip = np.array(work.u, dtype=np.float64), factor * self.hinge, factor * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
-        kernel, order = epoch_kernel(work.terms, self.samples), self.rng.permutation(n)
-        _, gap, near, _, _ = kernel(rows, order, n, math.inf, multipliers, self.flips, work.terms)
+        kernel = epoch_kernel(work.terms, self.samples)
+        active, gap, near, violation, _ = kernel(
+            rows, order, len(order), self.firm, multipliers, self.flips, work.terms
+        )
+        self.active, self.firm = np.append(self.active, order[:active]), FIRM * violation
         hinge, flip = hinge / factor, flip / factor
         self.proposed = work.number, hinge, flip
         change = hinge - self.hinge, flip - self.flip
         return Proposal(
-            v=(u - work.u) / factor,
+            v=((u - work.u) / factor).astype(SENT),
             cost=float(np.sum(self.flips.kappa * change[1])),
             imbalance=float(self.signs @ (change[0] - change[1])),
             mass=float(change[0].sum() + change[1].sum()),
-            gap=gap / factor,
-            near=near / factor,
+            gap=gap / times,
+            near=near / times,
             losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
             lost=int(self.lost),
         )
+
+    def _rows_to_visit(self, share: float) -> np.ndarray:
+        """Return the next rows of a pass over all rows, or over those that are not firmly at a bound."""
+        n = self.problem.n_rows
+        if not len(self.coming):
+            whole = self.passes % WHOLE == 0 or not len(self.active)
+            self.coming = self.rng.permutation(n if whole else self.active)
+            self.in_pass, self.passes, self.active = len(self.coming), self.passes + 1, self.active[:0]
+        order, self.coming = np.split(self.coming, [math.ceil(share * n)])
+        return order
 
     def accept(self, shares: dict[int, float]) -> None:
         """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""
@@ -132,9 +165,10 @@ def go_on(arguments: tuple, reply) -> tuple:
     return *others, work.after(Proposal(*reply))
 
 
-def losses_along(problem, w, b: float, scales, prices) -> np.ndarray:
-    """Return the expected losses of multiples of a classifier, with the price λ for each."""
-    return _losses(problem.margins(w, b), problem.sample_weight, problem.flip_costs, scales, prices)
+def losses_along(problem, scales, classifiers) -> np.ndarray:
+    """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
+    weights, costs = problem.sample_weight, problem.flip_costs
+    return np.array([_losses(problem.margins(w, b), weights, costs, scales, lam * scales) for w, b, lam in classifiers])
 
 
 def _losses(margins, weights, costs, scales, prices) -> np.ndarray:

@@ -22,7 +22,7 @@ from drsvm.model.reducers import Sums
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.dual_coordinate.ascent import LEAST_SHARE, Place
 from drsvm.solvers.dual_coordinate.ascents import BoxAscent, RoundAscent, SeparableAscent, SparseAscent
-from drsvm.solvers.federated.block import LEAST_NEWS, SCALES, Proposal, Work, losses_along
+from drsvm.solvers.federated.block import LEAST_NEWS, MANY_SCALES, SCALES, SENT, Proposal, Work, losses_along
 from drsvm.solvers.incremental.epochs import UNLIMITED, Samples
 
 TRIALS = 12
@@ -34,7 +34,7 @@ BOLDER, MORE_CAREFUL = 0.95, 1.5
 ANY_ROW, NO_FLIPS = Samples(np.zeros((1, 1)), np.ones(1), np.ones(1)), Flips(0.0, False)
 """Arguments of an epoch that visits no rows."""
 
-SAME = int(np.argmin(np.abs(SCALES - 1.0)))
+SAME = len(SCALES) // 2
 """Where SCALES is 1."""
 
 NEARER = 1.0 / 3.0
@@ -58,6 +58,7 @@ class Shared:
         if start is not None and start.weights.any():
             self.w, self.b = np.array(start.weights), start.intercept
             self.lam = UNLIMITED if problem.radius == 0.0 else problem.price_and_objective(self.w, self.b)[0]
+        self.means = self.w, self.b, 0.0
         self.place: Place = self._place()  # pyright: ignore[reportAttributeAccessIssue]
 
     def _first_guess(self) -> tuple[float, float]:
@@ -68,13 +69,15 @@ class Shared:
         size = problem.norm.value(direction)
         unit = direction / (size or 1.0)
         lams = FIRST_PRICES / max(problem.typical_row_norm(), 1e-300)
-        values = self._values(unit, lams, lams, problem.query(losses_along, unit, 0.0, lams, lams))
+        [values] = self._values(lams, [(unit, 0.0, 1.0)], problem.query(losses_along, lams, [(unit, 0.0, 1.0)]))
         lam = float(lams[np.argmin(values)]) if size > 0.0 else 1.0
         return float(problem.column_squares().sum()) or 1.0, lam if problem.radius > 0.0 else UNLIMITED
 
-    def _values(self, w, scales, prices, losses) -> np.ndarray:
-        """Return the objectives of multiples of a classifier."""
-        return self.problem.radius * prices + losses + 0.5 * self.problem.l2 * euclidean(w) ** 2 * scales**2
+    def _values(self, scales, classifiers, losses) -> np.ndarray:
+        """Return the objectives of multiples of classifiers (w, b, λ): a line for each of them."""
+        radius, l2 = self.problem.radius, self.problem.l2
+        own = [radius * lam * scales + 0.5 * l2 * euclidean(w) ** 2 * scales**2 for w, _, lam in classifiers]
+        return np.array(own) + losses
 
     @property
     def flipped_cost(self) -> float:
@@ -88,10 +91,10 @@ class Shared:
     def any_flips(self) -> bool:
         return self.cost > 0.0
 
-    def work(self: Any, number: int, accepted: dict[int, float], anew: bool) -> Work:
+    def work(self: Any, number: int, accepted: dict[int, float], anew: bool, share: float = 1.0) -> Work:
         """Return what to ask blocks now."""
         place, prices = self.place, self._own_lam * SCALES
-        return Work(place.u, place.sums, place.terms, self.factor, prices, number, accepted, anew)
+        return Work(place.u.astype(SENT), place.sums, place.terms, self.factor, prices, number, accepted, anew, share)
 
     def absorb(self: Any, proposal: Proposal, share: float = 1.0) -> float:
         """Change the sums along a proposal of a share of the blocks, and return how far, from 0 to 1."""
@@ -113,7 +116,13 @@ class Shared:
         self.near = seen.near
         self._arrive(self.place, self._answer(self.place))
         self.place = self._place()
+        news = max(self.news, 1.0 / self.count)
+        self.means = tuple(mean + news * (now - mean) for mean, now in zip(self.means, self._now, strict=True))
         self._judge(seen)
+
+    @property
+    def _now(self: Any) -> tuple[np.ndarray, float, float]:
+        return self.w, self.b, self._own_lam
 
     def lose(self: Any, sums: Sums) -> None:
         """Take away what blocks that were lost contributed."""
@@ -126,7 +135,7 @@ class Shared:
     def _judge(self: Any, seen: Proposal) -> None:
         """Estimate the gap, with the best multiple of the classifier."""
         unscaled = self._estimated_gap(seen.gap)
-        values = self._values(self.w, SCALES, self._own_lam * SCALES, seen.losses)
+        [values] = self._values(SCALES, [self._now], seen.losses)
         self.estimate = max(unscaled - float(values[SAME] - values.min()), LEAST_SHARE * unscaled)
 
     @property
@@ -137,18 +146,22 @@ class Shared:
     waits_for_all = False
     """Whether late proposals do harm."""
 
+    news = 0.25
+    """Averages of classifiers over the last rounds have at least this share of the latest one."""
+
     averaged = False
-    """Whether averages over the last rounds are offered for a certificate."""
+    """Whether averages of the multipliers are offered for a certificate."""
 
     def classifier(self: Any) -> tuple[np.ndarray, float]:
-        """Return the best multiple of the current classifier.
+        """Return the best multiple of the current classifier, or of the average over the last rounds.
 
         Blocks see the margins of their rows while they improve them, and are too optimistic: it takes one more round.
         """
-        prices = self._own_lam * SCALES
-        values = self._values(self.w, SCALES, prices, self.problem.query(losses_along, self.w, self.b, SCALES, prices))
-        scale = float(SCALES[np.argmin(values)])
-        return scale * self.w, scale * self.b
+        offers = [self._now, self.means]
+        values = self._values(MANY_SCALES, offers, self.problem.query(losses_along, MANY_SCALES, offers))
+        best, multiple = np.unravel_index(np.argmin(values), values.shape)
+        w, b, _ = offers[best]
+        return MANY_SCALES[multiple] * w, float(MANY_SCALES[multiple] * b)
 
     def _best_step(self, place: Place, proposal: Proposal) -> float:
         if self._slope(place, proposal, 1.0) >= 0.0:
@@ -164,7 +177,7 @@ class Shared:
         return proposal.mass - float(w @ proposal.v) - lam * proposal.cost - b * proposal.imbalance
 
     def _along(self: Any, place: Place, proposal: Proposal, step: float) -> Place:
-        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False).after(proposal)
+        work = Work(place.u, place.sums, place.terms, step, SCALES, 0, {}, False, 1.0).after(proposal)
         return place._replace(u=work.u, sums=work.sums)
 
 
@@ -204,7 +217,7 @@ class SharedSparse(SharedSeparable, SparseAscent):
 class SharedBox(SharedSeparable, BoxAscent):
     """q = ∞. Iterates may circle the optimum, so averages are offered in turn."""
 
-    means: tuple[np.ndarray, float] | None = None
+    news = LEAST_NEWS
     waits_for_all = True
 
     @property
@@ -214,15 +227,9 @@ class SharedBox(SharedSeparable, BoxAscent):
     def _proximity(self, ridge: float, mass: float) -> float:
         return super()._proximity(ridge, NEARER * mass)
 
-    def move(self, seen: Proposal) -> None:
-        super().move(seen)
-        w, b = self.means or (self.w, self.b)
-        news = max(LEAST_NEWS, 1.0 / self.count)
-        self.means = w + news * (self.w - w), b + news * (self.b - b)
-
     def classifier(self) -> tuple[np.ndarray, float]:
         self.averaged = not self.averaged
-        return self.means if self.averaged and self.means else super().classifier()
+        return super().classifier()
 
 
 SHARED: dict[type[Norm], type[Shared]] = {L1: SharedSparse, L2: SharedRound, LInf: SharedBox}

@@ -1,6 +1,7 @@
 """Dual ascent by the machines that have the rows: each improves the multipliers of its own rows, and sends a vector."""
 
 import math
+import statistics
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,9 @@ FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
 
+HASTE, LEAST_VISITED = 2.0, 0.1
+"""Groups that take longer than this multiple of the typical time visit fewer rows, but at least this share of them."""
+
 Group = tuple[int, ...]
 
 NOTHING = Sums((0.0, 0.0, 0.0, 0.0))
@@ -32,8 +36,9 @@ class Federated(Solver):
     Attributes
     ----------
     patience : float
-        A round ends without the machines that have not replied after this multiple of the time in which most of them
-        have; what they reply later counts then. inf: every round waits for all, as it always does for norm=1.
+        Machines that are slower than most visit fewer of their rows at a time. A round ends without those that have not
+        replied after this multiple of the time in which most of them have (never for norm=1); what they reply later
+        counts then. inf: all visit all of their rows, and every round waits for all.
 
     Examples
     --------
@@ -74,12 +79,16 @@ class Rounds(StateWithEstimates):
         self.run.tell("begin", Block)
         self.talk = self.coordinator.talk()
         self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
-        self.patience = math.inf if self.ascent.waits_for_all else patience
+        self.paced, self.patience = math.isfinite(patience), math.inf if self.ascent.waits_for_all else patience
         self.number = self.first = 0
+        self.n_lost, self.n_known_lost = 0, len(self.coordinator.restored)
         self.asked: dict[Group, int] = {}  # the number of the last work
         self.shares: dict[Group, dict[int, float]] = {}  # what was accepted, and has not been told yet
         self.credits: dict[Group, Sums] = {}  # what the groups have contributed to v, Σκβ, Σ (α − β) y and Σ (α + β)
         self.seen: dict[Group, Proposal] = {}
+        self.watches: dict[Group, Any] = {}
+        self.took: dict[Group, float] = {}  # seconds until the last reply
+        self.visited: dict[Group, float] = {}  # shares of the rows that are visited in a round
 
     def step(self) -> None:
         """Let all blocks propose, and move along the sum of what comes in time; nobody waits for the slowest."""
@@ -92,13 +101,22 @@ class Rounds(StateWithEstimates):
         share = self.ascent.absorb(total(proposals.values()))
         for group, proposal in proposals.items():
             self._credit(group, proposal, share)
-        self.ascent.move(total(self.seen.values()))
+        if self.paced:
+            self._pace()
+        self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
+
+    def _pace(self) -> None:
+        """Let slow groups visit fewer rows at a time, so that they keep up with most of the others."""
+        typical = statistics.median_low(self.took.values())
+        for group, took in self.took.items():
+            share = self.visited.get(group, 1.0) * HASTE * (typical / took if took > 0.0 else 1.0)
+            self.visited[group] = min(max(share, LEAST_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
         proposals: dict[Group, Proposal] = {}
         watch, deadline = self.talk.stopwatch(), math.inf
-        while any(self.asked[group] >= self.first for group in self.talk.waiting):
+        while any(self.asked.get(group, self.first) >= self.first for group in self.talk.waiting):
             group, proposal = self._heard(deadline - watch.elapsed())
             if proposal is None:
                 break
@@ -110,13 +128,14 @@ class Rounds(StateWithEstimates):
                 self._ask(group)
             if 2 * len(proposals) > len(self.talk.groups):
                 deadline = min(deadline, self.patience * watch.elapsed())
-        return proposals
+        return {group: proposals[group] for group in sorted(proposals)}
 
     def _ask(self, group: Group) -> None:
         anew = group not in self.credits
         if anew:
             self.credits[group] = NOTHING
-        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew)
+        work = self.ascent.work(self.number, self.shares.pop(group, {}), anew, self.visited.get(group, 1.0))
+        self.watches[group] = self.talk.stopwatch()
         self.asked[group], self.number = self.number, self.number + 1
         self.talk.send(group, self.run.message(queries.of_engine, "propose", work, follow=go_on))
 
@@ -126,13 +145,14 @@ class Rounds(StateWithEstimates):
             group, reply = self.talk.receive(seconds)
             if reply is None:
                 return group, None
-            proposal = Proposal(*reply)
+            proposal = Proposal(*reply).in_double()
             if group in self.credits and not proposal.lost:
-                self.seen[group] = proposal
+                self.seen[group], self.took[group] = proposal, self.watches[group].elapsed()
                 return group, proposal
+            self.n_lost += 1
             for gone in [group, *set(self.credits).difference(self.talk.groups)]:
                 self.ascent.lose(self.credits.pop(gone, NOTHING))
-                for known in (self.seen, self.shares):
+                for known in (self.seen, self.shares, self.took):
                     known.pop(gone, None)
             self._ask(group)
 
@@ -146,6 +166,18 @@ class Rounds(StateWithEstimates):
         self.run.tell("accept", {number: share for known in self.shares.values() for number, share in known.items()})
         classifier = self.ascent.classifier()
         return Candidate(*classifier, *self.run.keep("keep_multipliers", self.ascent.averaged))  # pyright: ignore
+
+    def forgot_multipliers(self) -> bool:
+        """Return whether a block was lost: those that it had kept are then 0."""
+        before, self.n_known_lost = self.n_known_lost, self.n_lost + len(self.coordinator.restored)
+        return before != self.n_known_lost
+
+    def judged(self, gap: float) -> None:
+        """Ask for the next certificate, too, when gaps that fall like 1/rounds, which is slow, are small enough."""
+        super().judged(gap)
+        count = self.ascent.count
+        soon = max(2, math.ceil(count * (gap / self.limits.tol - 1.0))) if self.limits.tol > 0.0 else math.inf
+        self.next_proof = min(self.next_proof, count + soon)
 
     def close(self) -> None:
         self.run.end()

@@ -11,7 +11,7 @@ from problems import NORMS, problems
 from scipy import sparse
 from thorough import examples
 
-from drsvm import Problem, solve
+from drsvm import Problem, certify, solve
 from drsvm.solvers.registry import choose
 
 TOL = 1e-3
@@ -94,6 +94,24 @@ def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
     assert result.gap <= TOL
     assert result.lower_bound <= solve(problem, "interior-point", tol=1e-8).objective <= result.objective + 1e-8
     assert talks[0].calls > 20
+
+
+def test_a_bound_is_that_of_the_multipliers_that_are_left():
+    X, y = text()
+    problem = Problem(X, y, radius=0.02, norm=2, fit_intercept=True)
+    there = parted(problem, [200, 400])
+    parts = there.rows.coordinator.parts
+
+    def lose_and_stop(progress):
+        if progress.iteration == 12:
+            parts[0].runs.clear()
+        return progress.iteration == 13
+
+    result = solve(there, "federated", tol=1e-9, callback=lose_and_stop)
+    hinge, flip = (
+        np.concatenate([dual.values(part) for part in parts]) for dual in (result.hinge_dual, result.flip_dual)
+    )
+    assert 0 < result.lower_bound <= certify(problem, result.weights, result.intercept, hinge, flip).lower_bound + 1e-9
 
 
 def test_many_features_on_a_cluster_need_no_matrix():
