@@ -14,6 +14,8 @@ from drsvm.clock import TimeLimit
 from drsvm.learn.intervals import auc_parts, errors_ahead
 from drsvm.learn.threshold import folds_by_content, out_of_fold
 from drsvm.model.problem import Problem
+from drsvm.model.result import Result
+from drsvm.solvers.base import Candidate
 
 RANKING_TOL = 1e-3  # how exact the decisions are
 
@@ -29,12 +31,13 @@ def clearly_best(
     counts: np.ndarray,
     time: TimeLimit,
     evidence: float,
+    known: Result | Candidate | None = None,
 ) -> float:
     """Return the first candidate, or one by which rows are ranked clearly better out of fold.
 
     `problems_of(candidate)` returns the problems of all classes, with a radius and a ridge; `counts` says how many rows
     each row stands for, `evidence` by how many standard errors the ROC AUC must be ahead. If there is no time to judge
-    a candidate, those before it are compared.
+    a candidate, those before it are compared. `known` is a classifier close to those of a single problem.
     """
     best, parts_of_best = candidates[0], None
     for candidate in candidates:
@@ -42,7 +45,7 @@ def clearly_best(
         signs = [problem.signs for problem in problems]
         labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
         folds = folds_by_content(problems[0], labels, counts)
-        judged = [out_of_fold(problem, folds, None, time, RANKING_TOL) for problem in problems]
+        judged = [out_of_fold(problem, folds, known, time, RANKING_TOL) for problem in problems]
         seen = np.all([rows for _, rows in judged], axis=0)
         if time.over or not seen.all():
             break
@@ -59,25 +62,29 @@ def clearly_best(
 
 
 def share_of_ball(
-    problem: Problem, at_centre, counts: Callable[[int], Any], with_ridge: bool, time: TimeLimit
+    problem: Problem, at_centre, counts: Callable[[int], Any], with_ridge: bool, time: TimeLimit, solution: Any
 ) -> float:
     """Return which share of the problem's radius to take: all of it, unless rows are ranked clearly better with less.
 
-    The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius. Rows of
-    kernels are not judged, nor rows elsewhere that count differently.
+    The ridge shrinks with the square of the share, or not at all. `counts` are those of the automatic radius, and the
+    solution, if there is one, is close to that of the problem. Rows of kernels are not judged, nor rows elsewhere that
+    count differently.
     """
     counted = counts(0)
     n_rows = problem.n_rows if counted is None else float(counted.sum())
     can_be_judged = not problem.rows.is_kernel and (counted is None or problem.rows.copyable)
     if n_rows < LEAST_JUDGED or not can_be_judged:
         return 1.0
-    few, counted = _some_rows(at_centre(problem).problem, counted)
+    centred = at_centre(problem)
+    few, counted = _some_rows(centred.problem, counted)
+    first = centred.to_centred(solution)
+    first = Candidate(*first) if isinstance(first, tuple) else first
 
     def problems_of(share: float) -> list[Problem]:
         l2 = problem.l2 * share**2 if with_ridge else problem.l2
         return [few.replace(radius=problem.radius * share, l2=l2)]
 
-    return clearly_best(SHARES_OF_BALL, problems_of, counted, time, EVIDENCE_FOR_SHARE)
+    return clearly_best(SHARES_OF_BALL, problems_of, counted, time, EVIDENCE_FOR_SHARE, first)
 
 
 def _some_rows(problem: Problem, counts) -> tuple[Problem, np.ndarray]:

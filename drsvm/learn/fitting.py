@@ -130,7 +130,7 @@ class FittingMixin:
         if given[0] is None and len(problems) == 1:
             problem = problems[0].replace(radius=self.radius_, l2=self.l2_)
             with stage("choosing the radius"):
-                share = share_of_ball(problem, at_centre, counts, given[1] is None, pilot)
+                share = share_of_ball(problem, at_centre, counts, given[1] is None, pilot, solutions[0])
             self.radius_, self.l2_ = share * self.radius_, share**2 * self.l2_ if given[1] is None else self.l2_
         if given[1] is None and not accepts(self._solver(), problems[0].replace(l2=self.l2_)):
             self.l2_ = 0.0  # if that is refused as well, the error says why

@@ -18,6 +18,7 @@ from drsvm.clock import TimeLimit
 from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
+from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.rough import linear_problems
 from drsvm.solvers.many import rough_classifiers
 
@@ -90,7 +91,7 @@ def _about_as_high(values: np.ndarray, own: np.ndarray, seen: np.ndarray) -> np.
 
 
 def out_of_fold(
-    problem: Problem, folds: np.ndarray, solution: Result | None, time: TimeLimit, tol: float = FOLD_TOL
+    problem: Problem, folds: np.ndarray, solution: Result | Candidate | None, time: TimeLimit, tol: float = FOLD_TOL
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     signs = fetched(problem.signs)

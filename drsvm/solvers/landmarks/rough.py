@@ -12,7 +12,7 @@ import numpy as np
 from drsvm.model.backends import fetched
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result
-from drsvm.solvers.base import Solver
+from drsvm.solvers.base import Candidate, Solver
 from drsvm.solvers.interior_point.small import MOST_ENTRIES
 from drsvm.solvers.landmarks.solver import BETWEEN, Landmarks, share_between
 from drsvm.solvers.landmarks.span import WIDER, Span, drawn_rows, rough_span
@@ -28,7 +28,7 @@ def rough_solver(problem: Problem) -> str | Solver:
 
 
 def linear_problems(
-    problem: Problem, trained: list[np.ndarray], solution: Result | None
+    problem: Problem, trained: list[np.ndarray], solution: Result | Candidate | None
 ) -> list[tuple[Problem, tuple[np.ndarray, float] | None]]:
     """Return a linear problem with the same rows for each of several sets of rows to train on, and where to start.
 
