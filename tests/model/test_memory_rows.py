@@ -123,7 +123,8 @@ def test_sparse_rows_in_files(any_size, tmp_path, density):
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     y = np.where(X @ random.normal(size=30) + 0.3 * random.normal(size=20_000) > 0, 1, -1)
     expected = WassersteinSVC(tol=1e-8).fit(X, y)
-    model = WassersteinSVC(tol=1e-8, radius=expected.radius_).fit(mapped_csr(X, tmp_path), y)
+    ball = {"radius": expected.radius_, "l2": expected.l2_}  # the ridge follows an automatic radius
+    model = WassersteinSVC(tol=1e-8, **ball).fit(mapped_csr(X, tmp_path), y)
     assert model.gap_ <= 1e-8 and model.objective_ == pytest.approx(expected.objective_, abs=1e-7)
     automatic = WassersteinSVC().fit(mapped_csr(X, tmp_path), y)
     assert automatic.radius_ == pytest.approx(expected.radius_, rel=0.01)  # it comes from rough solutions
