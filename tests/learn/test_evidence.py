@@ -51,7 +51,7 @@ def test_order_copies_and_few_rows(skewed, monkeypatch):
 
 
 def test_many_rows_are_judged_by_some(skewed, monkeypatch):
-    monkeypatch.setattr(evidence, "MOST_JUDGED", 500)
+    monkeypatch.setattr(evidence, "MOST_JUDGED", 1000)
     X, y = skewed
     radius, full = WassersteinSVC().fit(X, y).radius_, in_full(monkeypatch, X, y).radius_
     assert radius < 0.5 * full
