@@ -46,7 +46,7 @@ def test_the_path_is_that_of_the_model_wherever_the_columns_lie(noisy, price):
     at_radius = analysis.path.results[int(np.argmin(np.abs(analysis.path.radii - fitted.radius_)))]
     assert at_radius.objective == pytest.approx(fitted.objective_, abs=2e-5)
     np.testing.assert_allclose(at_radius.weights, fitted.coef_[0], atol=0.05)
-    np.testing.assert_allclose(at_radius.intercept, fitted.intercept_[0], atol=0.2)
+    np.testing.assert_allclose(at_radius.intercept, fitted.result_.intercept, atol=0.2)
 
 
 @pytest.mark.parametrize("curved", [False, True])

@@ -21,7 +21,7 @@ FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
 
-HASTE, LEAST_VISITED = 2.0, 0.1
+HASTE, LEAST_VISITED = 6.0, 0.5
 """Groups that take longer than this multiple of the typical time visit fewer rows, but at least this share of them."""
 
 Group = tuple[int, ...]
