@@ -128,8 +128,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     What is proven is the direction: `objective_`, `lower_bound_` and `gap_` are those of `result_`, with the intercept
     of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
     with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within half
-    a standard error of the best; the rarer class is predicted for at least 0.4 of its share. Class weights that
-    you give count in this accuracy, those of "auto" do not.
+    a standard error of the best; the rarer class is predicted for at least 0.4 of its share, or for 2 % of the rows.
+    Class weights that you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 
     Probabilities are Platt's sigmoid of the same decision values. For two classes they need no further fit; more

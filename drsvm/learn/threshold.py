@@ -26,7 +26,7 @@ GOALS = ("accuracy", "balanced_accuracy", "optimum")
 
 SLACK = 0.5  # of the standard error of the best score; fixed on the data sets on which the study decides
 ROUNDING = 1e-12  # scores that differ by less are equal
-LEAST_PREDICTED = 0.4  # of the share of the rarer class; predicting it as often costs at most as much accuracy
+LEAST_PREDICTED, NEARLY_NONE = 0.4, 0.02  # share of the rarer class, or of all rows, for which it is predicted
 
 N_FOLDS, FOLD_TOL = 5, 3e-3  # with 5e-5, thresholds differ by less than half a standard error
 ELSEWHERE = 0.5  # of the standard deviation of decisions
@@ -172,7 +172,8 @@ def nearest_good(judged: Judged, goal: str) -> float:
     # Where one class is rare, to predict it for hardly any row may be best by chance, and is nearly constant.
     rarer = n_positive - of_positive[between] + n_negative - of_negative[between]
     rarer = rarer if n_positive <= n_negative else n_positive + n_negative - rarer
-    allowed = rarer >= LEAST_PREDICTED * min(n_positive, n_negative)
+    least = min(LEAST_PREDICTED * min(n_positive, n_negative), NEARLY_NONE * (n_positive + n_negative))
+    allowed = rarer >= least
     scores = np.where(allowed, scores, -1.0) if allowed.any() else scores
     best = np.argmax(scores)
     good = scores >= scores[best] - SLACK * math.sqrt(max(variances[best], 0.0)) - ROUNDING

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
-from drsvm.learn.threshold import LEAST_PREDICTED, SLACK, Judged, folds_by_content, nearest_good
+from drsvm.learn.threshold import LEAST_PREDICTED, NEARLY_NONE, SLACK, Judged, folds_by_content, nearest_good
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 
@@ -48,7 +48,8 @@ def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     decided = [np.where(decisions > t, 1.0, -1.0) for t in candidates]
     scores = np.array([SCORES[goal](signs, one) for one in decided])
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold
-    enough = np.array([(one == rarer).sum() >= LEAST_PREDICTED * (signs == rarer).sum() for one in decided])
+    least = min(LEAST_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * len(signs))
+    enough = np.array([(one == rarer).sum() >= least for one in decided])
     scores = np.where(enough, scores, -1.0) if enough.any() else scores
     slack = SLACK * standard_error(goal, signs, decided[scores.argmax()])
     good = np.array(candidates)[scores >= scores.max() - slack - 1e-12]
