@@ -107,7 +107,7 @@ def labels(
 
 
 def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> dict[str, Any]:
-    """Return both classifiers behind the preparation, which is fitted in every fold; folds share the time."""
+    """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import preparation

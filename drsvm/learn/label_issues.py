@@ -64,7 +64,7 @@ def find_label_issues(
         Weights of the rows in the fits and in the mean margins. Rows of weight 0 are judged too, but do not count
         towards the number of wrong labels.
     standardise : bool, default=True
-        Whether to scale the features to variance 1 in every fold; they are centred anyway, unless X is sparse. Ignored
+        Whether to scale the features to variance 1; they are centred anyway, unless X is sparse. Ignored
         with `estimator`.
     random_state : int, optional
         Seed of the folds.
@@ -153,15 +153,14 @@ class LabelJudge(WassersteinSVC):
 def _judged_at_once(model: Any, rows: Rows, folds: Folds, done: Callable[[int, float], Any]) -> np.ndarray | None:
     """Return `decision_values` by one fit: columns, radius and ridge are prepared once for all folds.
 
-    None: that is only possible for our own judge of two classes with rows that all count and are judged once, several
-    by the same classifier, and if there is time for all folds.
+    None: that is only possible for our own judge of two classes, and if there is time for all folds. Rows must all
+    count and be judged once, several by a classifier that was trained on all the others.
     """
-    sizes = [len(test) for _, test in folds]
+    ours = isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge) and len(rows.classes) == 2
     counts = rows.weights is None or bool((rows.weights > 0.0).all())
-    once = sum(sizes) == len(rows.y) and min(sizes) >= FEWEST
-    if not (isinstance(model, Pipeline) and isinstance(model[-1], LabelJudge) and len(rows.classes) == 2):
-        return None
-    if not (once and counts):
+    once = sum(len(test) for _, test in folds) == len(rows.y)
+    by_others = all(len(train) + len(test) == len(rows.y) and len(test) >= FEWEST for train, test in folds)
+    if not (ours and counts and once and by_others):
         return None
     watch, steps = Stopwatch(), clone(model)
     with warnings.catch_warnings():

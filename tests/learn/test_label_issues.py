@@ -161,6 +161,18 @@ def test_folds_at_once_and_one_by_one_say_nearly_the_same(found, found_fold_by_f
     assert not np.array_equal(found.margin, found_fold_by_fold.margin)
 
 
+def test_rows_that_folds_leave_out_are_not_learnt_from(tumours):
+    """Copies of the judged rows with other labels, in no training set, change nothing."""
+    X, y, _ = tumours
+    X, y = X[:150], y[:150]
+    folds = list(StratifiedKFold(3).split(X, y))
+    plain = find_label_issues(X, y, estimator=robust_classifier(X, kind=WassersteinSVC, radius=0.1, l2=0.1), cv=folds)
+    both, labels = np.vstack([X, X]), np.append(y, 1 - y)
+    apart = [(train, np.append(test, test + 150)) for train, test in folds]
+    found = find_label_issues(both, labels, estimator=robust_classifier(X, radius=0.1, l2=0.1), cv=apart)
+    np.testing.assert_allclose(found.margin[:150], plain.margin, atol=1e-9)
+
+
 def test_rows_without_weight_are_judged_but_do_not_count(tumours, found_fold_by_fold):
     X, y, _ = tumours
     odd = np.vstack([X, 50 * X[:3]])
