@@ -105,7 +105,12 @@ def keep(found, name: str) -> None:
     """Save the figures of every case, for other tables and pictures."""
     RESULTS.mkdir(exist_ok=True)
     with gzip.open(RESULTS / f"study-{name}.json.gz", "wt", encoding="utf-8") as stream:
-        json.dump([{**case._asdict(), "outcomes": values} for case, values in found.items()], stream)
+        json.dump([{**case._asdict(), "outcomes": rounded(values)} for case, values in found.items()], stream)
+
+
+def rounded(outcomes: dict[str, list[float]]) -> dict[str, list[float]]:
+    """Return percentages to a thousandth: the file stays small."""
+    return {name: [round(value, 3) for value in values] for name, values in outcomes.items()}
 
 
 def kept(name: str) -> dict:
@@ -143,12 +148,18 @@ def gain_tables(found) -> list[str]:
             *(("Accuracy", 0, LOGISTIC), ("Balanced accuracy", 1, LOGISTIC)),
             *((label, measure, TUNED_KERNEL) for measure, label in enumerate(MEASURES)),
         )
-        if reference in next(iter(found.values())) and np.isfinite(next(iter(found.values()))[reference][measure])
+        if reference in methods_of(found, settings) and np.isfinite(next(iter(found.values()))[reference][measure])
     ]
 
 
+def methods_of(found, settings) -> list[str]:
+    """Return the methods that were tried in all of these settings."""
+    inside = [values for case, values in found.items() if case.setting in settings]
+    return [name for name in inside[0] if all(name in values for values in inside)]
+
+
 def gains(found, measure: int, reference: str, settings) -> str:
-    names = [name for name in next(iter(found.values())) if name != reference]
+    names = [name for name in methods_of(found, settings) if name != reference]
     rows = []
     for name in names:
         cells = []
