@@ -104,17 +104,17 @@ def cell(found: tuple[int, float] | None) -> str:
 def summary(outcomes: dict[tuple, dict[str, Any]], threads: list[int]) -> str:
     """Return how the batch of all rows compares with single rows at a gap of 1e-4, on a9a and ijcnn1."""
     rows: list[list[object]] = []
-    threaded = f"b = n{f', {threads[-1]} threads' * (threads[-1] > 1)}"
+    threaded = [f"b = n{f', {k} threads' * (k > 1)}" for k in threads]
     for key, found in outcomes.items():
         if key[0] in ("a9a", "ijcnn1"):
             single = found["b = 1"][1]
             epochs, time = (None, LONGER) if single is None else single
-            ratios = [share(found["b = n"][1], 0, epochs), *(share(found[n][1], 1, time) for n in ("b = n", threaded))]
+            ratios = [share(found["b = n"][1], 0, epochs), *(share(found[name][1], 1, time) for name in threaded)]
             rows.append(
                 [label(*key), *(f"< {ratio}" if single is None and ratio != "–" else ratio for ratio in ratios)]
             )
-    header = ["to 1e-4, relative to b = 1", "epochs of b = n", "its seconds", f"with {threads[-1]} threads"]
-    return table(header, rows)
+    seconds_of = [f"seconds with {k} threads" if k > 1 else "its seconds" for k in threads]
+    return table(["to 1e-4, relative to b = 1", "epochs of b = n", *seconds_of], rows)
 
 
 def share(found: tuple[int, float] | None, which: int, whole: float | None) -> str:

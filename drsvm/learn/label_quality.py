@@ -2,7 +2,8 @@
 
 With decision values f_c(x), one per class, the margin of class c is f_c(x) − max_{k ≠ c} f_k(x); for two classes it is
 ±f(x). A row with the label g is judged by two of its margins: the one of g, by which it is ranked, and the one of the
-predicted class, by which it is flagged.
+predicted class, by which it is flagged. Decisions of the classifier of all rows, if they are known, count for the
+ranking only: it has seen the labels, which would make too few of them look wrong.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from scipy.special import expit
 
 from drsvm.extras import optional
 from drsvm.learn.label_noise import WrongLabels, wrong_labels
+from drsvm.learn.threshold import Judged, nearest_good
 
 SHOWN = 10  # rows in the printed text
 
@@ -27,10 +29,10 @@ class LabelIssues:
     given_label, predicted_label : arrays of shape (n,)
         The label in the data, and the one that a classifier predicts which was trained without this row.
     label_score : array of shape (n,)
-        1 / (1 + exp(−margin)): from 0 to 1, low for doubtful labels, below 0.5 if another label is predicted. It is not
-        a probability.
+        1 / (1 + exp(−margin)): from 0 to 1, low for doubtful labels. It is not a probability.
     margin : array of shape (n,)
-        Decision value of the given label minus the largest of the others (for two classes ±f).
+        Decision value of the given label minus the largest of the others (for two classes ±f), by a classifier trained
+        without this row and the one of all rows together, or by the former alone (see `find_label_issues`).
     is_label_issue : array of n bools
         Whether the label is flagged: another one is predicted, by more than the mean margin of that class, and the
         second opinion, if there is one, contradicts the given label too.
@@ -155,23 +157,41 @@ def flagged(judgement: Judgement, weights: np.ndarray) -> np.ndarray:
     return (judgement.predicted != given) & (judgement.predicted_margin > typical[judgement.predicted])
 
 
-def issues_from(decisions: list[np.ndarray], classes, given: np.ndarray, weights, index) -> LabelIssues:
-    """Return the result for the out-of-fold decision values of one classifier, or of two."""
+def _better_margin(decisions: np.ndarray, own: np.ndarray, given: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return margins by two decisions per row, about the threshold of a classifier with the default settings.
+
+    A constant classifier of a fold says nothing about its rows.
+    """
+    mean = 0.5 * (decisions + own)
+    if mean.shape[1] == 2:
+        threshold = nearest_good(Judged(np.diff(decisions, axis=1), given, weights), "accuracy")
+        mean += 0.5 * threshold * np.array([1.0, -1.0])
+    return np.where(decisions.any(axis=1), judge(mean, given).given_margin, 0.0)
+
+
+def issues_from(decisions: list[np.ndarray], own, classes, given: np.ndarray, weights, index) -> LabelIssues:
+    """Return the result for the out-of-fold decision values of one classifier, or of two.
+
+    `own` are those of the first classifier trained on all rows, or None.
+    """
     judgement = judge(decisions[0], given)
-    flags = flagged(judgement, np.ones(len(given)) if weights is None else weights)
-    doubted, second_label, number = np.ones(len(given), dtype=bool), None, None
+    weights_or_ones = np.ones(len(given)) if weights is None else weights
+    margin = judgement.given_margin if own is None else _better_margin(decisions[0], own, given, weights_or_ones)
+    flags = flagged(judgement, weights_or_ones)
+    doubted, later, second_label, number = np.ones(len(given), dtype=bool), np.zeros(len(given), dtype=bool), None, None
     if len(decisions) > 1 and decisions[1].any():  # a constant second opinion knows nothing
         second = judge(decisions[1], given).predicted
         doubted, second_label = second != given, classes[second]
+        later = ~doubted | (judgement.predicted == given)
         counted = np.arange(len(given)) if weights is None else np.flatnonzero(weights)
         number = wrong_labels([values[counted] for values in decisions], given[counted])
     return LabelIssues(
         given_label=classes[given],
         predicted_label=classes[judgement.predicted],
-        label_score=expit(judgement.given_margin),
-        margin=judgement.given_margin,
+        label_score=expit(margin),
+        margin=margin,
         is_label_issue=flags & doubted,
-        ranking=np.lexsort([judgement.given_margin, ~doubted | (judgement.given_margin >= 0)]),
+        ranking=np.lexsort([margin, later]),
         second_label=second_label,
         wrong_labels=number,
         index=index,

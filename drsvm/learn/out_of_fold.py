@@ -83,6 +83,12 @@ def _judge_fold(model, rows: Rows, train, test) -> tuple[np.ndarray, float]:
     return np.zeros_like(decisions) if constant else decisions, time.perf_counter() - start
 
 
+def of_all_rows(model, rows: Rows) -> np.ndarray:
+    """Return the decision values of the classifier of all rows, 0 if it is constant."""
+    everything = np.arange(len(rows.y))
+    return _judge_fold(model, rows, everything, everything)[0]
+
+
 def _threads_for(model, n_rows: int) -> AbstractContextManager[Any]:
     """Return a context with one OpenMP thread if there are few rows; our own classifiers need none."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model

@@ -211,8 +211,9 @@ class Analysis:
         """Return the rows whose labels are contradicted most strongly by classifiers that were trained without them."""
         if self.label_issues is None:
             return np.array([], dtype=int)
-        order = self.label_issues.ranking[:count]
-        return order[self.label_issues.margin[order] < 0]
+        issues = self.label_issues
+        order = issues.ranking[:count]
+        return order[issues.predicted_label[order] != issues.given_label[order]]
 
     @property
     def wrong_labels(self) -> WrongLabels | None:

@@ -65,8 +65,22 @@ def test_wrong_labels_come_first(tumours, found):
 def test_the_columns_agree_with_each_other(found):
     assert np.all(np.diff(found.margin[found.ranking]) >= 0)
     np.testing.assert_allclose(found.label_score, 1 / (1 + np.exp(-found.margin)))
-    np.testing.assert_array_equal(found.predicted_label != found.given_label, found.label_score < 0.5)
-    assert not (found.is_label_issue & (found.predicted_label == found.given_label)).any()
+    contradicted = found.predicted_label != found.given_label  # by a classifier that has not seen the row
+    assert found.label_score[contradicted].max() < found.label_score[~contradicted].mean()
+    assert not (found.is_label_issue & ~contradicted).any()
+
+
+def test_a_splitter_keeps_rows_apart_and_a_number_of_folds_ranks_better():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 20))
+    truth = X[:, 0] + X[:, 1] > 0.8
+    wrong = rng.random(300) < 0.3
+    y = truth ^ wrong
+    folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(X, y))
+    together, apart = find_label_issues(X, y), find_label_issues(X, y, cv=folds)
+    np.testing.assert_array_equal(together.predicted_label, apart.predicted_label)
+    np.testing.assert_array_equal(together.is_label_issue, apart.is_label_issue)
+    assert roc_auc_score(wrong, -together.margin) > roc_auc_score(wrong, -apart.margin)
 
 
 def test_several_classes(wines):
