@@ -194,7 +194,9 @@ class Problem(RowOperations):
 
     def in_memory(self) -> "Problem":
         """Return the problem with rows that compiled code can read: a copy of a view of them."""
-        return self.on_rows(in_memory(self.X)) if self.rows.readable else self
+        readable = in_memory(self.X) if self.rows.readable else None
+        # The same rows stay the same object, which remembers sums over them.
+        return self if readable is None or readable is self.X else self.on_rows(readable)
 
     def replace(self, **parameters) -> "Problem":
         """Return the problem with other values of parameters except X, y and sample_weight; the data are shared."""
