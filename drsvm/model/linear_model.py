@@ -4,7 +4,6 @@ A model with more than two classes has one row of weights per class. Either all 
 decision value decides, or one class is evaluated against the rest.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,41 +20,6 @@ from drsvm.model.validation import (
     check_weights,
     distinct_labels,
 )
-
-
-@dataclass(frozen=True)
-class AuditData:
-    """A linear classifier and the data to evaluate it on, as transformed for its last step.
-
-    `classes` are the labels for the signs −1 and +1: two labels, or False and True for a class against the rest.
-    """
-
-    X: Any
-    signs: np.ndarray
-    weights: np.ndarray
-    margins: np.ndarray
-    coef: np.ndarray
-    intercept: float
-    classes: np.ndarray
-    own_ball: dict[str, Any]
-    names: Any
-
-    @property
-    def decision_values(self) -> DecisionValues:
-        """The same as a comparison of two classes."""
-        half = 0.5 * self.signs * self.margins
-        pair = np.array([-0.5, 0.5])
-        return DecisionValues(
-            X=self.X,
-            codes=(self.signs > 0).astype(int),
-            weights=self.weights,
-            values=np.stack([-half, half]),
-            coef=np.outer(pair, self.coef),
-            intercept=pair * self.intercept,
-            classes=self.classes,
-            own_ball=self.own_ball,
-            names=self.names,
-        )
 
 
 class LinearClassifier(NamedTuple):
@@ -98,23 +62,11 @@ def feature_names(model, linear, X):
         return None
 
 
-def audit_data(model, X, y, sample_weight=None, positive=None) -> AuditData:
-    """Check that model and data match, and compute the margins."""
-    classifier, X = linear_classifier_for(model, X, positive)
-    X = check_rows(X)
-    n, d = X.shape
-    coef, intercept = check_weight_vector(classifier.coef, d, "the model's coef"), classifier.intercept
-    classes, signs = signs_of_labels(y, n, classifier.classes, positive)
-    values = MemoryRows(X).dot(coef) + intercept
-    weights, own = row_weights(sample_weight, n), classifier.own_ball
-    return AuditData(X, signs, weights, signs * values, coef, intercept, classes, own, classifier.names)
-
-
 def decision_values(model, X, y, sample_weight=None, positive=None) -> DecisionValues:
     """Check that model and data match; compute the values of all classes, or of one of several against the rest."""
     linear = behind_pipeline(model)[0]
     if positive is not None or not _compares_classes(linear):
-        return audit_data(model, X, y, sample_weight, positive).decision_values
+        return _values_of_two(model, X, y, sample_weight, positive)
     X = behind_pipeline(model, X)[1]
     check_feature_names(linear, X)
     names, X = feature_names(model, linear, X), check_rows(X)
@@ -125,6 +77,19 @@ def decision_values(model, X, y, sample_weight=None, positive=None) -> DecisionV
     values = np.array([MemoryRows(X).dot(w) + b for w, b in zip(coef, intercept, strict=True)])
     weights = row_weights(sample_weight, n)
     return DecisionValues(X, codes, weights, values, coef, intercept, classes, own_ball(linear), names)
+
+
+def _values_of_two(model, X, y, sample_weight, positive) -> DecisionValues:
+    """Return the values of one decision: two labels, or False and True for a class against the rest, are compared."""
+    classifier, X = linear_classifier_for(model, X, positive)
+    X = check_rows(X)
+    n, d = X.shape
+    coef, intercept = check_weight_vector(classifier.coef, d, "the model's coef"), classifier.intercept
+    classes, signs = signs_of_labels(y, n, classifier.classes, positive)
+    pair, values = np.array([-0.5, 0.5]), MemoryRows(X).dot(coef) + intercept
+    weights = row_weights(sample_weight, n)
+    found = np.outer(pair, values), np.outer(pair, coef), pair * intercept
+    return DecisionValues(X, (signs > 0).astype(int), weights, *found, classes, classifier.own_ball, classifier.names)
 
 
 def row_weights(sample_weight, n: int) -> np.ndarray:

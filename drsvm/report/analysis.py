@@ -11,7 +11,6 @@ import numpy as np
 from drsvm.learn.label_noise import WrongLabels
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.learn.scores import are_noise, column_deviations, leads, scores, weights_that_count
-from drsvm.model.linear_model import AuditData
 from drsvm.model.result import Result
 from drsvm.model.validation import row_norms
 from drsvm.model.worst_case import worst_case_risk
@@ -43,7 +42,7 @@ class Analysis:
     positive: Any  # its positive class
     models: dict[str, Any]  # the robust classifier and its rivals
     path: RadiusPath | None  # None if w = 0 is optimal for every radius
-    data: AuditData  # the decision on the training data
+    weights: np.ndarray  # of the training rows in that decision, with sum 1
     distribution: WorstCaseDistribution  # its worst case on the rows it is judged by
     label_issues: LabelIssues | None  # None if a class has only one row or the time was up
     provenance: dict[str, Any]  # digests, versions and the date
@@ -190,7 +189,7 @@ class Analysis:
     @cached_property
     def used(self) -> np.ndarray:
         """Indices of the features whose weights count, largest weights first; none of a constant decision."""
-        order = np.argsort(-np.abs(self.data.coef), kind="stable")
+        order = np.argsort(-np.abs(self.result.weights), kind="stable")
         counts = weights_that_count(self.result, self.deviations) & (self.positive not in self.noise)
         return order[counts[order]]
 
@@ -198,13 +197,13 @@ class Analysis:
     def features(self) -> list[tuple[str, float]]:
         """Names and weights of these features."""
         side = -1.0 if not self.multiclass and self.positive == self.classes[0] else 1.0
-        return [(self.material.feature_names[k], side * float(self.data.coef[k])) for k in self.used]
+        return [(self.material.feature_names[k], side * float(self.result.weights[k])) for k in self.used]
 
     @cached_property
     def pulls(self) -> np.ndarray:
         """Share of each sample in Σ ‖(α_i − β_i) x_i‖_p, the forces that determine the weights."""
         norm = float(self.material.ball["norm"])
-        forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.data.X, norm)
+        forces = np.abs(self.result.hinge_dual - self.result.flip_dual) * row_norms(self.material.X, norm)
         return forces / forces.sum() if forces.sum() > 0 else forces
 
     def contradicted(self, count: int) -> np.ndarray:
@@ -237,10 +236,10 @@ class Analysis:
         path = None if self.path is None else {k: v.tolist() for k, v in self.path.table().items()}
         return {
             "label": material.label,
-            "n_samples": len(self.data.signs),
+            "n_samples": len(material.y),
             "n_held_out": len(self.judged.y) if self.judged.held_out else 0,
             "judged_by": self.judged.name,
-            "n_features": len(self.data.coef),
+            "n_features": material.X.shape[1],
             "n_features_used": len(self.features),
             "classes": self.classes,
             "positive": self.positive,

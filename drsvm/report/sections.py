@@ -60,10 +60,10 @@ def _first_sentences(analysis: Analysis, writer: Writer) -> str:
     else:
         what = f"is {towards} (the positive class) or {against}"
     subject = f"{of}: it {what}." if label else f"{of} {what}."
-    rows, held_out = len(analysis.data.signs), len(analysis.judged.y)
+    (rows, features), held_out = analysis.material.X.shape, len(analysis.judged.y)
     tested = f" and judged by {held_out:,} others" if analysis.judged.held_out else ""
     return (
-        f"{subject} A linear classifier was trained on {rows:,} rows with {len(analysis.data.coef):,} features{tested}"
+        f"{subject} A linear classifier was trained on {rows:,} rows with {features:,} features{tested}"
         f", to do well even if {words.adversary(analysis, 'an adversary')}."
     )
 
@@ -243,7 +243,7 @@ def _samples(analysis: Analysis, writer: Writer) -> str:
 
 def _pulls(analysis: Analysis, writer: Writer) -> str:
     title = "Most influential rows"
-    active = analysis.result.hinge_dual + analysis.result.flip_dual > NEGLIGIBLE * analysis.data.weights
+    active = analysis.result.hinge_dual + analysis.result.flip_dual > NEGLIGIBLE * analysis.weights
     carried = f"{percent(active.mean())} of the training rows have a nonzero multiplier."
     rows = np.argsort(-analysis.pulls, kind="stable")[:SAMPLES]
     rows = rows[analysis.pulls[rows] > 0]

@@ -24,7 +24,7 @@ from drsvm.learn.kernel_svc import WassersteinKernelSVC
 from drsvm.learn.label_issues import find_label_issues, robust_classifier
 from drsvm.learn.label_quality import LabelIssues
 from drsvm.messages import Message, Parameter
-from drsvm.model.linear_model import audit_data
+from drsvm.model.linear_model import row_weights
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.model.worst_distribution import worst_case_distribution
@@ -96,7 +96,7 @@ def analyse(model, given: Given, *, positive) -> Analysis:
             positive=positive,
             models=models,
             path=None if path is None else _as_shown(path, material, index, turned=positive != trained),
-            data=audit_data(material.linear, material.X, material.y, material.row_weights(trained), trained),
+            weights=row_weights(material.row_weights(trained), len(material.y)),
             distribution=worst_case_distribution(linear, X, y, positive=positive, **material.ball_of(y)),
             label_issues=issues,
             provenance=provenance(material),

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import compute_sample_weight
 
 from drsvm import Problem, WassersteinSVC, WassersteinSVCCV, solve, worst_case_distribution, worst_case_risk
-from drsvm.model.linear_model import audit_data
+from drsvm.model.linear_model import linear_classifier_for
 from drsvm.model.worst_case import DEFAULT_PRICES
 
 CLASSES = ["ant", "bee", "cat"]
@@ -200,15 +200,15 @@ def test_data_frames_are_accepted_and_unknown_columns_rejected(three):
 def test_missing_decision_functions_are_rejected(three):
     rows, y = three
     with pytest.raises(ValueError, match=r"LinearSVC separates 3 classes: choose .* positive='ant'"):
-        audit_data(LinearSVC().fit(rows, y), rows, y)
+        linear_classifier_for(LinearSVC().fit(rows, y), rows)
     with pytest.raises(ValueError, match=r"positive='cow' is not one of the classes \['ant', 'bee', 'cat'\]"):
-        audit_data(LinearSVC().fit(rows, y), rows, y, positive="cow")
+        linear_classifier_for(LinearSVC().fit(rows, y), rows, positive="cow")
     with pytest.raises(ValueError, match=r"SVC compares pairs of classes .* 'ant' against the rest: use LinearSVC"):
-        audit_data(SVC(kernel="linear").fit(rows, y), rows, y, positive="ant")
+        linear_classifier_for(SVC(kernel="linear").fit(rows, y), rows, positive="ant")
     with pytest.raises(TypeError, match="DecisionTreeClassifier has no coef_"):
-        audit_data(DecisionTreeClassifier().fit(rows, y), rows, y, positive="ant")
+        linear_classifier_for(DecisionTreeClassifier().fit(rows, y), rows, positive="ant")
     with pytest.raises(ValueError, match=r"separates 3 classes: pass one row, \(coef\[k\], intercept\[k\]\)"):
-        audit_data((np.ones((3, 3)), np.ones(3)), rows, y, positive="ant")
+        linear_classifier_for((np.ones((3, 3)), np.ones(3)), rows, positive="ant")
 
 
 def test_prices_by_name_are_those_in_the_order_of_the_features():
