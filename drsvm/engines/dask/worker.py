@@ -26,7 +26,7 @@ def survey(coordinator: str, number: int, rows_key: str, X, *columns) -> Survey:
     _forget_orphans()
     chunk = _checked(number, rows_key, X, columns)
     _chunks.setdefault(coordinator, {})[number] = chunk
-    return Survey.of(chunk, get_worker().address)
+    return Survey.of(chunk)
 
 
 def build(coordinator: str, number: int, units: Units, rows_key: str, X, *columns) -> tuple[int, str]:

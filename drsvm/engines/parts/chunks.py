@@ -81,7 +81,6 @@ class Survey:
 
     lengths: dict[int, int]  # rows of each chunk, those of weight 0 included
     used: dict[int, int]  # rows of each chunk that have a weight
-    places: dict[int, str]  # where the chunks are
     n_features: int
     dtype: Any
     stored: int
@@ -93,7 +92,7 @@ class Survey:
     costs: np.ndarray | None  # some of the flip costs in ascending order, the smallest and the largest among them
 
     @classmethod
-    def of(cls, chunk: Chunk, place: str = "") -> "Survey":
+    def of(cls, chunk: Chunk) -> "Survey":
         """Look at one chunk."""
         X, used = chunk.X, chunk.used
         labels = chunk.labels[used]
@@ -104,7 +103,6 @@ class Survey:
         return cls(
             lengths={chunk.number: len(chunk.labels)},
             used={chunk.number: len(labels)},
-            places={chunk.number: place},
             n_features=X.shape[1],
             dtype=X.dtype,
             stored=X.nnz if sparse.issparse(X) else X.size,
@@ -128,19 +126,15 @@ class Survey:
 
     def __add__(self, other: "Survey") -> "Survey":
         _check_agreement(self, other)
-        places = {
-            "lengths": self.lengths | other.lengths,
-            "used": self.used | other.used,
-            "places": self.places | other.places,
-        }
+        sizes = {"lengths": self.lengths | other.lengths, "used": self.used | other.used}
         if self.n_rows == 0 or other.n_rows == 0:
-            return replace(other if self.n_rows == 0 else self, **places)
+            return replace(other if self.n_rows == 0 else self, **sizes)
         largest = max(self.largest_weight, other.largest_weight)
         classes = distinct_labels(np.concatenate([self.classes, other.classes]))[:SHOWN_LABELS]
         one, two = (each._of_classes(classes, largest) for each in (self, other))
         costs = [each.costs for each in (self, other) if each.costs is not None]
         return Survey(
-            **places,
+            **sizes,
             n_features=self.n_features,
             dtype=np.promote_types(self.dtype, other.dtype),
             stored=self.stored + other.stored,
