@@ -7,7 +7,7 @@ forked during a run starts its own.
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
@@ -121,17 +121,15 @@ def elementwise(like: Any, values: Callable[[slice], Any]) -> Any:
     return out
 
 
-def difference(one, other) -> np.ndarray:
-    """Return one − other."""
-    return elementwise(one, lambda part: one[part] - other[part])
+def slices(n: int, size: int) -> list[slice]:
+    """Return slices of the given size, of which the last may be smaller, that cover n entries."""
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
-def parts_of(like: Any) -> Iterator[slice]:
-    """Yield slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
+def parts_of(like: Any) -> list[slice]:
+    """Return slices of vectors of the same length as an array, or of a given length; a card takes them as a whole."""
     n = like if isinstance(like, int) else len(like)
-    size = PART if isinstance(like, int | np.ndarray) else max(n, 1)
-    for first in range(0, n, size):
-        yield slice(first, min(first + size, n))
+    return slices(n, PART if isinstance(like, int | np.ndarray) else max(n, 1))
 
 
 def over_parts(like: Any, work: Callable[[slice], Any]) -> list[Any]:

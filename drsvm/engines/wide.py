@@ -3,7 +3,7 @@
 import numpy as np
 
 from drsvm.model.memory_rows import MemoryRows
-from drsvm.parallel import over
+from drsvm.parallel import over, slices
 
 CHUNK = 1024
 """Number of features that a thread adds to a Gram matrix at a time."""
@@ -32,7 +32,7 @@ class WideRows(MemoryRows):
             scaled = self.X * scale[None, :]
             return (scaled @ scaled.T).toarray()
         n, d = self.shape
-        chunks = [slice(first, first + CHUNK) for first in range(0, d, CHUNK)]
+        chunks = slices(d, CHUNK)
 
         def work(share):
             matrix = np.zeros((n, n))

@@ -24,7 +24,7 @@ from drsvm.model.kernel_functions import KernelFunction, Precomputed
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.model.rows import ArrayRows
-from drsvm.parallel import memory_size, over
+from drsvm.parallel import memory_size, over, slices
 
 MOST_STORED = 5000
 """Number of rows up to which all values of the kernel are kept."""
@@ -303,12 +303,8 @@ def values_in_blocks(function, some, others) -> np.ndarray:
     def fill(part):
         out[part] = function(some[part], others)
 
-    over(_blocks(some.shape[0]), fill)
+    over(slices(some.shape[0], BLOCK), fill)
     return out
-
-
-def _blocks(n: int) -> list[slice]:
-    return [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
 
 
 def _added(n: int, c, values) -> np.ndarray:
@@ -318,7 +314,7 @@ def _added(n: int, c, values) -> np.ndarray:
         block = values(part)
         return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
 
-    return np.concatenate(over(_blocks(n), add)) if len(c) else np.zeros(n)
+    return np.concatenate(over(slices(n, BLOCK), add)) if len(c) else np.zeros(n)
 
 
 def rows_of_functions(points, function: KernelFunction, values=None) -> FunctionRows:

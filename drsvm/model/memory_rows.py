@@ -5,7 +5,7 @@ The parts depend on the rows only, and their sums are added in order: the result
 
 import math
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import reduce
 from itertools import pairwise, product
 from typing import Any
@@ -18,7 +18,7 @@ from drsvm.kernels.entries import Rows
 from drsvm.model.careful_sums import ULP
 from drsvm.model.rows import ArrayRows
 from drsvm.model.validation import check_flip_costs, check_weights, row_blocks, row_norms
-from drsvm.parallel import PART, over, over_parts, parts_of, usable_threads
+from drsvm.parallel import PART, over, over_parts, parts_of, slices, usable_threads
 
 LARGE = 1 << 20
 """Number of stored entries from which a matrix is processed in parts; a smaller one may be copied."""
@@ -33,14 +33,8 @@ ENTRIES_OF_SAMPLE = 10_000
 class RowView:
     """Rows that are computed from those of a dense matrix when they are needed, such as x_i − c.
 
-    Parameters
-    ----------
-    X : array or RowView of shape (n, d)
-        The matrix, which is never copied as a whole.
-    change : callable, optional
-        Turns a block of its rows into a block of this view.
-    rows : array of ints, optional
-        The rows of the view; by default all of them.
+    The matrix, an array or a view, is never copied as a whole; `change` turns a block of its rows into one of this
+    view, which has the given `rows`, by default all of them.
     """
 
     ndim = 2
@@ -129,7 +123,7 @@ class MemoryRows(HostRows):
         """Terms are added one by one."""
         n = longest = self.shape[0]
         if not self.is_small:
-            longest = min(n, PART if self.is_sparse else next(row_blocks(self.X)).stop)
+            longest = min(n, PART if self.is_sparse else row_blocks(self.X)[0].stop)
         return ULP * (longest + n // longest + 2)
 
     def dot(self, v, shift=0.0):
@@ -145,7 +139,8 @@ class MemoryRows(HostRows):
         out = np.empty(self.shape[0])
         if self.is_sparse:
             parts = unsigned_parts(X)
-            over(self._row_parts(), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
+            size = max(1, self.shape[0] * PART_ENTRIES // self.stored)
+            over(slices(self.shape[0], size), lambda part: kernel.dot(*parts, part.start, part.stop, v, out[part]))
         else:
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
         return out
@@ -167,15 +162,9 @@ class MemoryRows(HostRows):
         over_parts(self.shape[1], add)
         return sums[0]
 
-    def _row_parts(self) -> Iterator[slice]:
-        """Yield parts of sparse rows with about PART_ENTRIES entries each."""
-        n = self.shape[0]
-        size = max(1, n * PART_ENTRIES // self.stored)
-        return (slice(first, min(first + size, n)) for first in range(0, n, size))
-
     def _sparse_sums(self, c) -> np.ndarray:
         """Return Σ_i c_i x_i over each part of the rows; a thread adds the rows of a part in a range of the columns."""
-        parts, entries = list(parts_of(self.shape[0])), unsigned_parts(self.X)
+        parts, entries = parts_of(self.shape[0]), unsigned_parts(self.X)
         sums = np.zeros((len(parts), self.shape[1]))
 
         def add(task):

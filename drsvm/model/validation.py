@@ -10,19 +10,17 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import norm as sparse_norm
 
-from drsvm.parallel import over
+from drsvm.parallel import over, slices
 
 BLOCK_BYTES = 1 << 22
 """Size of the row blocks in which large data are processed, to keep temporary arrays small."""
 
 
-def row_blocks(X):
-    """Yield slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
+def row_blocks(X) -> list[slice]:
+    """Return slices of rows whose dense float64 copy stays near `BLOCK_BYTES`."""
     n, d = X.shape
     stored = X.nnz / max(n, 1) if sparse.issparse(X) else d
-    size = max(1, int(BLOCK_BYTES / (8 * max(stored, 1))))
-    for first in range(0, n, size):
-        yield slice(first, min(first + size, n))
+    return slices(n, max(1, int(BLOCK_BYTES / (8 * max(stored, 1)))))
 
 
 def row_norms(rows, order: float) -> np.ndarray:

@@ -11,6 +11,7 @@ from drsvm.engines.gpu.rows import CardRows, DenseGpuRows
 from drsvm.model.backends import ForCard, fetched
 from drsvm.model.kernel_functions import KernelFunction, dense
 from drsvm.model.kernel_rows import FunctionRows, KernelRows
+from drsvm.parallel import slices
 
 TILE_ROWS, TILE_COLUMNS = 1 << 14, 1 << 13
 """Size of the tiles in which values are computed and added: 1 GB. A thread adds up one in 32 columns of a row."""
@@ -38,7 +39,7 @@ class GpuKernelRows(FunctionRows, CardRows):
         factors: Any = self.function.exponents(points, landmarks)
         add = self._add_values if factors is None else _add_exponentials
         left, right = (points, landmarks) if factors is None else factors
-        for rows, columns in product(_parts(len(points), TILE_ROWS), _parts(len(c), TILE_COLUMNS)):
+        for rows, columns in product(slices(len(points), TILE_ROWS), slices(len(c), TILE_COLUMNS)):
             add(left[rows], right[columns], c[columns], out[rows])
         return out
 
@@ -57,10 +58,6 @@ class GpuKernelRows(FunctionRows, CardRows):
     def host_rows(self):
         centre, values = (None if one is None else fetched(one) for one in (self.centre, self._values))
         return KernelRows(fetched(self.points), self.function, centre, values)
-
-
-def _parts(n: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
 
 
 def _add_exponentials(left, right, c, out) -> None:

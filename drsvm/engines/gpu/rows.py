@@ -15,6 +15,7 @@ from drsvm.model.careful_sums import ULP
 from drsvm.model.memory_rows import HostRows, MemoryRows
 from drsvm.model.rows import ArrayRows
 from drsvm.model.validation import check_flip_cost, check_weights
+from drsvm.parallel import slices
 
 GRAM_BYTES = 1 << 29
 """Size of the scaled copies of rows that are multiplied."""
@@ -116,10 +117,7 @@ class DenseGpuRows(GpuRows):
 
     def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Any]]:
         """Yield parts of the rows, so that `row_bytes` for each of them are at most `most_bytes`."""
-        n = self.shape[0]
-        size = max(1, min(n, most_bytes // row_bytes))
-        for first in range(0, n, size):
-            part = slice(first, min(first + size, n))
+        for part in slices(self.shape[0], max(1, most_bytes // row_bytes)):
             yield part, self.X[part]
 
     def whole(self) -> Iterator[tuple[slice, Any]]:

@@ -8,6 +8,7 @@ import numpy as np
 from drsvm.engines.gpu.device import cupy, on_device
 from drsvm.engines.gpu.rows import DenseGpuRows
 from drsvm.model.backends import fetched
+from drsvm.parallel import slices
 
 BUFFERS = 2
 """While the card works on one block, the next is on its way."""
@@ -27,8 +28,7 @@ class StreamedGpuRows(DenseGpuRows):
     def blocks(self, row_bytes: int, most_bytes: int) -> Iterator[tuple[slice, Any]]:
         n, d = self.shape
         size = max(1, min(n, most_bytes // row_bytes, self.block_bytes // (d * self.dtype.itemsize)))
-        parts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
-        crossing = _Crossing((size, d), self.dtype)
+        parts, crossing = slices(n, size), _Crossing((size, d), self.dtype)
         ready = [crossing.send(k, self.X[part]) for k, part in enumerate(parts[:BUFFERS])]
         for k, part in enumerate(parts):
             block = crossing.received(ready[k])
