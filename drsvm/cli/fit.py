@@ -79,7 +79,8 @@ def fit(
         from drsvm.cli import training
 
         given = settings, ball.standardise, whole, held, screen
-        found = training.searched(folds, *given) if cv else training.trained_with(kernel, *given)
+        train = training.chosen if kernel.kernel == "auto" else training.trained
+        found = training.searched(folds, *given) if cv else train(kernel, *given)
         with screen.progress("testing"):
             payload = fit_payload(found.model, found.tested, file, ball.standardise)
         if found.figures is not None:

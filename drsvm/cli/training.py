@@ -139,11 +139,6 @@ def _training(kernel: KernelOptions, settings: dict[str, Any], standardise: bool
     return Training(kind(**given, calibration="sigmoid"), standardise, settings.get("flip_cost"), False, time)
 
 
-def trained_with(kernel: KernelChoice, *given: Any) -> Found:
-    """Return the classifier of a kernel, or the better one of two."""
-    return (chosen if kernel.kernel == "auto" else trained)(kernel, *given)
-
-
 def trained(
     kernel: KernelOptions, settings: dict[str, Any], standardise: bool, whole: Parts, held: Parts | None, screen: Screen
 ) -> Found:
