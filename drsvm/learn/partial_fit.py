@@ -1,6 +1,5 @@
 """`partial_fit`: a classifier from rows that arrive in blocks."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -122,20 +121,9 @@ class PartialFitMixin:
     def _block_problem(self: Any, X, weights) -> Problem:
         """Return a problem with the rows of a block, which may be of one class, for their sizes and means."""
         weights = np.ones(X.shape[0]) if weights is None else weights
-        return Problem.of_checked(
-            rows=MemoryRows(X),
-            signs=np.ones(X.shape[0]),
-            sample_weight=weights / weights.sum(),
-            classes=self.classes_[:2].copy(),
-            radius=0.0,
-            flip_cost=math.inf,
-            norm=norm_for(self.norm),
-            l2=0.0,
-            fit_intercept=bool(self.fit_intercept),
-            intercept_cost=math.inf,
-            feature_cost=None,
-            monotonic_cst=None,
-        )
+        shares, classes = weights / weights.sum(), self.classes_[:2].copy()
+        data = {"rows": MemoryRows(X), "signs": np.ones(X.shape[0]), "sample_weight": shares, "classes": classes}
+        return Problem.of_checked(**data, norm=norm_for(self.norm), fit_intercept=bool(self.fit_intercept))
 
     def _ball_of_block(self: Any, X, y, weights, counts, ball: dict[str, Any]) -> tuple[float, float]:
         """Return the automatic radius and ridge."""
