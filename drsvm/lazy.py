@@ -15,14 +15,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package.
 
-    Parameters
-    ----------
-    package : str
-        The package.
-    names : dict from str to str
-        Names, separated by spaces, by the module to import them from, relative to the package (".problem").
-    moved : dict from str to str, optional
-        Names that have moved there; the package still has them, with a DeprecationWarning.
+    `names` are separated by spaces, by the module to import them from, relative to the package (".problem"). `moved`
+    are those that have moved there: the package still has them, with a DeprecationWarning.
     """
     homes = _by_name(names)
     moved_homes = _by_name(moved or {})

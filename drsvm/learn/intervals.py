@@ -41,12 +41,8 @@ def mean_of_rates(rates: Sequence[tuple[float, int]]) -> Interval:
 def lead_in_rates(gains: Sequence[int], losses: Sequence[int], counts: Sequence[int]) -> Interval:
     """Return the interval for the mean over classes of a lead in the rate of correct rows.
 
-    Parameters
-    ----------
-    gains, losses : sequence
-        For every class, the number of rows that only the first classifier gets right, and only the second.
-    counts : sequence
-        The number of rows of every class. (The accuracy is the mean over one class, which has all rows.)
+    For every class of `counts` rows, `gains` are those that only the first classifier gets right, `losses` those that
+    only the second does. (The accuracy is the mean over one class, which has all rows.)
     """
     limits = [_paired(*one) for one in zip(gains, losses, counts, strict=True)]
     return _mean_of(np.subtract(gains, losses) / np.array(counts), limits)
@@ -69,16 +65,8 @@ def auc_parts(decisions: np.ndarray, codes: np.ndarray, counts: np.ndarray | Non
     """Return how much each row contributes to the ROC AUC, which is their sum; None if the AUC does not exist.
 
     A pair that is in order counts half for each of its rows, an equal one a quarter. The AUC of several classes is the
-    mean of those of each one against the rest.
-
-    Parameters
-    ----------
-    decisions : array
-        Decision values for class 1, or a column for every class.
-    codes : array of int
-        The classes of the rows.
-    counts : array, optional
-        How many rows each row stands for; the AUC is then the sum of counts times contributions.
+    mean of those of each one against the rest. Decisions are values for class 1, or a column for every class; codes are
+    the classes of the rows. If rows stand for several ones, the AUC is the sum of these counts times contributions.
     """
     columns, parts = decision_columns(decisions, codes), np.zeros(len(codes))
     counts = np.ones(len(codes)) if counts is None else counts
@@ -135,9 +123,7 @@ def lead_in_auc(first: np.ndarray, second: np.ndarray, codes: np.ndarray) -> Int
     degrees = np.array([len(one) - 1 for one in strata])
     variances = np.array([len(one) * one.var(ddof=1) for one in strata])
     lead, variance = float(first.sum() - second.sum()), float(variances.sum())
-    if (
-        variance < ROUNDING
-    ):  # no pair tells them apart, as if they were rates that agree on all rows of the smallest class
+    if variance < ROUNDING:  # no pair tells them apart: like rates that agree on all rows of the smallest class
         return _paired(0, 0, int(degrees.min()))
     quantile = stdtrit(variance**2 / (variances**2 / degrees).sum(), 0.975)
     return _around(lead, float(quantile) * math.sqrt(variance))

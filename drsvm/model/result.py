@@ -238,15 +238,7 @@ class Result:
 
 
 class Results(list[Result]):
-    """The results of several problems, one class against the rest each, as a list that prints as a table.
-
-    Parameters
-    ----------
-    results : iterable of Result
-        The results.
-    labels : iterable
-        The class of each.
-    """
+    """The results of several problems, one class each (its label) against the rest: a list that prints as a table."""
 
     def __init__(self, results: Iterable[Result] = (), labels: Iterable[Any] = ()):
         super().__init__(results)

@@ -154,7 +154,6 @@ class Ippa(Incremental):
 
     @property
     def is_pure(self) -> bool:
-        """Whether the run must stay with the pure method."""
         return super().is_pure or not self.memory
 
     def phases(self, track: Track) -> Iterator[Phase]:

@@ -74,7 +74,6 @@ class Landmarks(Solver):
         return super().refusal(problem)
 
     def start(self, problem: Problem, limits: Limits) -> State:
-        """Prepare a run."""
         return LandmarkState(problem, self, limits)
 
 
