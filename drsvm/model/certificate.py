@@ -34,13 +34,7 @@ class PrimalPoint:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Feasible multipliers and the lower bound they prove.
-
-    The bound holds for all classifiers unless weights are free of charge: if radius = l2 = 0, or, without ridge, where
-    features cannot shift (or hardly, at a very high price). It then holds for those with ``Σ_j s_j |w_j|`` ≤
-    `contribution_bound` over these features, where s_j is the root mean square of feature j, and hence for all with
-    ‖w‖_q ≤ `weight_bound` (see `dual_scale`).
-    """
+    """Feasible multipliers and the lower bound they prove: for all classifiers, or up to limits (see `Result`)."""
 
     hinge_dual: np.ndarray
     flip_dual: np.ndarray

@@ -14,7 +14,7 @@ import numpy as np
 from drsvm.clock import Stopwatch
 from drsvm.engines.threads import single_threaded_blas
 from drsvm.interrupts import Interrupts, recorded_interrupts
-from drsvm.model.certificate import SLIGHT, DualPoint, PrimalPoint, dual_point, primal_point
+from drsvm.model.certificate import SLIGHT, Certificate, DualPoint, PrimalPoint, dual_point, primal_point
 from drsvm.model.problem import Problem
 from drsvm.model.result import History, Progress, Result, Status
 from drsvm.model.rows import RowsLost
@@ -47,13 +47,8 @@ class _Best:
         self.dual = DualPoint(zeros, zeros, 0.0)
 
     @property
-    def lower_bound(self) -> float:
-        # The optimum is at most the objective; a bound above the objective is a rounding error.
-        return min(self.dual.lower_bound, self.primal.objective)
-
-    @property
-    def gap(self) -> float:
-        return self.primal.objective - self.lower_bound
+    def proven(self) -> Certificate:
+        return Certificate(self.primal, self.dual)
 
     def judge(self, candidate: Candidate) -> None:
         # An extreme candidate may overflow or give NaN; it then fails the comparisons below and is ignored.
@@ -86,7 +81,7 @@ class _Best:
         return Status.OPTIMAL if unconditional else Status.OPTIMAL_WITHIN_BOUNDS
 
     def progress(self, iteration: int, seconds: float) -> Progress:
-        return Progress(iteration, seconds, self.primal.objective, self.lower_bound, self.primal.radius_price)
+        return Progress(iteration, seconds, self.primal.objective, self.proven.lower_bound, self.primal.radius_price)
 
 
 @contextmanager
@@ -120,7 +115,7 @@ class _Run:
         try:
             if self.limits.start is not None and not self.limits.time.long_over:
                 self.best.judge(self.limits.start)
-            if self.best.gap <= self.limits.tol:
+            if self.best.proven.gap <= self.limits.tol:
                 return self.best.status(self.limits.tol)
             status = Status.TIME_LIMIT if self.limits.time.spent else self._solve()
             self.interrupts.check()
@@ -168,7 +163,7 @@ class _Run:
         """Return the share of the way to the tolerance or, if that is more, to a limit."""
         share = state.share_done()
         if share is None:
-            share = share_of_way(1.0, self.best.gap, self.limits.tol)
+            share = share_of_way(1.0, self.best.proven.gap, self.limits.tol)
         seconds, left = self.watch.elapsed(), max(self.limits.time.left(), 0.0)
         return max(share, self.iteration / self.limits.max_iter, seconds / (seconds + left))
 
@@ -178,7 +173,8 @@ class _Run:
             self.best.judge(state.candidate())
             if state.forgot_multipliers():
                 self.best.prove_again()
-            state.judged(self.best.gap)
+            gap = self.best.proven.gap
+            state.judged(gap)
         progress = self.best.progress(self.iteration, self.watch.elapsed())
         self.history.append(progress)
         stop = False
@@ -187,7 +183,7 @@ class _Run:
             stop = self.callback(progress)
             self.interrupts.forget()  # a callback may handle Ctrl-C itself, as a debugger does
         reasons = {
-            self.best.status(self.limits.tol): self.best.gap <= self.limits.tol,
+            self.best.status(self.limits.tol): gap <= self.limits.tol,
             Status.STOPPED: stop,
             Status.TIME_LIMIT: late,
             Status.STALLED: state.finished,
@@ -200,14 +196,14 @@ class _Run:
             best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                best.primal = without_rounding(self.problem, best.primal, best.lower_bound, self.limits.tol)
+                best.primal = without_rounding(self.problem, best.primal, best.proven.lower_bound, self.limits.tol)
         primal, dual = best.primal, best.dual
         return Result(
             weights=primal.weights,
             intercept=primal.intercept,
             radius_price=primal.radius_price,
             objective=primal.objective,
-            lower_bound=best.lower_bound,
+            lower_bound=best.proven.lower_bound,
             hinge_dual=self.problem.to_given_rows(dual.hinge_dual),
             flip_dual=self.problem.to_given_rows(dual.flip_dual),
             status=status,
