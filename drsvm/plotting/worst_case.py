@@ -162,7 +162,10 @@ class WorstCaseDisplay(Display):
         if max_points < 1:
             raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
         if kernel_classifier(behind_pipeline(estimator)[0]) is not None:
-            raise ValueError("WorstCaseDisplay shows moves in one direction: those with a kernel have many.")
+            raise ValueError(
+                "WorstCaseDisplay shows moves in one direction: those with a kernel have many. RiskCurveDisplay draws "
+                "the worst case of such a classifier, and worst_case_distribution has the moves."
+            )
         ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
         rows: Any = {"sample_weight": sample_weight, "positive": positive}
         distribution = worst_case_distribution(estimator, X, y, **ball, **rows)

@@ -400,6 +400,7 @@ def test_unsuitable_models_are_rejected(labelled):
         ({"radius": "wide"}, TypeError, "radius must be a number"),
         ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
         ({"flip_cost": 1e-300}, ValueError, "use 0"),
+        ({"flip_cost": {-1: 1.0, 1: 2.0}}, TypeError, r"got a dict: for costs by class, pass \[costs\[label\]"),
         ({"norm": 3}, ValueError, "got norm=3"),
         ({"sample_weight": [1, 1, 1, 1, 1, -1]}, ValueError, "sample_weight has -1 at row 5"),
         ({"y": Y[:3]}, ValueError, "X has 6 rows, y has shape"),
