@@ -61,7 +61,7 @@ def audit(
     payload |= {"flip_cost": ball["flip_cost"], "norm": ball["norm"], **figures, "risks": columns, **files}
     worst = "worst case" if hasattr(saved.model[-1], "coef_") else "upper bounds of the worst case"
     title = f"{worst} on {dataset.shape[0]:,} rows, flip cost {ball['flip_cost']:g}, norm {ball['norm']:g}"
-    screen.finish(payload, *_lines(figures), title, columns)
+    screen.finish(payload, *_lines(figures), title, *_tables(columns, saved.model.classes_.tolist()))
 
 
 def _ball(
@@ -142,3 +142,15 @@ def _risks(models: dict[str, Any], X, y, ball: dict[str, Any]) -> dict[str, Any]
                 values = worst_case_risk(model, X, y, **ball, loss=loss, positive=positive)
                 columns[f"{word}_{name}{side}" if len(models) > 1 or side else word] = values
     return columns
+
+
+def _tables(columns: dict[str, Any], classes: list[Any]) -> list[Any]:
+    """Return the risks by radius; with several classes, also tables with a line for each against the rest."""
+    if len(classes) == 2:
+        return [columns]
+    overall, parts = dict(columns), []
+    for word in ("risk", "error"):
+        lines = [overall.pop(f"{word}_drsvm_{label}") for label in classes]
+        by_radius = {f"{radius:.4g}": [line[k] for line in lines] for k, radius in enumerate(columns["radius"])}
+        parts += [f"\n{word} of each class against the rest, by radius", {"class": [*map(str, classes)], **by_radius}]
+    return [overall, *parts]

@@ -9,6 +9,8 @@ from drsvm.cli.screen import exit_code
 
 NOISE = "decision values differ by less than the accuracy of the solution; ranks, ROC AUC and probabilities are noise"
 
+SHOWN_LABELS = 10
+
 
 def fit_payload(model, tested, file: Path, standardise: bool) -> dict[str, Any]:
     """Return the summary as plain values; `tested` is the classifier that was tested on held-out rows, if any."""
@@ -86,7 +88,8 @@ def summary_lines(payload: dict[str, Any]) -> list[Any]:
     from rich.text import Text
 
     ball, counts = payload["parameters"], payload["classes"]
-    labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:8])
+    labels = ", ".join(f"{label} ({count:,})" for label, count in list(counts.items())[:SHOWN_LABELS])
+    labels += f" and {len(counts) - SHOWN_LABELS:,} more" if len(counts) > SHOWN_LABELS else ""
     side = f"; positive: {payload['positive']}" if payload["positive"] is not None else "; one-vs-rest"
     scaling = "numbers standardised" if ball["standardise"] else "numbers not scaled"
     scaling += ", 0/1 columns as they are" if ball["standardise"] and payload["units"]["original"] else ""
@@ -130,10 +133,11 @@ def _adversary(ball: dict[str, Any], kernel: dict[str, Any] | None) -> str:
 def _proof(certificate: dict[str, Any], named: bool) -> str:
     name = f"{certificate['positive']}: " if named else ""
     optimum = f"the optimum for {certificate['only_for']}" if certificate["only_for"] else "the optimum"
+    steps = "1 iteration" if certificate["n_iter"] == 1 else f"{certificate['n_iter']:,} iterations"
     return (
         f"{name}worst-case risk {certificate['objective']:.8f}, at most {certificate['gap']:.1e} above {optimum} "
         f"(tolerance {certificate['tol']:.0e}: {certificate['status']}); {certificate['solver']}, "
-        f"{certificate['n_iter']} iterations, {certificate['time']:.2f} s"
+        f"{steps}, {certificate['time']:.2f} s"
     )
 
 

@@ -103,6 +103,7 @@ def labels(
         **files,
     }
     title = f"{len(worst['row'])} of {payload['rows']:,} rows, most doubtful label first"
+    title += "" if issues.second_label is None else " (those that both classifiers contradict on top)"
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 

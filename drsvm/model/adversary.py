@@ -125,8 +125,10 @@ class Adversary:
         if tied.any() and (price > self.rate or not self._unflipped_move()):
             unit = float(costs[priced].max())
             slopes = weights * (np.where(priced, costs, 0.0) / unit)
-            left = problem.radius / unit - float(slopes @ share)
-            share[tied] = min(max(left / slopes[tied].sum(), 0.0), 1.0)
+            budget = problem.radius / unit
+            left = budget - float(slopes @ share)
+            if left > ROUNDING * budget:
+                share[tied] = min(left / slopes[tied].sum(), 1.0)
         return share
 
     def _unflipped_move(self) -> bool:

@@ -55,6 +55,11 @@ def check_flip_cost(value) -> float:
 
 def check_flip_costs(value, n: int, kept=None):
     """Return the cost of flipping a label: a float, or an array over the kept rows if they differ."""
+    if isinstance(value, dict):
+        raise TypeError(
+            "flip_cost must be a number or have one entry per row, got a dict: for costs by class, pass "
+            "[costs[label] for label in y]."
+        )
     if np.ndim(value) == 0:
         return check_flip_cost(value)
     costs = _one_per(value, n, "flip_cost", "row")

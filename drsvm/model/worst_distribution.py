@@ -59,16 +59,23 @@ class WorstCaseDistribution:
     direction: np.ndarray
     risk: float
     attained: bool
-    _signs: np.ndarray
     _codes: np.ndarray
+    _pair: tuple[int, int] | None  # the places of the two classes between which atoms move; None for a kernel
     _data: DecisionValues
     _problem: Problem
 
     @cached_property
+    def _steps(self) -> np.ndarray:
+        """How far the atoms are moved along the direction, against it where negative."""
+        if self._pair is None:
+            return self.shift
+        first, second = self._pair
+        return self.shift * (1.0 * (self._codes == second) - (self._codes == first))
+
+    @cached_property
     def features(self):
         """The features of the atoms after the shifts: dense for dense data, CSR for sparse data."""
-        steps = -self.shift * self._signs
-        original = self._data.X[self.rows]
+        steps, original = self._steps, self._data.X[self.rows]
         if sparse.issparse(original):
             if self.direction.ndim == 1:
                 moves = sparse.csr_array(steps[:, None]) @ sparse.csr_array(self.direction[None, :])
@@ -155,16 +162,12 @@ def worst_case_distribution(
 
 def _attaining(data: DecisionValues, problem: Problem, slack: float) -> dict[str, Any]:
     """Return atoms that attain the risk of a linear classifier, or come within the slack of it."""
-    (rows, mass, codes), shift, (first, second), attained = Adversary(data, problem).worst_attack(slack)
+    (rows, mass, codes), shift, pair, attained = Adversary(data, problem).worst_attack(slack)
+    first, second = pair
     costs = 1.0 if problem.feature_cost is None else problem.feature_cost
     direction = problem.norm.worst_direction((data.coef[first] - data.coef[second]) / costs) / costs
-    signs = (codes == first) * 1.0 - (codes == second)
-    return _atoms(data, rows, mass, codes) | {
-        "shift": shift,
-        "direction": direction,
-        "attained": attained,
-        "_signs": signs,
-    }
+    found = {"shift": shift, "direction": direction, "attained": attained, "_pair": pair}
+    return _atoms(data, rows, mass, codes) | found
 
 
 def _found(data: KernelValues, problem: Problem) -> dict[str, Any]:
@@ -173,7 +176,7 @@ def _found(data: KernelValues, problem: Problem) -> dict[str, Any]:
     shift = np.linalg.norm(moves, axis=1)
     direction = moves / np.where(shift > 0.0, shift, 1.0)[:, None]
     direction = direction if problem.feature_cost is None else direction / problem.feature_cost
-    found = {"shift": shift, "direction": direction, "attained": False, "_signs": np.full(len(rows), -1.0)}
+    found = {"shift": shift, "direction": direction, "attained": False, "_pair": None}
     return _atoms(data, rows, mass, codes) | found
 
 

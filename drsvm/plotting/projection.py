@@ -33,6 +33,8 @@ def plane_for(X, coef: np.ndarray, intercept: float, feature_names=None) -> Plan
     d = X.shape[1]
     if d == 2:
         names = ("feature 0", "feature 1") if feature_names is None else tuple(str(name) for name in feature_names)
+        if len(names) != 2:
+            raise ValueError(f"feature_names must have a name for each of the 2 features, got {len(names)} names.")
         return Plane(np.eye(2), np.zeros(2), coef.copy(), intercept, (names[0], names[1]), in_data_units=True)
     across = _widest_direction(X, [coef / euclidean(coef)] if coef.any() else [])
     if not coef.any():

@@ -16,14 +16,15 @@ STROKES: tuple[Any, ...] = ("-", *((0, dashes) for dashes in DASHES))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "h", "p")
 
 
-def axes_for(what: str, ax=None, n_panels: int = 1) -> tuple[Any, np.ndarray]:
-    """Return the figure and an array of axes: those that are passed, or new ones side by side."""
+def axes_for(what: str, ax=None, n_panels: int = 1, widths=None) -> tuple[Any, np.ndarray]:
+    """Return the figure and an array of axes: those that are passed, or new ones side by side, of relative widths."""
     optional("matplotlib", f"{what} needs")
     if ax is None:
         from matplotlib import pyplot as plt
 
         width = 6.4 if n_panels == 1 else 5.4 * n_panels
-        figure, axes = plt.subplots(1, n_panels, figsize=(width, 4.2), layout="constrained", squeeze=False)
+        new = {"figsize": (width, 4.2), "layout": "constrained", "width_ratios": widths}
+        figure, axes = plt.subplots(1, n_panels, squeeze=False, **new)
         return figure, axes.ravel()
     axes = np.ravel(np.asarray(ax, dtype=object))
     if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
@@ -108,9 +109,13 @@ def mark_radius(ax, radius: float | None) -> None:
 
 
 def legend_below(ax, ncols: int) -> None:
-    """Put the legend below the axes, where it hides nothing."""
-    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "columnspacing": 1.2, "handletextpad": 0.5}
-    ax.legend(frameon=False, fontsize="small", ncols=ncols, **place)
+    """Put the legend below the axes and their label, however low the axes are."""
+    from matplotlib.transforms import ScaledTranslation
+
+    lines = 3.3 * ax.xaxis.label.get_size() / 72  # in inches: ticks, their labels and that of the axis
+    below = ax.transAxes + ScaledTranslation(0.0, -lines, ax.figure.dpi_scale_trans)
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "bbox_transform": below, "borderaxespad": 0.2}
+    ax.legend(frameon=False, fontsize="small", ncols=ncols, columnspacing=1.2, handletextpad=0.5, **place)
 
 
 def short(text, length: int = 24) -> str:

@@ -6,15 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from drsvm.model.decision_values import margins_of
 from drsvm.model.kernel_model import kernel_classifier
 from drsvm.model.linear_model import behind_pipeline
 from drsvm.model.worst_distribution import WorstCaseDistribution, worst_case_distribution
-from drsvm.plotting.projection import plane_for
-from drsvm.plotting.style import BLUE, GREY, INK, ORANGE, Display, legend_below, plain
+from drsvm.plotting.flip_matrix import draw_flips
+from drsvm.plotting.style import (
+    BLUE,
+    COLOURS,
+    FAINT,
+    GREY,
+    INK,
+    MARKERS,
+    ORANGE,
+    Display,
+    axes_for,
+    legend_below,
+    plain,
+)
+from drsvm.plotting.worst_case_contents import NAMED, Contents
 
-JITTER = 0.35  # vertical spread if there is only one feature
 VISIBLE = 0.02  # share of the plot below which a move is invisible
-ARROWS = 40  # maximum number of arrows; all moves have the same length
+GRID = 200  # points of a grid along each axis, on which the boundaries of several classes are found
+
+_OPTIONAL = ("flipped_to", "flips", "moved_labels")
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -22,14 +37,16 @@ class WorstCaseDisplay(Display):
     """The worst distribution within the ball, in two dimensions.
 
     Create it with `from_estimator`. Data with two features are plotted directly; others by the decision value and the
-    first principal component orthogonal to it.
+    first principal component orthogonal to it. With several classes, the decision value is the difference between the
+    two classes whose samples move, and the principal component is that of the class means. If labels are flipped, a
+    second plot shows from which class to which.
 
     Parameters
     ----------
     points : array of shape (n, 2)
         Coordinates of the samples.
-    positive : array of n bools
-        Whether the label before flips is positive.
+    positive : array of n bools, or of n ints
+        Whether the label before flips is positive; with several classes, its place among `class_names`.
     flipped : array of n bools
         Whether the adversary flips the label (of at least a part of the sample).
     moved_from, moved_to : arrays of shape (n_arrows, 2)
@@ -37,20 +54,29 @@ class WorstCaseDisplay(Display):
     n_moved : int, optional
         Number of samples that move; by default the number of arrows.
     normal, offset : array of shape (2,), float
-        The decision value at the coordinates z is normal · z + offset.
+        The decision value at the coordinates z is normal · z + offset. In shapes (n_classes, 2) and (n_classes,) they
+        give a value for each class, and the largest decides.
     axis_labels : tuple of two strings
         Labels of the axes.
-    class_names : tuple of two strings
-        Names of the negative and the positive class.
+    class_names : tuple of strings
+        Names of the negative and the positive class, or of several classes. From the eleventh on they are grey.
     title : str
         A summary of what the adversary does.
     equal_aspect : bool
         Whether both axes use the same scale.
+    flipped_to : array of n ints, optional
+        The place of the label after flips among `class_names`; required with several classes.
+    flips : array of shape (n_classes, n_classes), optional
+        The mass that is flipped from class to class: a row for each class before, a column for each after.
+    moved_labels : array of n_arrows ints, optional
+        The place of the label of each move among `class_names`; by default the arrows are grey.
 
     Attributes
     ----------
     ax_, figure_ : matplotlib Axes, Figure
         Axes and figure of the plot.
+    flips_ax_ : matplotlib Axes or None
+        Axes of the flips from class to class.
     distribution_ : WorstCaseDistribution
         The complete distribution, after `from_estimator`.
 
@@ -71,18 +97,29 @@ class WorstCaseDisplay(Display):
     moved_from: Any
     moved_to: Any
     normal: Any
-    offset: float
+    offset: Any
     axis_labels: tuple[str, str]
     n_moved: Any = None
-    class_names: tuple[str, str] = ("negative", "positive")
+    class_names: tuple[str, ...] = ("negative", "positive")
     title: str = ""
     equal_aspect: bool = False
+    flipped_to: Any = None
+    flips: Any = None
+    moved_labels: Any = None
 
     distribution_: WorstCaseDistribution = field(init=False)
 
     def __post_init__(self):
-        for name in ("points", "positive", "flipped", "moved_from", "moved_to", "normal"):
-            setattr(self, name, np.asarray(getattr(self, name)))
+        n_classes = len(self.class_names)
+        if n_classes > 2 and self.flipped_to is None:
+            raise ValueError(f"flipped_to is required with {n_classes} classes: it says to which of them labels flip.")
+        for name in ("points", "positive", "flipped", "moved_from", "moved_to", "normal", *_OPTIONAL):
+            value = getattr(self, name)
+            setattr(self, name, value if name in _OPTIONAL and value is None else np.asarray(value))
+        for name in ("positive", "flipped_to", "moved_labels"):
+            places = getattr(self, name)
+            if places is not None and not np.isin(places, np.arange(n_classes)).all():
+                raise ValueError(f"{name} must have the places of labels among class_names, 0 to {n_classes - 1}.")
         self.n_moved = len(self.moved_from) if self.n_moved is None else self.n_moved
 
     @classmethod
@@ -111,11 +148,12 @@ class WorstCaseDisplay(Display):
         feature_names : sequence of two strings, optional
             Names of the axes, for data with two features; by default the columns of a data frame.
         max_points : int
-            Maximum number of samples to draw, chosen at random. The figures in the title are those of all samples.
+            Maximum number of samples to draw, chosen at random, but with those that move or flip if they are few. The
+            figures in the title, and the flips from class to class, are those of all samples.
         random_state : int
             Seed of the random choice.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default a new figure.
+        ax : matplotlib Axes, or two of them, optional
+            As in `plot`.
 
         Returns
         -------
@@ -124,35 +162,68 @@ class WorstCaseDisplay(Display):
         if max_points < 1:
             raise ValueError(f"max_points must be at least 1, got max_points={max_points!r}.")
         if kernel_classifier(behind_pipeline(estimator)[0]) is not None:
-            raise ValueError("WorstCaseDisplay shows moves in one direction: those with a kernel have many.")
+            raise ValueError(
+                "WorstCaseDisplay shows moves in one direction: those with a kernel have many. RiskCurveDisplay draws "
+                "the worst case of such a classifier, and worst_case_distribution has the moves."
+            )
         ball = {"radius": radius, "flip_cost": flip_cost, "norm": norm}
         rows: Any = {"sample_weight": sample_weight, "positive": positive}
         distribution = worst_case_distribution(estimator, X, y, **ball, **rows)
-        classes = distribution._data.classes.tolist()
-        if len(classes) > 2:
-            raise ValueError(
-                f"WorstCaseDisplay shows the two sides of one decision, and there are {len(classes)} classes: choose "
-                f"the one to show against the rest with positive=, for instance positive={classes[0]!r}."
-            )
-        if feature_names is None and hasattr(X, "columns") and not hasattr(estimator, "steps"):
+        transforms = hasattr(getattr(estimator, "best_estimator_", estimator), "steps")
+        if feature_names is None and hasattr(X, "columns") and not transforms:
             feature_names = [str(name) for name in X.columns]
-        display = cls(**_contents(distribution, positive, feature_names, max_points, random_state))
+        contents = Contents(distribution, positive, feature_names, max_points, random_state)
+        display = cls(**contents.arguments())
         display.distribution_ = distribution
         return display.plot(ax)
 
+    def plot(self, ax=None) -> "WorstCaseDisplay":
+        """Draw the plot.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, or two of them, optional
+            Axes to draw on: for the samples, and for the flips from class to class. By default a new figure, with
+            flips if there are several classes and some labels are flipped.
+
+        Returns
+        -------
+        self
+        """
+        flips = self.flips
+        wanted = np.size(ax) == 2 if ax is not None else len(self.class_names) > 2 and np.any(flips)
+        both = bool(wanted) and flips is not None
+        self.figure_, axes = axes_for("WorstCaseDisplay", ax, 2 if both else 1, widths=(2.0, 1.0)[: 1 + both])
+        self.ax_, self.flips_ax_ = axes if both else (axes[0], None)
+        self._draw()
+        if flips is not None and both:
+            draw_flips(self.flips_ax_, flips, self.class_names)
+        return self
+
     def _draw(self) -> None:
-        for sign, colour, marker in ((0, BLUE, "o"), (1, ORANGE, "^")):
-            x, y = self.points[self.positive == sign].T
-            look = {"s": 20, "c": colour, "marker": marker, "alpha": 0.75, "linewidths": 0}
-            self.ax_.scatter(x, y, label=plain(self.class_names[sign]), **look)
-        x, y = self.points[self.flipped].T
-        ring = {"s": 70, "facecolors": "none", "edgecolors": INK, "linewidths": 1.3}
-        self.ax_.scatter(x, y, label="label flipped" if len(x) else None, **ring)
-        self._draw_moves()
+        looks = class_looks(len(self.class_names))
+        for place, look in enumerate(looks):
+            x, y = self.points[self.positive == place].T
+            self.ax_.scatter(x, y, s=20, alpha=0.75, linewidths=0, label=plain(self.class_names[place]), **look)
+        self._draw_flipped(looks)
+        self._draw_moves(looks)
         self._draw_lines()
         self._frame()
 
-    def _draw_moves(self) -> None:
+    def _draw_flipped(self, looks: list[dict[str, Any]]) -> None:
+        """Draw rings; with several classes, outlines in colour and shape of the new label."""
+        ring = {"facecolors": "none", "linewidths": 1.3}
+        name = "label flipped" if self.flipped.any() else None
+        if len(looks) == 2:
+            self.ax_.scatter(*self.points[self.flipped].T, s=70, edgecolors=INK, label=name, **ring)
+            return
+        for place, look in enumerate(looks):
+            x, y = self.points[self.flipped & (self.flipped_to == place)].T
+            self.ax_.scatter(x, y, s=90, marker=look["marker"], edgecolors=look["c"], **ring)
+        name = name and f"{name} (outline: new label)"
+        self.ax_.scatter([], [], s=70, edgecolors=INK, label=name, **ring)
+
+    def _draw_moves(self, looks: list[dict[str, Any]]) -> None:
         """Draw arrows; only lines if the moves are too short for a head."""
         if len(self.moved_from) == 0:
             return
@@ -160,8 +231,10 @@ class WorstCaseDisplay(Display):
         magnification = self._magnification(steps)
         units = {"angles": "xy", "scale_units": "xy", "scale": 1.0 / magnification}
         head = {"headwidth": 5.0, "headlength": 5.0, "headaxislength": 4.5}
-        line = {"width": 0.0022, "minlength": 0.0, "minshaft": 1.5, "color": GREY, "zorder": 1.5}
-        self.ax_.quiver(*self.moved_from.T, *steps.T, **units, **head, **line)
+        line = {"width": 0.0022, "minlength": 0.0, "minshaft": 1.5, "zorder": 1.5}
+        labels = self.moved_labels if len(looks) > 2 else None
+        colour = GREY if labels is None else [looks[place]["c"] for place in labels]
+        self.ax_.quiver(*self.moved_from.T, *steps.T, **units, **head, **line, color=colour)
         remarks = [f"{len(steps)} of {self.n_moved}"] if self.n_moved > len(steps) else []
         remarks += [f"arrows × {magnification}"] if magnification > 1 else []
         name = f"moved ({', '.join(remarks)})" if remarks else "moved"
@@ -178,6 +251,9 @@ class WorstCaseDisplay(Display):
         return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= wanted)
 
     def _draw_lines(self) -> None:
+        if self.normal.ndim == 2:
+            self._draw_boundaries()
+            return
         length = float(self.normal @ self.normal)
         if length == 0.0:
             return
@@ -185,6 +261,19 @@ class WorstCaseDisplay(Display):
         for level, style, name in ((0.0, "-", "decision"), (-1.0, "--", "margins"), (1.0, "--", None)):
             start = self.normal * ((level - self.offset) / length)
             self.ax_.axline(start, start + along, color=INK, linestyle=style, linewidth=1.1, label=name, zorder=1.2)
+
+    def _draw_boundaries(self) -> None:
+        """Draw where a class begins to lead all others, and where it leads by 1."""
+        (left, bottom), (right, top) = self._corners()
+        x, y = np.meshgrid(np.linspace(left, right, GRID), np.linspace(bottom, top, GRID))
+        values = self.normal @ np.stack([x.ravel(), y.ravel()]) + np.asarray(self.offset)[:, None]
+        leads = [margins_of(values, np.full(GRID**2, code)).reshape(GRID, GRID) for code in range(len(values))]
+        for level, style, name in ((0.0, "-", "decision"), (1.0, "--", "margins")):
+            crossed = [lead for lead in leads if lead.min() < level < lead.max()]
+            for lead in crossed:
+                self.ax_.contour(x, y, lead, [level], colors=INK, linestyles=style, linewidths=1.1, zorder=1.2)
+            if crossed:
+                self.ax_.plot([], [], color=INK, linestyle=style, linewidth=1.1, label=name)
 
     def _frame(self) -> None:
         (left, bottom), (right, top) = self._corners()
@@ -207,56 +296,10 @@ class WorstCaseDisplay(Display):
         return low - 0.05 * size, high + 0.05 * size
 
 
-def _contents(distribution: WorstCaseDistribution, positive, feature_names, max_points, random_state) -> dict[str, Any]:
-    """Return the arguments of the display for a distribution."""
-    data = distribution._data
-    n = len(data.codes)
-    rng = np.random.default_rng(random_state)
-    candidates = np.flatnonzero(data.weights > 0)
-    shown = candidates if len(candidates) <= max_points else np.sort(rng.choice(candidates, max_points, replace=False))
-    plane = plane_for(data.X, data.coef[1] - data.coef[0], data.intercept[1] - data.intercept[0], feature_names)
-    points = plane.coordinates(data.X[shown])
-    axis_labels = plane.labels
-    if data.X.shape[1] == 1:
-        points[:, 1], axis_labels = rng.uniform(-JITTER, JITTER, len(shown)), (axis_labels[0], "(random jitter)")
-
-    place = np.full(n, -1)
-    place[shown] = np.arange(len(shown))
-    moved = np.flatnonzero((distribution.shift > 0) & (place[distribution.rows] >= 0))
-    n_moved = len(moved)
-    moved = moved if n_moved <= ARROWS else rng.choice(moved, ARROWS, replace=False)
-    moved_from = points[place[distribution.rows[moved]]]
-    steps = -(distribution.shift * distribution._signs)[moved, None] * plane.steps(distribution.direction)
-    wide, high = np.ptp(points, axis=0)
-    class_names = str(data.classes.tolist()[0]), str(data.classes.tolist()[1])
-    if data.classes.dtype == bool and positive is not None and not isinstance(positive, bool | np.bool_):
-        class_names = "the rest", str(positive)
-    flips = np.zeros(n, dtype=bool)
-    flips[distribution.rows[distribution.flipped]] = True
-    return {
-        "points": points,
-        "positive": data.codes[shown] == 1,
-        "flipped": flips[shown],
-        "moved_from": moved_from,
-        "moved_to": moved_from + steps,
-        "n_moved": n_moved,
-        "normal": plane.normal,
-        "offset": plane.offset,
-        "axis_labels": axis_labels,
-        "class_names": class_names,
-        "title": describe(distribution),
-        "equal_aspect": bool(plane.in_data_units and wide < 4 * high and high < 4 * wide),
-    }
-
-
-def describe(distribution: WorstCaseDistribution) -> str:
-    """Return a one-line summary of what the adversary does."""
-    flipped = float(distribution.mass[distribution.flipped].sum())
-    moving = distribution.shift > 0
-    moved = float(distribution.mass[moving].sum())
-    words = [f"{100 * flipped:.1f} % of the labels flipped" if flipped > 0 else "no label flipped"]
-    if moved > 0:
-        by = float(distribution.mass[moving] @ distribution.shift[moving]) / moved
-        usual = f"{100 * moved:.1f} % of the samples moved by {by:.3g}"
-        words.append(usual if distribution.attained else "a tiny mass moved very far")
-    return ", ".join(words)
+def class_looks(n_classes: int) -> list[dict[str, Any]]:
+    """Return a colour and a marker for every class: each pair once, and grey dots for the last of many classes."""
+    if n_classes == 2:
+        return [{"c": BLUE, "marker": "o"}, {"c": ORANGE, "marker": "^"}]
+    named = min(n_classes, NAMED)
+    looks = [{"c": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]} for k in range(named)]
+    return looks + [{"c": FAINT, "marker": "."}] * (n_classes - named)

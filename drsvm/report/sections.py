@@ -140,8 +140,9 @@ def _proof(analysis: Analysis, writer: Writer) -> str:
     ending = "This is within the requested tolerance."
     if not result.status.reached:
         ending = f"The run ended early: {result.status.message}. The statement above is still valid."
+    whose = f"the decision for {writer.strong(analysis.positive)}" if analysis.multiclass else "this classifier"
     return (
-        f"On the training rows the {objective} of this classifier is {value}. No linear classifier{bound} can go below "
+        f"On the training rows the {objective} of {whose} is {value}. No linear classifier{bound} can go below "
         f"{lowest}. So no method can improve on it by more than {writer.power(result.gap)}. {ending}"
     )
 
@@ -260,9 +261,12 @@ def _doubtful_labels(analysis: Analysis, writer: Writer) -> str:
     if issues is None:
         text = "Not judged: a class has only one row, or there was no time left."
         return writer.card(title, writer.paragraph(text, "soft"))
+    judges = "a classifier that was trained without its row"
+    if issues.second_label is not None:
+        judges = "a linear classifier and by boosted trees, trained without its row; what both contradict comes first"
     text = (
-        f"{writer.text(issues.summary())} Every label is judged by classifiers trained without its row: a linear one, "
-        "and boosted trees. This is a ranking of what to look at first; it proves nothing about a single label."
+        f"{writer.text(issues.summary())} Every label is judged by {judges}. This is a ranking of what to look at "
+        "first; it proves nothing about a single label."
     )
     rows = analysis.contradicted(SAMPLES)
     predicted = [writer.text(issues.predicted_label[row]) for row in rows]

@@ -152,11 +152,13 @@ def _guarantee(analysis: Analysis, style: Plain) -> str:
     trusted = math.isinf(analysis.material.flip_cost)
     flips = "" if trusted else ", and wrong labels paid from the same budget"
     limits = "It assumes that all training labels are correct, and" if trusted else "It"
+    whose = "for each class against the rest, " if analysis.multiclass else ""
+    gap = max(result.gap for result in analysis.material.results)
     return (
         f"The guarantee covers every shift of the training rows by {shift_of(analysis, analysis.radius)} on "
-        f"average{flips}: no linear classifier has a worst-case objective that is lower by more than "
-        f"{style.power(analysis.result.gap)}. {limits} does not cover rows of another kind, such as new categories or "
-        "a changed population."
+        f"average{flips}: {whose}no linear classifier has a worst-case objective that is lower by more than "
+        f"{style.power(gap)}. {limits} does not cover rows of another kind, such as new categories or a changed "
+        "population."
     )
 
 
@@ -170,16 +172,17 @@ def _labels(analysis: Analysis, style: Plain) -> str:
         return (
             f"About {about} of the training labels ({low} to {high}) seem to be wrong: labels are contradicted however "
             "clearly their rows belong to another class, by a linear classifier and by boosted trees."
-            + (f" Check these first: {listed([style.text(name) for name in names])}." if names else "")
+            + (f" Check these rows first: {listed([style.text(name) for name in names])}." if names else "")
         )
     if not names:
-        return "No training label is doubtful."
-    verb, rows, labels = ("is", "this row", "its label") if flagged == 1 else ("are", "these rows", "their labels")
+        return "No training label is clearly contradicted."
+    verb, rows, labels = ("is", "row", "its label") if flagged == 1 else ("are", "rows", "their labels")
     some = listed([style.text(name) for name in names])
-    which = some if flagged <= CHECK_FIRST else f"such as {some}"
+    which = f"{rows} {some}" if flagged <= CHECK_FIRST else f"{rows} such as {some}"
+    these = "this row" if flagged == 1 else "these rows"
     return (
         f"{flagged:,} of {n:,} training labels {verb} clearly contradicted: {which}. The linear classifier does not "
-        f"fit {rows}; {labels} may well be right."
+        f"fit {these}; {labels} may well be right."
     )
 
 

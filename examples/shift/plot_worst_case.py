@@ -9,7 +9,7 @@ the wrong direction.
 """
 
 from matplotlib import pyplot as plt
-from sklearn.datasets import load_breast_cancer, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -36,3 +36,19 @@ for ax, flip_cost in zip(axes, (1.5, 6.0), strict=True):
 X, y = load_breast_cancer(return_X_y=True)
 logistic = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
 WorstCaseDisplay.from_estimator(logistic, X, y, radius=0.1, flip_cost=5.0)
+
+# %%
+# With several classes the adversary can flip a label to any other one. It picks the class that the classifier holds to
+# be the least likely: 2s become 4s, and 4s become 2s or 3s. The outline of a sample is its new label; the table counts
+# all samples, also those that are not drawn.
+
+X, y = load_digits(return_X_y=True)
+digits = make_pipeline(StandardScaler(), LogisticRegression(C=0.001)).fit(X, y)
+WorstCaseDisplay.from_estimator(digits, X, y, radius=0.1, flip_cost=1.0)
+
+# %%
+# If labels are trusted, it moves samples between the two classes for which that increases the loss fastest. Only those
+# move whose loss grows at once: often few, and far. The lead of one class over the other is the horizontal axis.
+
+display = WorstCaseDisplay.from_estimator(digits, X, y, radius=0.1)
+print(display.distribution_)

@@ -60,6 +60,10 @@ def test_audit_of_three_classes(drsvm_command, tmp_path):
     audit = ("audit", tmp_path / "m.drsvm", table, "--radii", "0,0.2", "--json")
     alone = json.loads(drsvm_command(*audit)[1])["risks"]
     assert list(alone)[1:5] == ["risk", "risk_drsvm_a", "risk_drsvm_b", "risk_drsvm_c"]
+    shown = drsvm_command(*audit[:-1])[1]
+    assert "drsvm" not in shown and "error of each class against the rest, by radius" in shown
+    lines = [line.split() for line in shown.splitlines() if line.startswith("c ")]
+    assert lines == [["c", *(f"{value:.4f}" for value in alone[f"{word}_drsvm_c"])] for word in ("risk", "error")]
     saved = load_model(tmp_path / "m.drsvm")
     errors = worst_case_risk(saved, X, labels, radius=[0.0, 0.2], loss="zero-one")
     np.testing.assert_allclose(alone["error"], errors)

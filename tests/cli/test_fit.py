@@ -8,6 +8,7 @@ import pytest
 from cli_tables import rows, write_csv
 
 import drsvm
+from drsvm.cli.fit_summary import _proof
 from drsvm.persistence import load_metadata, load_model
 
 
@@ -22,6 +23,19 @@ def test_fit_prints_a_proof_and_a_score(drsvm_command, table):
     assert re.search(r"^ +cat +15  0\.\d{4} +0\.\d{4} +\d+ +\d+$", out, re.MULTILINE)
     assert re.search(r"largest: width -\d\.\d+, height \+", out)
     assert "note: Column 'kind' is used as the label (the last column)" in err
+
+
+def test_labels_that_are_not_listed_are_counted(drsvm_command, tmp_path):
+    X, y = rows(120, 12)
+    names = np.array([f"k{code:02d}" for code in range(12)])
+    code, out, _ = drsvm_command("fit", write_csv(tmp_path / "t.csv", X, names[y]), "--test-size", 0)
+    assert code == 0 and re.search(r"labels k00 \(10\), .*, k09 \(10\) and 2 more; one-vs-rest", out)
+
+
+@pytest.mark.parametrize(("n_iter", "words"), [(1, "1 iteration, "), (1200, "1,200 iterations, ")])
+def test_iterations_are_counted_in_words(n_iter, words):
+    found = {"positive": "a", "objective": 0.5, "gap": 1e-7, "tol": 1e-6, "status": "optimal", "only_for": None}
+    assert words in _proof({**found, "solver": "landmarks", "n_iter": n_iter, "time": 1.0}, named=True)
 
 
 def test_fit_as_json(drsvm_command, table, tmp_path):

@@ -47,7 +47,8 @@ def test_the_worst_rows_are_those_with_wrong_labels(drsvm_command, mislabelled):
 def test_the_text_says_what_is_not_proven(drsvm_command, mislabelled):
     code, out, _ = drsvm_command("labels", mislabelled, "--drop", "id,remark", "--top", 3)
     words = " ".join(out.split())
-    assert code == 0 and "3 of 120 rows, most doubtful label first" in words
+    order = "most doubtful label first (those that both classifiers contradict on top)"
+    assert code == 0 and f"3 of 120 rows, {order}" in words
     assert "proves nothing about a single label" in words and "may well be right" in words
     assert "given label" in words and "predicted label" in words
 

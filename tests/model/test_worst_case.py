@@ -237,14 +237,15 @@ def test_a_flip_that_gains_as_much_as_a_move_attains_the_risk():
         assert distribution.expected_loss == pytest.approx(radius, rel=1e-12)
 
 
-def test_what_rounding_leaves_of_the_budget_moves_nothing():
+def test_what_rounding_leaves_of_the_budget_moves_and_flips_nothing():
     """Flips take all of it: 0.1 is not a sum of tenths in floating point."""
     rng = np.random.default_rng(0)
-    for n in (30, 70, 120, 170):
+    for n in range(30, 400, 10):
         rows, labels = rng.normal(size=(n, 2)), rng.choice([-1, 1], size=n)
         rows += 2 * labels[:, None]
         distribution = worst_case_distribution(([0.3, 0.3], 0.0), rows, labels, radius=0.1, flip_cost=1.0)
         assert distribution.mass[distribution.flipped].sum() == pytest.approx(0.1) and not distribution.shift.any()
+        assert np.count_nonzero(distribution.flipped) == n // 10
 
 
 def test_with_zero_weights_nothing_moves():
@@ -399,6 +400,7 @@ def test_unsuitable_models_are_rejected(labelled):
         ({"radius": "wide"}, TypeError, "radius must be a number"),
         ({"flip_cost": math.nan}, ValueError, "flip_cost=nan"),
         ({"flip_cost": 1e-300}, ValueError, "use 0"),
+        ({"flip_cost": {-1: 1.0, 1: 2.0}}, TypeError, r"got a dict: for costs by class, pass \[costs\[label\]"),
         ({"norm": 3}, ValueError, "got norm=3"),
         ({"sample_weight": [1, 1, 1, 1, 1, -1]}, ValueError, "sample_weight has -1 at row 5"),
         ({"y": Y[:3]}, ValueError, "X has 6 rows, y has shape"),

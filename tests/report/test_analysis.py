@@ -90,7 +90,10 @@ def test_several_classes_show_the_largest_or_the_chosen_one():
     assert summary["positive"] == int(y.mode()[0]) == 1 and len(summary["certificates"]) == 3
     assert summary["objective"] == summary["certificates"][1]["objective"]
     assert summary["models"]["WassersteinSVC"]["train_accuracy"] > 0.95
-    assert "against the rest" in made.html
+    worst = max(certificate["gap"] for certificate in summary["certificates"])
+    words = " ".join(summary["in_plain_words"])
+    assert "for each class against the rest, no linear classifier has" in words and f"more than {worst:.1e}." in words
+    assert "of the decision for **1** is" in made.markdown
     with pytest.raises(ValueError, match=r"positive=7 is not one of the classes \[0, 1, 2\]"):
         make_report(None, X, y, positive=7)
 
