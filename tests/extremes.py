@@ -31,7 +31,7 @@ SOLVERS = (
     "conic",
 )
 
-WATCHDOG, WARM_UP = 10.0, 600.0
+WATCHDOG, WARM_UP = 60.0, 600.0
 """Time limits in seconds for one solve and for compiling all kernels."""
 
 EPS = 2.0**-52
