@@ -122,6 +122,13 @@ def room_for(shape: tuple[int, ...], folder: str | None) -> np.ndarray:
         return np.memmap(file, dtype=np.float64, mode="r+", shape=shape).view(np.ndarray)
 
 
+def buffers_for(n_linear: int, n_transposed: int, *, sparse: bool) -> Buffers:
+    """Return memory for the passes of one thread, which may transpose so many features."""
+    block = np.zeros((n_linear, 4)).T if sparse else np.zeros((4, n_linear))  # scattered sums lie together
+    room = np.empty(TILE), np.zeros((4, TILE)), np.empty((2, TILE)), np.empty((n_transposed, TILE)), np.empty((2, TILE))
+    return Buffers(*room, block)
+
+
 def restoring_step(rate: float) -> float:
     """Return the longest safe step that preserves all products."""
     return min(1.0, 0.5 / max(rate, 1e-300))
@@ -140,6 +147,7 @@ class CpuEngine(Engine):
         state_folder: str | None = None,
         *,
         may_be_wide: bool = True,
+        state: np.ndarray | None = None,  # that of another run on the rows, which is shared
     ):
         self.n_features = problem.n_features
         self.n_linear = problem.n_features + problem.fit_intercept
@@ -155,7 +163,7 @@ class CpuEngine(Engine):
         self.mass = float(problem.sample_weight.sum())
         self.weight = 2.0 * self.mass + float(problem.sample_weight @ np.broadcast_to(flips, n))
         self._state_folder = state_folder
-        self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder)
+        self._state = room_for((math.ceil(n / TILE), 6, TILE), state_folder) if state is None else state
         self._corrections = [_NO_CORRECTION] * 2  # the one in use and a spare
         self._step: Any = None  # the corrected direction in use, and a spare
         self._spare_step: Any = None
@@ -194,15 +202,8 @@ class CpuEngine(Engine):
             part(kappa),
             self._state[_tiles(slice(first, last))],
         )
-        dense = not self.rows.is_sparse
-        buffers = Buffers(
-            np.empty(TILE),
-            np.zeros((4, TILE)),
-            np.empty((2, TILE)),
-            np.empty((self.n_features if dense and self.n_features <= FEW_FEATURES else 0, TILE)),
-            np.empty((2, TILE)),
-            np.zeros((4, self.n_linear)) if dense else np.zeros((self.n_linear, 4)).T,  # scattered sums lie together
-        )
+        n_transposed = self.n_features if self.n_features <= FEW_FEATURES and not self.rows.is_sparse else 0
+        buffers = buffers_for(self.n_linear, n_transposed, sparse=self.rows.is_sparse)
         return _Thread(first, last, share, buffers, np.zeros((4, self.n_linear)), Rates())
 
     def _entries(self, first: int, last: int) -> tuple[Any, Any, Any]:

@@ -71,10 +71,10 @@ def _cholesky(factor):
     n = factor.shape[0]
     for first in range(0, n, 4):
         last = min(first + 4, n)
-        for i in range(first, n, 2):
-            other = min(i + 1, n - 1)
-            _subtract_products(factor, i, other, first, last)
-            for row in range(i, other + 1):
+        for i in range(first, n, 4):
+            after = min(i + 4, n)
+            _subtract_products(factor, i, after, first, last)
+            for row in range(i, after):
                 for k in range(first, min(last, row + 1)):
                     value = factor[row, k]
                     for m in range(first, k):
@@ -89,39 +89,40 @@ def _cholesky(factor):
 
 
 @kernel(fastmath=FAST, inner=True)
-def _subtract_products(factor, i, other, first, last):
-    """Subtract from the entries first … last − 1 of two rows their products with those rows, over the columns before.
+def _subtract_products(factor, i, after, first, last):
+    """Subtract from the entries first … last − 1 of up to four rows their products with those rows, columns before.
 
-    Entries above the diagonal change too, to no effect.
+    Entries above the diagonal change too, to no effect. Sixteen sums at a time leave the fewest loads for each product.
     """
-    if last - first < 4 or other == i:
-        for row in range(i, other + 1):
+    if last - first < 4 or after - i < 4:
+        for row in range(i, after):
             for k in range(first, last):
                 total = 0.0
                 for m in range(first):
                     total += factor[row, m] * factor[k, m]
                 factor[row, k] -= total
         return
-    s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+    p0 = p1 = p2 = p3 = q0 = q1 = q2 = q3 = 0.0
+    r0 = r1 = r2 = r3 = s0 = s1 = s2 = s3 = 0.0
     for m in range(first):
-        x, y = factor[i, m], factor[other, m]
+        x, y, z, u = factor[i, m], factor[i + 1, m], factor[i + 2, m], factor[i + 3, m]
         a, b, c, d = factor[first, m], factor[first + 1, m], factor[first + 2, m], factor[first + 3, m]
-        s0 += x * a
-        s1 += x * b
-        s2 += x * c
-        s3 += x * d
-        t0 += y * a
-        t1 += y * b
-        t2 += y * c
-        t3 += y * d
-    factor[i, first] -= s0
-    factor[i, first + 1] -= s1
-    factor[i, first + 2] -= s2
-    factor[i, first + 3] -= s3
-    factor[other, first] -= t0
-    factor[other, first + 1] -= t1
-    factor[other, first + 2] -= t2
-    factor[other, first + 3] -= t3
+        p0, p1, p2, p3 = p0 + x * a, p1 + x * b, p2 + x * c, p3 + x * d
+        q0, q1, q2, q3 = q0 + y * a, q1 + y * b, q2 + y * c, q3 + y * d
+        r0, r1, r2, r3 = r0 + z * a, r1 + z * b, r2 + z * c, r3 + z * d
+        s0, s1, s2, s3 = s0 + u * a, s1 + u * b, s2 + u * c, s3 + u * d
+    _subtract_four(factor, i, first, p0, p1, p2, p3)
+    _subtract_four(factor, i + 1, first, q0, q1, q2, q3)
+    _subtract_four(factor, i + 2, first, r0, r1, r2, r3)
+    _subtract_four(factor, i + 3, first, s0, s1, s2, s3)
+
+
+@kernel(fastmath=FAST, inner=True)
+def _subtract_four(factor, row, first, a, b, c, d):
+    factor[row, first] -= a
+    factor[row, first + 1] -= b
+    factor[row, first + 2] -= c
+    factor[row, first + 3] -= d
 
 
 @kernel(fastmath=FAST, inner=True)

@@ -46,8 +46,14 @@ def checked_rows(estimator, X, y, *, reset: bool = True) -> tuple[Any, np.ndarra
         )
     with naming_columns(X):
         X, y = validate_data(estimator, X, y, reset=reset, **ROWS)
-    check_classification_targets(y)
+    if not _are_plain_classes(y):
+        check_classification_targets(y)
     return as_rows(X), y
+
+
+def _are_plain_classes(y) -> bool:
+    """Return whether labels are integers, and few: what scikit-learn would say of them, as slowly as a small fit."""
+    return y.dtype.kind in "biu" and 2 * len(np.unique(y)) <= len(y)
 
 
 def decisions_by_blocks(estimator, X) -> np.ndarray:
@@ -99,7 +105,10 @@ def weights_of_rows(X, y, classes, class_weight, sample_weight) -> np.ndarray | 
     """Return sample weights times class weights, or None if there are neither."""
     if sample_weight is None and class_weight is None:
         return None
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if sample_weight is None:
+        weights = np.ones(len(y))
+    else:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if class_weight is not None:
         weights = weights * factors_of_classes(class_weight, classes, y, weights)[np.searchsorted(classes, y)]
     return weights

@@ -29,6 +29,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from drsvm.clock import TimeLimit
+from drsvm.model.memory_rows import scaled_columns
 from drsvm.model.problem import Problem, check_problem
 from drsvm.model.result import Result, Status
 from drsvm.model.row_operations import PullVariances
@@ -213,8 +214,7 @@ class Spread(NamedTuple):
             return cls(square, SHARE_OF_KERNEL, KERNEL_RIDGE / math.sqrt(n_rows))
         if few.feature_cost is not None:  # shifts of dear features are small
             prices = np.where(np.isinf(few.feature_cost), 0.0, few.feature_cost)
-            priced = few.X.multiply(prices).tocsr() if few.is_sparse else few.X * prices
-            total, sum_of_squares = _spectrum(few, few.on_rows(priced).rows)
+            total, sum_of_squares = _spectrum(few, few.on_rows(scaled_columns(few.X, prices)).rows)
         directions = total**2 / (sum_of_squares or 1.0)
         factor = min(1.0, CHANCE_DIRECTIONS * math.sqrt(directions / n_rows))
         return cls(square, factor, GENERAL_RIDGE * factor**2, min(LEAST_RIDGE, LEAST_RIDGE_OF_ONE / n_rows))

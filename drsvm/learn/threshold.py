@@ -96,24 +96,24 @@ def out_of_fold(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return decisions of the rows in folds, by classifiers of the other rows, and which rows have one."""
     signs = fetched(problem.signs)
-    trained = [folds != fold for fold in range(folds.max() + 1) if _can_be_judged(signs, folds == fold)]
+    trained = [mask for fold in range(folds.max() + 1) if _can_judge(signs, mask := folds != fold)]
     decisions, judged = np.zeros(len(folds)), np.zeros(len(folds), dtype=bool)
     if not trained:
         return decisions, judged
     problems, starts = zip(*linear_problems(problem, trained, solution), strict=True)
-    parts = [whole.subset(np.flatnonzero(mask)) for whole, mask in zip(problems, trained, strict=True)]
+    parts = [whole.subset(mask.nonzero()[0]) for whole, mask in zip(problems, trained, strict=True)]
     classifiers = rough_classifiers(parts, starts, tol=tol, max_time=time)
     for whole, mask, classifier in zip(problems, trained, classifiers, strict=True):
         if classifier is not None:
-            rows = np.flatnonzero(~mask)
-            decisions[rows] = fetched(whole.rows.taken(rows).dot(*classifier))
-            judged[rows] = True
+            decisions[~mask] = fetched(whole.decision_values(*classifier))[~mask]
+            judged[~mask] = True
     return decisions, judged
 
 
-def _can_be_judged(signs, fold) -> bool:
-    """Return whether a fold has rows, and the others have rows of both classes."""
-    return bool(fold.any() and (signs[~fold] > 0).any() and (signs[~fold] < 0).any())
+def _can_judge(signs, mask) -> bool:
+    """Return whether there are rows of both classes to train on, and others to judge."""
+    trained = signs[mask]
+    return len(trained) < len(signs) and len(trained) > 0 and trained.min() < 0.0 < trained.max()
 
 
 def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:

@@ -6,7 +6,7 @@ The parts depend on the rows only, and their sums are added in order: the result
 import math
 import mmap
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import pairwise, product
 from typing import Any
 
@@ -145,10 +145,15 @@ class MemoryRows(HostRows):
             over(row_blocks(X), lambda part: np.dot(X[part].astype(np.float64, copy=False), v, out=out[part]))
         return out
 
+    @cached_property
+    def _transposed(self) -> Any:
+        """The transposed rows, which share their memory: to make this object takes as long as a product."""
+        return self.X.T
+
     def weighted_sum(self, c):
         X = self.X
         if self.is_small:
-            return X.T @ c
+            return self._transposed @ c
         if not self.is_sparse:
             # np.dot, because the operator @ holds the interpreter's lock for a vector and a matrix.
             rows = over(row_blocks(X), lambda part: np.dot(c[part], X[part].astype(np.float64, copy=False)))
@@ -193,8 +198,8 @@ class MemoryRows(HostRows):
         return reduce(np.add, squares)
 
     def norms(self, p, factors=None):
-        blocks = (self.X[part] for part in row_blocks(self.X))
-        scaled = blocks if factors is None else (block * factors[None, :] for block in blocks)
+        blocks = [self.X] if self.is_small else (self.X[part] for part in row_blocks(self.X))
+        scaled = blocks if factors is None else (scaled_columns(block, factors) for block in blocks)
         return np.concatenate([row_norms(block, p) for block in scaled])
 
     # --- other rows -------------------------------------------------------------------------------------------------
@@ -232,13 +237,22 @@ class MemoryRows(HostRows):
         """Return the covariance of the columns, given weights that sum to 1."""
         mean = weights @ self.X
         if self.is_sparse:
-            return (self.X.T @ sparse.diags_array(weights) @ self.X).toarray() - np.outer(mean, mean)
+            X = self.X
+            weighed = type(X)((X.data * np.repeat(weights, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+            return (X.T @ weighed).toarray() - np.outer(mean, mean)
         centred = np.asarray(self.X, dtype=np.float64) - mean
         return (centred * weights[:, None]).T @ centred
 
     def products_of_rows(self) -> np.ndarray:
         """Return x_i·x_j for all pairs of rows."""
         return (self.X @ self.X.T).toarray() if self.is_sparse else np.asarray(self.X, dtype=np.float64) @ self.X.T
+
+
+def scaled_columns(X, factors) -> Any:
+    """Return dense or CSR rows with a factor for each column."""
+    if not sparse.issparse(X):
+        return X * factors
+    return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 def _columns(rows, features):

@@ -13,7 +13,7 @@ from drsvm.model.result import Result, Status
 from drsvm.parallel import over, spare_cores, threads_limited
 from drsvm.solvers import solve
 from drsvm.solvers.base import Solver, check_count, check_limits
-from drsvm.solvers.interior_point.small import SmallState, is_small, stepped
+from drsvm.solvers.interior_point.small import SmallState, is_small
 from drsvm.solvers.interior_point.solver import InteriorPoint
 from drsvm.solvers.interior_point.starts import Start, start_at, start_beside
 from drsvm.solvers.interior_point.state import CHEAP
@@ -101,9 +101,13 @@ def rough_classifiers(
             first = check_limits(problem, settings, start=start).start
             begins[id(start)] = None if first is None else start_at(problem, first)
 
+    spare = list[SmallState]()  # one per thread: runs that have ended leave their memory to the next ones
+
     def one(index: int) -> Classifier | None:
-        problem = problems[index]
-        found = stepped(problem, settings, common, begins[id(starts[index])])
+        problem, start = problems[index], begins[id(starts[index])]
+        run = spare.pop().again(problem, common, start) if spare else SmallState(problem, settings, common, start)
+        found = run.classifier if run.to_the_end() else None
+        spare.append(run)
         return found or _found(solve(problem, tol=tol, max_time=max_time, n_threads=1))
 
     work = sum(problem.n_rows * problem.n_features**2 for problem in problems)

@@ -214,7 +214,8 @@ class SecondOrderCone(Cone):
     """q = 2: (λ, w) in the second-order cone, with Nesterov–Todd scaling and the full second-order correction."""
 
     def __init__(self, w, lam: float, mu: float):
-        self.slacks = np.concatenate([[lam], w])
+        self.slacks = np.empty(1 + len(w))
+        self.slacks[0], self.slacks[1:] = lam, w
         self.duals = mu * _reflect(self.slacks) / _determinant(self.slacks)
 
     def multipliers(self):

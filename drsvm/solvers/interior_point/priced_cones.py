@@ -131,8 +131,8 @@ def prices_weights(problem: Problem) -> bool:
 
 def priced_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions in (w, b) of the entries that the norm measures, and their prices."""
-    prices = np.ones(problem.n_features) if problem.feature_cost is None else problem.feature_cost
-    if problem.fit_intercept:
-        prices = np.append(prices, problem.intercept_cost)
-    entries = np.flatnonzero(np.isfinite(prices))
+    d = problem.n_features
+    prices = np.empty(d + problem.fit_intercept)
+    prices[:d], prices[d:] = 1.0 if problem.feature_cost is None else problem.feature_cost, problem.intercept_cost
+    entries = np.isfinite(prices).nonzero()[0]
     return entries, prices[entries]

@@ -3,6 +3,7 @@
 The point, the samples and the cone are those of any other run; only the steps are taken in `kernels/small_run.py`.
 """
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,18 @@ from scipy import sparse
 from drsvm.engines.cpu import CpuEngine
 from drsvm.engines.engine import TIE
 from drsvm.kernels import cones as kernel
-from drsvm.kernels import small_run
-from drsvm.kernels.interior_point import BINS
-from drsvm.kernels.newton import System
-from drsvm.kernels.passes import Buffers, Share
-from drsvm.kernels.products import TILE
+from drsvm.kernels import passes, small_run
 from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Limits
 from drsvm.solvers.interior_point import state as rules
 from drsvm.solvers.interior_point.cones import BoxCone, Cone, CrossCone, SecondOrderCone
+from drsvm.solvers.interior_point.memory import Memory
 from drsvm.solvers.interior_point.newton import most_refinements
 from drsvm.solvers.interior_point.priced_cones import Part, ProductCone
 from drsvm.solvers.interior_point.starts import Start
 from drsvm.solvers.interior_point.state import InteriorPointState
+from drsvm.solvers.selection import ITERATIONS, interior_point_seconds
 
 MOST_ROWS, MOST_FEATURES, MOST_ENTRIES = 15_000, 400, 200_000
 """With more rows, threads and working sets gain more; with more features, BLAS does."""
@@ -34,7 +33,7 @@ AT_ONCE, TIME_FOR_MANY = 10, 1.0
 
 KINDS: dict[type[Cone], int] = {BoxCone: kernel.BOX, SecondOrderCone: kernel.BALL, CrossCone: kernel.CROSS}
 
-_NO_ENTRIES, _NO_FACTORS, _NO_CORRECTION = np.zeros(0, dtype=np.intp), np.zeros(0), np.empty((0, 4, TILE))
+_NO_ENTRIES, _NO_FACTORS = np.zeros(0, dtype=np.intp), np.zeros(0)
 
 
 def is_small(problem: Problem) -> bool:
@@ -55,23 +54,37 @@ class SmallState(InteriorPointState):
     """An interior-point run whose steps are compiled."""
 
     def __init__(self, problem: Problem, settings: Any, limits: Limits, start: Start | None = None):
-        self.on_all_rows = CpuEngine(problem, 1)
-        self.on_all_rows.small = True  # here certificates cost little, and so do restarts
-        share, buffers = self._rows(problem)
-        self.memory = share, buffers, _system_room(problem), _work(share, self.on_all_rows.n_linear)
-        super().__init__(problem, settings, limits, self.on_all_rows, start)
+        self.problem, self.settings, self.limits = problem, settings, limits
+        self.memory = Memory(problem)
+        self.set_up(start)
 
     def set_up(self, start: Start | None = None) -> None:
         self.steps_of_all_starts = 0
         super().set_up(start)
 
     def again(self, problem: Problem, limits: Limits, start: Start | None = None) -> "SmallState":
-        """Begin a run on a problem that differs in its radius, with the same memory."""
-        if min(problem.radius, self.problem.radius) == 0.0:  # other flips are affordable
-            return SmallState(problem, self.settings, limits, start)
-        self.problem, self.limits = problem, limits
+        """Begin a run on a problem with other parameters or other rows, in the same memory."""
+        vars(self).pop("engine", None)
+        self.problem, self.limits, self.memory = problem, limits, self.memory.holding(problem)
         self.set_up(start)
         return self
+
+    @cached_property
+    def engine(self) -> CpuEngine:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The passes over the rows one by one; hardly any run needs them."""
+        return CpuEngine(self.problem, 1, state=self.memory.share.state)
+
+    @property
+    def small(self) -> bool:
+        return True
+
+    @property
+    def weight(self) -> float:
+        return self.memory.weight
+
+    @property
+    def step_seconds(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return interior_point_seconds(self.problem) / ITERATIONS
 
     def to_the_end(self) -> bool:
         """Take steps until a certificate would be due; return False if that fails, or if there is no time."""
@@ -90,18 +103,9 @@ class SmallState(InteriorPointState):
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it
-        share, buffers, system, work = self.memory
-        self.arguments = share, buffers, _compiled(self.cone), system._replace(ridge=self.ridge), work, self._task()
-
-    def _rows(self, problem: Problem) -> tuple[Share, Buffers]:
-        """Return all rows, in the one form that the steps are compiled for."""
-        share, buffers = self.on_all_rows.shares[0]
-        n, dense = len(share.weights), share.indices is None
-        types = {"data": np.float64, "signs": np.float64, "weights": np.float64}
-        types |= {} if dense else {"indices": np.uint32, "indptr": np.uint32}
-        converted = {name: _read_only(getattr(share, name), dtype) for name, dtype in types.items()}
-        share = share._replace(flips=np.full(n, share.flips), kappa=np.full(n, share.kappa, np.float64), **converted)
-        return share, buffers._replace(transposed=np.empty((problem.n_features if dense else 0, TILE)))
+        memory, room = self.memory, self.memory.room
+        system = room.system._replace(ridge=self.ridge)
+        self.arguments = memory.share, room.buffers, _compiled(self.cone), system, memory.work, self._task()
 
     def _center(self) -> None:
         self.fresh = True  # the first call will do it
@@ -113,8 +117,8 @@ class SmallState(InteriorPointState):
             damping=self.damping,
             most_refinements=most_refinements(self.damping),
             step_fraction=self.settings.step_fraction,
-            behind=rules.LEFT_BEHIND * self.engine.mass,
-            most_behind=rules.MOST_LEFT_BEHIND * self.engine.mass,
+            behind=rules.LEFT_BEHIND * self.memory.mass,
+            most_behind=rules.MOST_LEFT_BEHIND * self.memory.mass,
             tie=TIE,
             total_weight=self.total_weight,
             goal=rules.CHEAP * max(self.limits.tol, rules.FINEST_TOL),
@@ -141,35 +145,10 @@ class SmallState(InteriorPointState):
             self._run(0)
         return super().candidate()
 
-
-def stepped(problem: Problem, settings: Any, limits: Limits, start: Start | None) -> tuple[np.ndarray, float] | None:
-    """Return a classifier whose gap on the central path is about the tolerance, without a proof.
-
-    None: the steps end before that, or there is no time.
-    """
-    run = SmallState(problem, settings, limits, start)
-    return run.classifier if run.to_the_end() else None
-
-
-def _read_only(values: np.ndarray, dtype: type) -> np.ndarray:
-    values = np.ascontiguousarray(values, dtype=dtype).view()
-    values.flags.writeable = False
-    return values
-
-
-def _system_room(problem: Problem) -> System:
-    d, n = problem.n_features, problem.n_features + problem.fit_intercept
-    (sums, cone), (matrix, factor) = np.empty((2, 3, n)), np.empty((2, n + 1, n + 1))
-    scale, right, solution = np.empty((3, n + 1))
-    room = np.empty((5, n + 1))
-    return System(np.empty((d, d)), np.empty(n), sums, cone, matrix, factor, scale, right, solution, room)
-
-
-def _work(share: Any, n: int) -> small_run.Work:
-    correction = np.empty((len(share.state), 4, TILE))
-    return small_run.Work(
-        _NO_CORRECTION, correction, np.empty(2), np.empty((2, BINS + 1)), np.empty((2, n)), np.empty(n)
-    )
+    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
+        alpha, beta = np.empty((2, self.problem.n_rows))
+        passes.multipliers(self.memory.share.state, alpha, beta)
+        return alpha, beta
 
 
 def _compiled(cone: Cone) -> kernel.Cone:

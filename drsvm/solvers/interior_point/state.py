@@ -83,13 +83,13 @@ class InteriorPointState(State):
     ):
         self.problem, self.settings, self.limits = problem, settings, limits
         self.engine: Engine = engine or engine_for(problem, limits.n_threads, settings.state_folder)
+        self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
         self.set_up(start)
 
     def set_up(self, start: Start | None = None) -> None:
         """Begin a run on the problem, at a given point or the most promising one."""
-        self.ridge = np.zeros(self.engine.n_linear)
-        self.ridge[: self.problem.n_features] = self.problem.l2
-        self.step_seconds = interior_point_seconds(self.problem) / ITERATIONS
+        self.ridge = np.full(self.problem.n_features + self.problem.fit_intercept, self.problem.l2)
+        self.ridge[self.problem.n_features :] = 0.0
         self.cold_starts, self.damping = cold_starts(self.problem), DAMPING
         self.begin(*(start or self._first_point()))
 
@@ -116,7 +116,7 @@ class InteriorPointState(State):
         self.point, self.lam, self.mu = point, lam, mu
         self.cone = cone_at(self.problem, point, lam, mu)
         self._center()
-        self.products = mu * self.engine.weight
+        self.products = mu * self.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
         self.first_gap = self.central_gap
         self.expected_gap, self.near_the_end = np.inf, False
@@ -154,7 +154,7 @@ class InteriorPointState(State):
 
         # Correctors save iterations, but only where the matrix is expensive does this make up for their passes over the
         # rows. Easy small problems never recoup the second of compiling.
-        pays = self.steps > self.easy if self.engine.small else not self.engine.light
+        pays = self.steps > self.easy if self.small else not self.engine.light
         for _ in range(self.settings.correctors if pays else 0):
             if min(steps) > LONG_STEP:
                 break
@@ -173,9 +173,19 @@ class InteriorPointState(State):
         return min(share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
 
     @property
+    def small(self) -> bool:
+        """Whether certificates cost little, and so do restarts."""
+        return self.engine.small
+
+    @property
+    def weight(self) -> float:
+        """Sum of the complementarity targets of the samples, divided by μ."""
+        return self.engine.weight
+
+    @property
     def total_weight(self) -> float:
         """Sum of all complementarity targets, divided by μ."""
-        return self.engine.weight + self.cone.weight
+        return self.weight + self.cone.weight
 
     def _solve(self, system, samples, samples_lam: float, target: float) -> tuple[np.ndarray, float]:
         """Return the direction (dw, db), dλ for the samples' part of the right-hand side, and pass it to the cone."""
@@ -231,7 +241,7 @@ class InteriorPointState(State):
         step = min(primal, dual)
         expected = (1.0 - step) * self.mu + step * target
         end_is_near = expected * self.total_weight <= PROMISING * max(self.limits.tol, FINEST_TOL)
-        if end_is_near and not self.engine.small:  # multipliers are more likely to be wanted than another matrix
+        if end_is_near and not self.small:  # multipliers are more likely to be wanted than another matrix
             self.products, self.sums = self.engine.arrive(*steps)
         else:
             self.products, self.samples = self.engine.advance(*steps)
@@ -260,7 +270,7 @@ class InteriorPointState(State):
     def _gap_may_be_small(self) -> bool:
         """Return True if a certificate should be tried: the looser the tolerance, the sooner."""
         tol = max(self.limits.tol, FINEST_TOL)
-        if self.engine.small:
+        if self.small:
             return self.central_gap <= CHEAP * tol
         if self.central_gap > PROMISING * tol:
             return False
@@ -293,7 +303,7 @@ class InteriorPointState(State):
 
     def candidate(self) -> Candidate:
         residual_counts = self.futile_proofs > 0 or RESIDUAL * self.central_gap < self.last_gap < np.inf
-        alpha, beta = self._restored_multipliers() if residual_counts else self.engine.multipliers()
+        alpha, beta = self._restored_multipliers() if residual_counts else self._multipliers()
         d = self.problem.n_features
         return Candidate(self.point[:d], float(self.point[d:].sum()), alpha, beta)
 
@@ -303,7 +313,7 @@ class InteriorPointState(State):
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs > FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
-        if self.finished and gap > max(self.limits.tol, 0.0 if self.engine.small else LOST):
+        if self.finished and gap > max(self.limits.tol, 0.0 if self.small else LOST):
             for start in self.cold_starts:
                 self.damping = LEAST_DAMPING
                 self.begin(*start)
@@ -332,6 +342,9 @@ class InteriorPointState(State):
                     return self.engine.restored_multipliers(direction, lam)
         except BREAKDOWNS:
             pass
+        return self._multipliers()
+
+    def _multipliers(self) -> tuple[np.ndarray, np.ndarray]:
         return self.engine.multipliers()
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from drsvm.model.memory_rows import changed
+from drsvm.model.memory_rows import changed, scaled_columns
 from drsvm.model.problem import Problem
 from drsvm.solvers.base import Candidate, Price
 
@@ -42,7 +42,7 @@ class PricedColumns:
         if problem.feature_cost is not None:
             trusted = np.isinf(problem.feature_cost)
             prices = np.where(trusted, 1.0, problem.feature_cost)
-            problem = problem.on_rows(_scaled_columns(problem.X, prices))
+            problem = problem.on_rows(changed(problem.X, lambda rows: scaled_columns(rows, prices)))
             problem = problem.replace(feature_cost=np.where(trusted, np.inf, 1.0))
         if intercept and problem.prices_intercept:
             constant = problem.intercept_cost
@@ -65,12 +65,6 @@ class PricedColumns:
         if self.prices is not None:
             weights = weights * self.prices
         return Candidate(weights, intercept, candidate.hinge_dual, candidate.flip_dual)
-
-
-def _scaled_columns(X, factors):
-    if not sparse.issparse(X):
-        return changed(X, lambda rows: rows * factors)
-    return type(X)((X.data * factors[X.indices], X.indices, X.indptr), shape=X.shape)
 
 
 def with_constant(X, size: float):

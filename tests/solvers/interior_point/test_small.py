@@ -81,6 +81,23 @@ def test_rows_of_all_kinds_have_the_same_form():
     assert form_of(Problem(rows, np.arange(400) % 2)) == form_of(Problem(other, np.arange(400) % 2))
 
 
+def test_runs_in_the_memory_of_others_are_the_same(monkeypatch):
+    """Fewer and more rows, dense and sparse ones, other weights, with and without flips and an intercept."""
+    monkeypatch.setattr("drsvm.engines.matrices.SMALL", 0)  # sparse rows stay sparse
+    problem = well_conditioned_instance(0, 400, 5, radius=0.05, fit_intercept=True)
+    few, sparser = problem.subset(np.arange(100)), problem.on_rows(sparse.csr_array(problem.X))
+    others = [few, few.replace(radius=0.0), problem.replace(radius=0.1), sparser, sparser.subset(np.arange(90, 390))]
+    others += [problem.relabelled(problem.signs > 0, np.arange(1.0, 401.0)), few.replace(fit_intercept=False), few]
+    settings, limits = InteriorPoint(), check_limits(problem, InteriorPoint(), tol=1e-4)
+    run = SmallState(problem, settings, limits)
+    for other in others:
+        run, alone = run.again(other, limits), SmallState(other, settings, limits)
+        assert run.to_the_end() and alone.to_the_end()
+        assert np.array_equal(run.classifier[0], alone.classifier[0]) and run.classifier[1] == alone.classifier[1]
+        for found, known in zip(run._restored_multipliers(), alone._restored_multipliers(), strict=True):
+            assert np.array_equal(found, known)
+
+
 def test_many_rows_or_features_or_views_are_not_small():
     assert small.is_small(well_conditioned_instance(0, 50, 3))
     assert not small.is_small(well_conditioned_instance(0, 50, 500))
