@@ -80,7 +80,8 @@ def labels(
 
     X = work.prepared(parts, standardise=ball.standardise).X
     kind, settings = kernel.kind_and_settings({"radius": radius, **with_flip_costs(settings, parts.y)})
-    judges = _judges(parts, X, ball.standardise, {"kind": kind, **settings}, folds)
+    settings = settings if kernel.kernel == "linear" else {"kind": kind, **settings}
+    judges = _judges(parts, X, ball.standardise, settings, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
