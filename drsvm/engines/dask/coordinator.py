@@ -55,6 +55,7 @@ class DaskCoordinator(Coordinator):
         self.mail = Mail(client, self.name)
         weakref.finalize(self, _tell_workers, client, dask_worker.forget_parts, self.name).atexit = False
         self._check_versions()
+        _tell_workers(client, dask_worker.forget_orphans)  # all of them, whether they will get chunks or not
         self.survey: Survey = sum_of(self._of_chunks("survey", dask_worker.survey, range(len(columns.X))))
         self.units = self.survey.units()
         self.places: dict[int, str] = {}

@@ -23,7 +23,6 @@ _rows: WeakValueDictionary[str, Any] = WeakValueDictionary()  # checked rows, by
 
 def survey(coordinator: str, number: int, rows_key: str, X, *columns) -> Survey:
     """Check a chunk, and say what it contains."""
-    _forget_orphans()
     chunk = _checked(number, rows_key, X, columns)
     _chunks.setdefault(coordinator, {})[number] = chunk
     return Survey.of(chunk)
@@ -113,9 +112,8 @@ def forget_parts(coordinator: str) -> None:
     _keys.pop(coordinator, None)
 
 
-def _forget_orphans() -> None:
-    """Free the parts of clients that disconnected: the cluster has freed their data."""
-    data = get_worker().data
+def forget_orphans(dask_worker: Any) -> None:
+    """Free the parts of clients that disconnected: the cluster has freed their data. Dask passes the worker."""
     for coordinator, keys in list(_keys.items()):
-        if not any(key in data for key in list(keys)):
+        if not any(key in dask_worker.data for key in list(keys)):
             forget_parts(coordinator)
