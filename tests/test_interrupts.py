@@ -26,6 +26,6 @@ def test_a_signal_ends_every_task(tasks):
         text=True,
     )
     assert child.returncode == 0, child.stderr  # negative: killed by a signal
-    reactions = json.loads(child.stdout)
+    reactions = json.loads(child.stdout.splitlines()[0])  # joblib's workers may complain below when they are ended
     assert set(reactions) <= {"interrupted", "KeyboardInterrupt"}, (reactions, child.stderr)
     assert "Traceback" not in child.stderr
