@@ -79,9 +79,7 @@ def labels(
     from drsvm.plotting import LabelIssuesDisplay
 
     X = work.prepared(parts, standardise=ball.standardise).X
-    kind, settings = kernel.kind_and_settings({"radius": radius, **with_flip_costs(settings, parts.y)})
-    settings = settings if kernel.kernel == "linear" else {"kind": kind, **settings}
-    judges = _judges(parts, X, ball.standardise, settings, folds)
+    judges = _judges(parts, X, ball, kernel, {"radius": radius, **with_flip_costs(settings, parts.y)}, folds)
     given = {"cv": folds, "random_state": seed, "n_jobs": jobs, **judges}
     with screen.whole("judging the labels") as tell, screen.warnings_as_notes():
         issues = find_label_issues(parts.X, parts.y, callback=lambda done, total: tell(done / total), **given)
@@ -108,18 +106,20 @@ def labels(
     screen.finish(payload, title, worst, f"\n{issues.summary()}\n{CAVEAT}")
 
 
-def _judges(parts, X, standardise: bool, settings: dict[str, Any], folds: int) -> dict[str, Any]:
+def _judges(parts, X, ball, kernel, settings: dict[str, Any], folds: int) -> dict[str, Any]:
     """Return both classifiers behind the preparation; folds share the time."""
     from sklearn.pipeline import Pipeline
 
     from drsvm.datasets.preparation import preparation
     from drsvm.learn.label_issues import flexible_classifier, robust_classifier
 
+    kind, settings = kernel.kind_and_settings(settings)
     given = {name: value for name, value in settings.items() if value is not None}
+    given |= {} if kernel.kernel == "linear" else {"kind": kind}
     if "max_time" in given:
         given["max_time"] /= folds + 2  # all at once, or one by one if that takes too long, and on all rows
-    scaled_there = parts.data.schema.kind == "sparse" and standardise
-    steps = preparation(parts.data.schema, standardise and not scaled_there)
+    scaled_there = parts.data.schema.kind == "sparse" and ball.standardise
+    steps = preparation(parts.data.schema, ball.standardise and not scaled_there)
     robust = Pipeline([*steps, *robust_classifier(X, standardise=scaled_there, **given).steps])
     return {"estimator": robust, "second_opinion": flexible_classifier(X, steps)}
 

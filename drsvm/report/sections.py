@@ -265,8 +265,8 @@ def _doubtful_labels(analysis: Analysis, writer: Writer) -> str:
     if issues.second_label is not None:
         judges = "a linear classifier and by boosted trees, trained without its row; what both contradict comes first"
     text = (
-        f"{writer.text(issues.summary())} Every label is judged by {judges}. This is a ranking of what to look at "
-        "first; it proves nothing about a single label."
+        f"{writer.text(issues.summary())} Every label is judged by {judges}. The score also counts the linear "
+        "classifier of all rows. This is a ranking of what to look at first; it proves nothing about a single label."
     )
     rows = analysis.contradicted(SAMPLES)
     predicted = [writer.text(issues.predicted_label[row]) for row in rows]
