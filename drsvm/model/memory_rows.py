@@ -191,7 +191,8 @@ class MemoryRows(HostRows):
     def sum_of_squares(self, c):
         if self.is_sparse:
             entries = self.X.data.astype(np.float64) ** 2 * np.repeat(c, np.diff(self.X.indptr))
-            return np.bincount(self.X.indices, entries, minlength=self.shape[1])
+            sums = np.bincount(self.X.indices, entries, minlength=self.shape[1])
+            return sums.astype(np.float64, copy=False)  # without any entries, numpy counts in integers
 
         blocks = [slice(None)] if self.is_small else row_blocks(self.X)
         squares = over(blocks, lambda part: np.dot(c[part], np.square(self.X[part], dtype=np.float64)))

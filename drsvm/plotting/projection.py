@@ -64,9 +64,12 @@ def _widest_direction(X, excluded: list[np.ndarray]) -> np.ndarray:
         rmatvec=lambda u: complement(data.T @ u.ravel() - mean * u.sum()),
         dtype=np.float64,
     )
-    start = np.random.default_rng(0).normal(size=min(n, d))
-    _, (size,), (direction,) = svds(centred, k=1, v0=start, tol=1e-3)
-    if size <= 1e-9 * max(1.0, float(sparse.linalg.norm(data) if sparse.issparse(data) else np.linalg.norm(data))):
+    rng = np.random.default_rng(0)
+    least = 1e-9 * max(1.0, float(sparse.linalg.norm(data) if sparse.issparse(data) else np.linalg.norm(data)))
+    if euclidean(centred.matvec(rng.normal(size=d))) <= least:  # rounding errors at most, of which svds makes an error
+        return np.zeros(d)
+    _, (size,), (direction,) = svds(centred, k=1, v0=rng.normal(size=min(n, d)), tol=1e-3)
+    if size <= least:
         return np.zeros(d)
     direction = complement(direction)
     direction /= euclidean(direction)

@@ -438,3 +438,12 @@ def test_blocks_continue_from_a_model_without_a_result(two_classes):
     weights = model.coef_.copy()
     model.partial_fit(X, y)
     assert model.score(X, y) > 0.7 and (model.coef_ != weights).any()
+
+
+def test_sparse_rows_without_any_entry_are_like_zeros():
+    y = np.arange(20) % 2
+    with pytest.warns(UserWarning, match="constant"):
+        model = WassersteinSVC().fit(sparse.csr_array((20, 3)), y)
+    with pytest.warns(UserWarning, match="constant"):
+        same = WassersteinSVC().fit(np.zeros((20, 3)), y)
+    assert model.objective_ == pytest.approx(same.objective_) and not model.coef_.any()
