@@ -1,4 +1,4 @@
-"""Two versions of drsvm against each other: the cases of five benchmarks, in processes that take turns.
+"""Two versions of drsvm against each other: the cases of six benchmarks, in processes that take turns.
 
     python benchmarks/versions.py OLD NEW --tables speed throughput
 
@@ -141,6 +141,17 @@ def first_fit(folder: Path) -> Iterator[Case]:
         yield f"{kind}; cache empty", cold
 
 
+def cost(folder: Path) -> Iterator[Case]:
+    """Yield dense rows with few features, in growing numbers."""
+    from cost import two_gaussians
+
+    from drsvm import Problem, solve
+
+    for n, norm in ((n, norm) for n in (10**5, 10**6) for norm in NORM_OF_Q.values()):
+        problem = Problem(*two_gaussians(n), norm=norm)
+        yield f"{n:,} × 20, norm {norm:g}", lambda problem=problem: median_of(lambda: solve(problem), 3)
+
+
 def small(folder: Path) -> Iterator[Case]:
     """Yield fits, cross-validations and predictions on small data."""
     import small as cases
@@ -156,6 +167,7 @@ TABLES: dict[str, Callable[[Path], Iterator[Case]]] = {
     "highdim": highdim,
     "throughput": throughput,
     "first_fit": first_fit,
+    "cost": cost,
     "small": small,
 }
 

@@ -268,6 +268,12 @@ class CpuEngine(Engine):
     def center(self, point, lam: float, mu: float) -> None:
         self._over_rows(passes.center, point, lam, mu)
 
+    def total_slack(self) -> float:
+        def slack(share, _):
+            return float(share.weights @ share.state[:, 5].reshape(-1)[: share.weights.size])
+
+        return sum(self._over_rows(slack))
+
     def curvature(self) -> Curvature:
         return self._curvature(_NO_CORRECTION, _NO_STEP)[1]
 

@@ -117,6 +117,10 @@ class Engine(ABC):
         """Put every sample on the central path of μ at (w, b) = point and λ = lam."""
 
     @abstractmethod
+    def total_slack(self) -> float:
+        """Return Σ π_i s_i; after centring, it is the expected loss at λ plus μ to 3μ."""
+
+    @abstractmethod
     def curvature(self) -> Curvature:
         """Return the samples' part of the Newton equations at the current state."""
 

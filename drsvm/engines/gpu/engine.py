@@ -77,6 +77,9 @@ class GpuEngine(Engine):
         margins = self._products(point) * self.signs
         self._call("center", margins, float(lam), float(mu))
 
+    def total_slack(self) -> float:
+        return float(self.weights @ self._state[5])
+
     def curvature(self) -> Curvature:
         n = self.n
         coefficients, partial = cupy().empty((3, n)), self._partial(2)

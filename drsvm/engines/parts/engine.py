@@ -29,6 +29,9 @@ class PartedEngine(Engine):
     def center(self, point, lam: float, mu: float) -> None:
         self.run.tell("center", point, lam, mu)
 
+    def total_slack(self) -> float:
+        return self._query("total_slack")
+
     def curvature(self) -> Curvature:
         return Curvature(*self._query("curvature"))
 

@@ -98,8 +98,7 @@ class SmallState(InteriorPointState):
         d = self.problem.n_features
         return self.point[:d], float(self.point[d:].sum())
 
-    def _first_point(self) -> Start:
-        return super()._first_point() if self.limits.start is not None else next(self.cold_starts)
+    _few_rows = None  # there are few
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it

@@ -91,4 +91,4 @@ class InteriorPoint(Solver):
         state = InteriorPointState(problem, self, limits)
         if state.engine.small or not (self.screening and screening_pays(problem)):
             return state
-        return WorkingSetRun(state, Sample(problem))
+        return WorkingSetRun(state, Sample(problem, state.drawn))

@@ -70,6 +70,9 @@ class InteriorPointState(State):
     easy: int = 15
     """Number of iterations without correctors on a small problem; most need no more, and correctors hardly help."""
 
+    drawn: Problem | None = None
+    """The problem on a few rows, if the start is from there."""
+
     promising: float = PROMISING
     """A certificate is tried when the expected gap is at most this many tolerances."""
 
@@ -91,25 +94,29 @@ class InteriorPointState(State):
         self.ridge = np.full(self.problem.n_features + self.problem.fit_intercept, self.problem.l2)
         self.ridge[self.problem.n_features :] = 0.0
         self.cold_starts, self.damping = cold_starts(self.problem), DAMPING
-        self.begin(*(start or self._first_point()))
+        if start is None and self.limits.start is not None:
+            start = start_at(self.problem, self.limits.start)
+        elif start is None and (size := self._few_rows) is not None:
+            self.begin(*self._from_few_rows(size))
+            objective = self.problem.radius * self.lam + self.engine.total_slack()
+            # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
+            if objective - 3.0 * self.mu < 1.0:
+                return
+        self.begin(*(start or next(self.cold_starts)))
 
-    def _first_point(self) -> Start:
-        """Return a given classifier, the result of a run on a few rows, or the origin."""
-        if self.limits.start is not None:
-            return start_at(self.problem, self.limits.start) or next(self.cold_starts)
-        size = rows_to_begin_with(self.problem)
-        return next(self.cold_starts) if size is None else self._from_few_rows(size)
+    @property
+    def _few_rows(self) -> int | None:
+        """Number of rows on which a start is computed, if that pays."""
+        return rows_to_begin_with(self.problem)
 
     def _from_few_rows(self, size: int) -> Start:
-        few = InteriorPointState(self.problem.drawn(size), self.settings, self.limits)
+        self.drawn = self.problem.drawn(size)
+        few = InteriorPointState(self.drawn, self.settings, self.limits)
         few.easy = 0  # the full problem is not small
         while few.mu > 0.1 and not few.finished:
             few.step()
         few.close()
-        d = self.problem.n_features
-        _, objective = self.problem.price_and_objective(few.point[:d], float(few.point[d:].sum()))
-        # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
-        return Start(few.point, few.lam, few.mu) if objective < 1.0 else next(self.cold_starts)
+        return Start(few.point, few.lam, few.mu)
 
     def begin(self, point, lam: float, mu: float) -> None:
         """Start at a point, with every complementarity product at its target."""

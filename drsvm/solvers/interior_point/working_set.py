@@ -79,8 +79,7 @@ class Pieces(NamedTuple):
 
         If they cost more than the radius, λ is too small, and nothing bounds it from above.
         """
-        affordable = problem.radius * float(problem.sample_weight.sum())  # less than the radius in a sample
-        return 0.0 < self.share <= most and problem.cost_of_flips(self.flip_dual) < affordable
+        return 0.0 < self.share <= most and problem.cost_of_flips(self.flip_dual) < problem.radius
 
     def left(self, now: "Pieces") -> np.ndarray:
         """Return the rows that are on another piece now."""
@@ -120,9 +119,8 @@ def pieces_at(problem: Problem, estimate: Estimate) -> Pieces:
 class Sample:
     """Some of the rows, to measure errors on."""
 
-    def __init__(self, problem: Problem):
-        rows = problem.drawn_rows(SAMPLE) if problem.n_rows > SAMPLE else np.arange(problem.n_rows, like=problem.signs)
-        self.problem = problem.subset(rows, problem.sample_weight[rows])
+    def __init__(self, problem: Problem, drawn: Problem | None = None):
+        self.problem = drawn or (problem if problem.n_rows <= SAMPLE else problem.drawn(SAMPLE))
 
     def left(self, pieces: Pieces, point, lam: float) -> bool:
         """Return True if a row is on another piece than at first."""
