@@ -27,6 +27,9 @@ class Task(NamedTuple):
     behind: float  # weight that may stop short of a step, divided by μ,
     most_behind: float  # its maximum,
     tie: float  # and how much more of it is as much
+    hindered: float  # after a step below this,
+    more: float  # so many times as much may stop short,
+    most_leeway: float  # at most so many times
     total_weight: float  # Σ of all complementarity targets, divided by μ
     goal: float  # the run pauses at this gap on the central path
     short_step: float
@@ -128,11 +131,11 @@ def is_step(primal, dual):
 
 
 @kernel(**UNCOUNTED)
-def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, most, fresh):
+def run(share, buffers, cone, system, work, task, point, lam, mu, products, short_steps, leeway, most, fresh):
     """Take steps until the gap may be small, but at most so many; the point, the state and the cone change in place.
 
-    Returns the number of steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, and the
-    number of short steps in a row.
+    Returns the number of steps, whether all of them were possible, λ, μ, Σ multiplier · slack of the samples, the
+    number of short steps in a row, and how many times as much as usual may stop short of the next step.
     """
     n = point.size
     if fresh:
@@ -140,14 +143,14 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
     taken = 0
     while taken < most:
         taken += 1
-        behind = min(task.behind * mu, task.most_behind) * task.tie
+        behind = min(leeway * task.behind * mu, task.most_behind) * task.tie
         works, linear = _equations(share, buffers, cone, system, work, task.damping)
         if not works:
-            return taken, False, lam, mu, products, short_steps
+            return taken, False, lam, mu, products, short_steps, leeway
         _solve(task, cone, system, point, system.sums[1], linear, 0.0)
         target, corrected, targeted = _predict(share, buffers, cone, system, work, task, mu, products, behind)
         if not target >= 0.0:
-            return taken, False, lam, mu, products, short_steps
+            return taken, False, lam, mu, products, short_steps, leeway
 
         cones.correct(cone)
         for j in range(n):
@@ -157,7 +160,7 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         primal, dual = _longest_steps(share, buffers, cone, work, task, step, behind)
 
         if not is_step(primal, dual):
-            return taken, False, lam, mu, products, short_steps
+            return taken, False, lam, mu, products, short_steps, leeway
         left = 0.99 * (1.0 - task.step_fraction)
         step = passes.Step(system.solution[:n], system.solution[n], target, primal, dual, left)
         products = passes.move(share, work.correction, step)
@@ -167,6 +170,8 @@ def run(share, buffers, cone, system, work, task, point, lam, mu, products, shor
         lam += primal * system.solution[n]
         mu = (products + cones.products_after(cone, 0.0, 0.0)) / task.total_weight
         short_steps = short_steps + 1 if max(primal, dual) < task.short_step else 0
+        more = min(task.more * leeway, task.most_leeway)
+        leeway = more if min(primal, dual) < task.hindered else max(leeway / task.more, 1.0)
         if short_steps >= task.most_short_steps or mu * task.total_weight <= task.goal:
             break
-    return taken, True, lam, mu, products, short_steps
+    return taken, True, lam, mu, products, short_steps, leeway

@@ -119,6 +119,9 @@ class SmallState(InteriorPointState):
             behind=rules.LEFT_BEHIND * self.memory.mass,
             most_behind=rules.MOST_LEFT_BEHIND * self.memory.mass,
             tie=TIE,
+            hindered=rules.HINDERED,
+            more=rules.MORE,
+            most_leeway=rules.MOST,
             total_weight=self.total_weight,
             goal=rules.CHEAP * max(self.limits.tol, rules.FINEST_TOL),
             short_step=rules.SHORT_STEP,
@@ -131,9 +134,9 @@ class SmallState(InteriorPointState):
         self._run(1 if one_by_one else min(AT_ONCE, self.limits.max_iter - self.steps_of_all_starts))
 
     def _run(self, most: int) -> None:
-        now = self.point, self.lam, self.mu, self.products, self.short_steps
+        now = self.point, self.lam, self.mu, self.products, self.short_steps, self.leeway
         found = small_run.run(*self.arguments, *now, most, self.fresh)
-        self.taken, works, self.lam, self.mu, self.products, self.short_steps = found
+        self.taken, works, self.lam, self.mu, self.products, self.short_steps, self.leeway = found
         self.fresh = False
         self.steps_of_all_starts += self.taken
         self.finished = not works or self.short_steps >= rules.MOST_SHORT_STEPS

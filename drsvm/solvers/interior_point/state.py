@@ -37,6 +37,10 @@ among few the residual would shorten step after step."""
 
 MANY_ROWS = 100_000
 
+HINDERED, MORE, MOST = 0.2, 4.0, 16.0
+"""After a step below HINDERED, MORE times as much may be left behind in the next one, up to MOST times, and less again
+after a longer one: where flips use up the radius, few rows determine λ, and many would stop every step."""
+
 BREAKDOWNS = (ArithmeticError, LinAlgError)
 """Exceptions that indicate a numerical breakdown: an invalid number or factorisation."""
 
@@ -125,6 +129,7 @@ class InteriorPointState(State):
         self._center()
         self.products = mu * self.weight
         self.last_gap, self.futile_proofs, self.steps, self.short_steps = np.inf, 0, 0, 0
+        self.leeway = 1.0
         self.first_gap = self.central_gap
         self.expected_gap, self.near_the_end = np.inf, False
         self.finished = False
@@ -177,7 +182,7 @@ class InteriorPointState(State):
     @property
     def _left_behind(self) -> float:
         share = LEFT_BEHIND if self.problem.n_rows < MANY_ROWS else LEFT_BEHIND_OF_MANY
-        return min(share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
+        return min(self.leeway * share * self.mu, MOST_LEFT_BEHIND) * self.engine.mass
 
     @property
     def small(self) -> bool:
@@ -257,6 +262,7 @@ class InteriorPointState(State):
         self.lam += primal * lam
         self.mu = (self.products + self.cone.products()) / self.total_weight
         self.short_steps = self.short_steps + 1 if max(primal, dual) < SHORT_STEP else 0
+        self.leeway = min(MORE * self.leeway, MOST) if step < HINDERED else max(self.leeway / MORE, 1.0)
         self.finished = self.short_steps >= MOST_SHORT_STEPS
         self.near_the_end = self._gap_may_be_small()
 

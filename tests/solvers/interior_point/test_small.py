@@ -114,7 +114,7 @@ def test_a_callback_sees_every_step_and_limits_hold():
 
 def test_steps_that_lead_nowhere_end_the_run(monkeypatch):
     """A start that breaks down is followed by others, and at last by a status."""
-    monkeypatch.setattr(small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0))
+    monkeypatch.setattr(small_run, "run", lambda *arguments: (1, False, 1.0, 1.0, 1.0, 0, 1.0))
     result = solve(well_conditioned_instance(0, 50, 3), "interior-point")
     assert result.status is Status.STALLED and result.n_iter == 3
 
