@@ -15,7 +15,7 @@ from drsvm.learn.kernel_deciding import kernel_problems
 from drsvm.learn.radius_rule import ROWS_OF_KERNEL
 from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.kernel_model import KernelClassifier
-from drsvm.model.kernel_rows import KernelRows
+from drsvm.model.kernel_rows import FunctionRows, KernelRows
 from drsvm.model.problem import Problem
 from drsvm.model.validation import check_rows
 from drsvm.solvers.landmarks.span import Span
@@ -57,21 +57,26 @@ class ClusterKernelFit(RemoteFit):
 
 
 class Basis(NamedTuple):
-    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l."""
+    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l.
+
+    The functions are 0 at the centre of the rows.
+    """
 
     landmarks: Any
     coefficients: np.ndarray
     functions: KernelClassifier
 
     @classmethod
-    def of(cls, rows, most: int, points, function: KernelFunction, prices) -> "Basis":
-        """Choose at most so many of some rows: those that are farthest from the span of the others."""
-        span = Span(KernelRows(points, function))
+    def of(cls, given, most: int, points, rows: FunctionRows, prices) -> "Basis":
+        """Choose at most so many of the given landmarks, farthest from the span of the others; `rows` have a centre."""
+        span = Span(KernelRows(points, rows.function))
         span.add_landmarks(np.arange(points.shape[0]), most)
         chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
-        classes: Any = None
-        functions = KernelClassifier(function, points[chosen], coefficients.T, np.zeros(span.size), classes, prices)
-        return cls(rows[chosen], coefficients, functions)
+        centre, classes = np.asarray(rows.centre), np.zeros(0)
+        central = np.flatnonzero(centre)
+        means = centre[central] @ KernelRows(points[chosen], rows.function).at(rows.points[central], coefficients)
+        functions = KernelClassifier(rows.function, points[chosen], coefficients.T, -means, classes, prices)
+        return cls(given[chosen], coefficients, functions)
 
     def mapped(self, problem: Problem) -> Problem:
         """Return the problem of linear classifiers of the values of the functions at the rows."""

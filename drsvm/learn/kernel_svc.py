@@ -227,7 +227,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         self._choose_ball(problems, Centred, few.counts, time)
         if given is None:
             given = few.X[np.sort(generator_of(self.random_state).permutation(few.X.shape[0])[: WIDER * most])]
-        self._basis = Basis.of(given, most, self._priced(given), self._function(), prices.feature_costs(self))
+        self._basis = Basis.of(given, most, self._priced(given), problems[0].rows, prices.feature_costs(self))
         return [self._basis.mapped(one).replace(intercept_cost=problems[0].intercept_cost) for one in rows]
 
     def _choose_ball(self, problems: list[Problem], at_centre, counts, time: TimeLimit) -> list[Result | None]:
@@ -236,9 +236,8 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         return [None for _ in problems]  # radius and ridge were chosen with the span
 
     def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
-        if problems[0].rows.is_kernel:  # these are relative to their centre already
-            return Centred
-        return prices.shared_centre(problems[0], prices.at_mean) if len(problems) == 1 else prices.at_mean
+        # Rows are relative to their centre already, except that in a span there is one centre for all classes.
+        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_mean
 
     def _solve(self, index, centred, start, context, time) -> Result:
         result = super()._solve(index, centred, start, context, time)
@@ -271,6 +270,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         if not problems[0].rows.is_kernel:
             self.landmarks_, self.dual_coef_ = basis.landmarks, weights @ basis.coefficients.T
             self.landmark_indices_ = np.full(len(basis.coefficients), -1)
+            self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
             return
         kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)
         used = np.flatnonzero(weights.any(axis=0))

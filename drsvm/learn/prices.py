@@ -110,14 +110,14 @@ def at_centre(problem: Problem) -> Centred:
 
 
 def at_mean(problem: Problem) -> Centred:
-    """Return the problem with rows relative to their weighted mean, also without an intercept, as with a kernel."""
+    """Return the problem with rows relative to their weighted mean, with or without an intercept."""
     mean = problem.moments()[0]
     return Centred(problem.shifted(mean), mean)
 
 
-def shared_centre(problem: Problem, at: Callable[[Problem], Centred] = at_centre) -> Callable[[Problem], Centred]:
+def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
     """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all."""
-    first = at(problem)
+    first = at_centre(problem)
     if first.offset is None:
         return Centred
     return lambda other: Centred(first.problem.replace(radius=other.radius, l2=other.l2), first.offset)
