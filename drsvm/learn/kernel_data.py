@@ -3,7 +3,7 @@
 In an orthonormal basis of the span of m landmarks, a function is a vector of m weights with the same norm, and a row
 becomes the values of the basis there. So workers map their rows to m features, once, and what is left is the problem of
 a linear classifier. Width, radius, ridge and the price of the intercept are chosen with a sample of the rows, in this
-process's memory, each of which counts for many.
+process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
 """
 
 from typing import Any, NamedTuple
@@ -26,6 +26,10 @@ class KernelFit(FitData):
 
     points: Any
     function: KernelFunction
+    stand_for: float = 1.0  # rows, each of these
+
+    def counts(self, index):
+        return None if self.sample_weight is None else self.stand_for * self.sample_weight
 
     def problems(self, ball: dict[str, Any]) -> list[Problem]:
         """Return one problem per class, or one for two classes."""
@@ -49,9 +53,11 @@ class ClusterKernelFit(RemoteFit):
         return problems
 
     def sample(self, estimator, problems: list[Problem], flip_cost, size: int) -> tuple[KernelFit, Any]:
-        """Return at least so many rows, or all, which count for all of them."""
+        """Return at least so many rows, or all, which stand for all of them."""
         few, labels, counts = self.drawn(problems, max(ROWS_OF_KERNEL, size))
-        data = KernelFit(estimator, few.X, self.classes[labels], counts)
+        stand_for = problems[0].n_rows / few.n_rows
+        data = KernelFit(estimator, few.X, self.classes[labels], counts / stand_for)
+        data.stand_for = stand_for
         self.name_features(estimator)  # an array of numpy has no names
         return estimator._with_function(data), None if flip_cost is None else few.flip_costs
 

@@ -127,6 +127,13 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
 
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
     monkeypatch.setattr("drsvm.learn.kernel_data.ROWS_OF_KERNEL", 150)
+    samples = []
+    monkeypatch.setattr(
+        WassersteinKernelSVC, "_chosen_width", lambda model, data, *_: samples.append(data) or model.gamma_
+    )
+    WassersteinKernelSVC(n_landmarks=12).fit(*on_cluster(*moons))
+    assert samples[0].sample_weight.sum() == pytest.approx(150)  # evidence is that of the rows that are judged
+    assert samples[0].counts(0).sum() == pytest.approx(300)
     some = WassersteinKernelSVC(n_landmarks=12, gamma=1.0).fit(*on_cluster(*moons))
     every = WassersteinKernelSVC(gamma=1.0).fit(*moons)
     assert some.radius_ != every.radius_
