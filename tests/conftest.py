@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("DRSVM_HYPOTHESIS_PROFILE", "ci"))
 
 
-ON_A_CLUSTER = ("test_dask", "test_elsewhere")
+ON_A_CLUSTER = ("test_dask", "test_elsewhere", "test_kernel_data")
 """Files whose tests share a Dask cluster, which takes seconds to start."""
 
 

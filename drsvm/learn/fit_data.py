@@ -11,7 +11,9 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight
 from drsvm.learn import one_vs_rest, prices
 from drsvm.learn.threshold import MOST_FETCHED, Judged, judged_rows
 from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
+from drsvm.model.memory_rows import MemoryRows
 from drsvm.model.problem import Problem
+from drsvm.model.reducers import Joined
 from drsvm.model.result import Result
 
 ENGINES = ("auto", "cpu", "gpu", "dask")
@@ -71,8 +73,7 @@ class RemoteFit(FitData):
     def __init__(self, estimator, X, y, sample_weight):
         self.backend = backend_of(X)
         self.X, self.y = self.backend.with_labels(X, y)
-        _check_feature_names(estimator, self.backend.named(X), reset=True)
-        estimator.n_features_in_ = self.backend.n_features(self.X)
+        self.name_features(estimator)
         self.classes = one_vs_rest.classes_of(self.backend.classes_of(self.y), estimator)
         self.sample_weight, self.class_weight = sample_weight, estimator.class_weight
         self.class_factors = np.ones(len(self.classes))
@@ -82,19 +83,34 @@ class RemoteFit(FitData):
             self.class_factors = one_vs_rest.factors_of_classes(*given)
         self.first: Any = None  # of the problems
 
+    def name_features(self, estimator) -> None:
+        """Store number and names of the features."""
+        _check_feature_names(estimator, self.backend.named(self.X), reset=True)
+        estimator.n_features_in_ = self.backend.n_features(self.X)
+
     def judged(self, problems, results, at_centre, cv, time, in_folds):
         if len(problems) == 1:
             return super().judged(problems, results, at_centre, cv, time, in_folds)
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
-        masses = self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)
-        parts = []
-        for label, problem in enumerate(problems):
-            few = problem.drawn_by_class(MOST_FETCHED // len(problems)).nearby(math.inf)
-            own, counts = few.signs > 0, few.sample_weight[few.signs > 0]
-            decisions = np.column_stack([few.decision_values(each.weights, each.intercept)[own] for each in results])
-            parts.append((decisions, np.full(len(counts), label), counts * (masses[label] / counts.sum())))
-        decisions, labels, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+        few, labels, counts = self.drawn(problems, MOST_FETCHED)
+        decisions = np.column_stack([few.decision_values(each.weights, each.intercept) for each in results])
         return Judged(decisions, labels, counts * (len(counts) / counts.sum()))
+
+    def drawn(self, problems: list[Problem], size: int) -> tuple[Problem, np.ndarray, np.ndarray]:
+        """Return some rows of every class, as those of a problem here, the places of their classes, and their counts.
+
+        Together, the rows of a class count for all of its rows.
+        """
+        parts = []
+        for label, mass in enumerate(self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)):
+            problem, sign = (problems[label], 1.0) if len(problems) > 1 else (problems[0], 2.0 * label - 1.0)
+            few = problem.drawn_by_class(size // len(self.classes)).nearby(math.inf)
+            own = np.flatnonzero(few.signs == sign)
+            counts = few.sample_weight[own] * (mass / few.sample_weight[own].sum())
+            parts.append(Joined((few.X[own], np.full(len(own), label), counts, few.flip_costs[own])))
+        X, labels, counts, costs = sum(parts[1:], parts[0])
+        data = {"signs": np.where(labels > 0, 1.0, -1.0), "sample_weight": counts / counts.sum(), "flip_cost": costs}
+        return Problem.of_checked(rows=MemoryRows(X), classes=self.classes, **data), labels, counts
 
     def _counted(self, problem):
         counts = problem.sample_weight / self.class_factors[(problem.signs > 0).astype(int)]
@@ -139,8 +155,8 @@ def fit_data(estimator, X, y, sample_weight) -> FitData:
     return (FitData if backend_of(X) is None else RemoteFit)(estimator, X, y, sample_weight)
 
 
-def remote_decisions(estimator, X) -> Any:
-    """Return the decision values of rows on a cluster or a card, where they are."""
+def check_remote_features(estimator, X) -> None:
+    """Raise an error if rows on a cluster or a card do not have the features of the fit."""
     backend: Any = backend_of(X)
     _check_feature_names(estimator, backend.named(X), reset=False)
     found = backend.n_features(X)
@@ -149,6 +165,12 @@ def remote_decisions(estimator, X) -> Any:
             f"X has {found} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
             "features as input."
         )
+
+
+def remote_decisions(estimator, X) -> Any:
+    """Return the decision values of rows on a cluster or a card, where they are."""
+    check_remote_features(estimator, X)
+    backend: Any = backend_of(X)
     coef = estimator.coef_.toarray() if sparse.issparse(estimator.coef_) else estimator.coef_  # after `sparsify`
     coef, intercept = (coef[0], float(estimator.intercept_[0])) if len(coef) == 1 else (coef, estimator.intercept_)
     return backend.decision_values(X, coef, intercept)

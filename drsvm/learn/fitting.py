@@ -36,7 +36,7 @@ from drsvm.solvers.registry import accepts
 from drsvm.solvers.transforms.centring import Centred
 
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
-FINISHED = (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.STOPPED, Status.INTERRUPTED)  # need no warning
+FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
 
 
 class FittingMixin:
@@ -94,7 +94,8 @@ class FittingMixin:
         self._store(problems, results)
         self._decide(data, problems, results, at_centre, time)
         if data.backend is not None:
-            self.coef_, self.intercept_ = (data.backend.like(data.X, found) for found in (self.coef_, self.intercept_))
+            for name in {"coef_", "intercept_"} & vars(self).keys():  # with a kernel there are no weights
+                setattr(self, name, data.backend.like(data.X, getattr(self, name)))
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         self._report_outcome(problems, results)
         return self
@@ -132,7 +133,7 @@ class FittingMixin:
             with stage("choosing the radius"):
                 share = share_of_ball(problem, at_centre, counts, given[1] is None, pilot, solutions[0])
             self.radius_, self.l2_ = share * self.radius_, share**2 * self.l2_ if given[1] is None else self.l2_
-        if given[1] is None and not accepts(self._solver(), problems[0].replace(l2=self.l2_)):
+        if given[1] is None and not accepts(self._solver(problems[0]), problems[0].replace(l2=self.l2_)):
             self.l2_ = 0.0  # if that is refused as well, the error says why
         return solutions
 
@@ -177,7 +178,7 @@ class FittingMixin:
         limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
         limits["n_threads"] = None if len(self.classes_) == 2 else 1
         start, report = centred.to_centred(start), self._reporter(index, task)
-        result = solve(centred.problem, self._solver(), start=start, callback=report, **limits)
+        result = solve(centred.problem, self._solver(centred.problem), start=start, callback=report, **limits)
         task.call_on_fit_task_end(estimator=self)
         return centred.from_centred(result)
 
@@ -247,8 +248,8 @@ class FittingMixin:
         """Place the threshold, and fit the sigmoids."""
         decide(self, data, problems, results, at_centre, time)
 
-    def _solver(self: Any) -> str | Solver:
-        """Return the solver."""
+    def _solver(self: Any, problem: Problem) -> str | Solver:
+        """Return the solver of a problem."""
         return self.solver
 
     def _starts(self: Any, earlier, otherwise: list[Any]) -> list[Any]:

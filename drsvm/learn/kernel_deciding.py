@@ -1,6 +1,7 @@
 """What classifiers with a kernel have in common: the function, its width, and decisions, wherever the rows are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsvm.learn import one_vs_rest, prices
+from drsvm.learn.fit_data import check_remote_features
 from drsvm.model.backends import ForCard, backend_of, engine_of, fetched
 from drsvm.model.kernel_functions import (
     Given,
@@ -39,6 +41,17 @@ def kernel_problems(points, function: KernelFunction, y, classes, weights, *, in
     return one_vs_rest.for_every_class(prices.with_intercept_cost(first, intercept_cost), y, classes, weights)
 
 
+def _decisions_of_table(places, coef, intercept, rows) -> np.ndarray:
+    values = np.asarray(rows[:, places] @ coef.T, dtype=np.float64) + intercept
+    return values.ravel() if len(coef) == 1 else values
+
+
+def _decisions_on_card(kernel: KernelClassifier, rows) -> np.ndarray:
+    functions, points = rows_of_functions(ForCard(kernel.landmarks), kernel.function), kernel.scaled(rows)
+    values = np.column_stack([fetched(functions.at(points, c)) for c in kernel.coef]) + kernel.intercept
+    return values.ravel() if len(kernel.coef) == 1 else values
+
+
 class KernelDecidingMixin:
     """The decisions of classifiers with the parameters of `WassersteinKernelSVC`."""
 
@@ -51,16 +64,22 @@ class KernelDecidingMixin:
     def decision_function(self: Any, X):
         """Return f(x) + b for every row, of shape (n_samples,) or (n_samples, n_classes)."""
         check_is_fitted(self)
-        backend, rows = backend_of(X), validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
+        backend: Any = backend_of(X)
+        if engine_of(X) == "dask":
+            check_remote_features(self, X)
+            shape = () if len(self.dual_coef_) == 1 else (len(self.dual_coef_),)
+            return backend.by_block(X, self._decisions(), shape)
+        rows = validate_data(self, in_memory(X), reset=False, **one_vs_rest.ROWS)
+        if backend is None:
+            return self._decisions()(rows)
+        return backend.like(X, self._decisions(on_card=self.kernel != "precomputed")(rows))
+
+    def _decisions(self: Any, on_card: bool = False) -> Callable[[Any], np.ndarray]:
+        """Return the decision function of rows in memory, which may be computed on a card."""
         if self.kernel == "precomputed":
-            values = np.asarray(rows[:, self.landmark_indices_] @ self.dual_coef_.T, dtype=np.float64)
-        else:
-            landmarks, points = self._priced(self.landmarks_), self._priced(rows)
-            functions = rows_of_functions(landmarks if backend is None else ForCard(landmarks), self._function())
-            values = np.column_stack([fetched(functions.at(points, c)) for c in self.dual_coef_])
-        values += self.intercept_
-        values = values.ravel() if len(self.dual_coef_) == 1 else values
-        return values if backend is None else backend.like(X, values)
+            return partial(_decisions_of_table, self.landmark_indices_, self.dual_coef_, self.intercept_)
+        kernel = self._kernel_classifier()
+        return partial(_decisions_on_card, kernel) if on_card else kernel.decisions
 
     def predict(self: Any, X):
         """Return the label of every row, of shape (n_samples,)."""

@@ -3,25 +3,35 @@
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from drsvm.clock import TimeLimit
+from drsvm.learn import prices
 from drsvm.learn.base import CommonMixin
 from drsvm.learn.evidence import clearly_best
 from drsvm.learn.fit_data import FitData, on_engine
 from drsvm.learn.fitting import FINISHED, PILOT_PARTS, FittingMixin
+from drsvm.learn.kernel_data import Basis, ClusterKernelFit, KernelFit, checked_landmarks
 from drsvm.learn.kernel_deciding import KernelDecidingMixin, in_memory, kernel_problems
 from drsvm.learn.kernel_width import EVIDENCE, FACTORS, WITH_WIDTH, some_rows
 from drsvm.model.backends import ForCard, engine_of, fetched
-from drsvm.model.kernel_functions import KernelFunction
 from drsvm.model.problem import Problem
 from drsvm.model.result import Result, Status
 from drsvm.progress import stage
-from drsvm.solvers.base import check_count
+from drsvm.solvers.base import check_count, generator_of
 from drsvm.solvers.landmarks.solver import Landmarks
+from drsvm.solvers.landmarks.span import WIDER
+from drsvm.solvers.transforms.centring import Centred
+
+NO_NUMBER = "X is on a Dask cluster: give the number of rows of which the classifier is made, such as n_landmarks=300."
+NOT_IN_SPAN = (
+    "Given landmarks, and rows on a Dask cluster, need a kernel that is a function, and no graphics card: got "
+    "kernel={!r} and engine={!r}."
+)
 
 
 class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, ClassifierMixin, BaseEstimator):
@@ -47,6 +57,9 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     n_landmarks : int or "auto", default="auto"
         Number of rows of which the classifier is made. With "auto" as many as the tolerance needs; with a number,
         predictions are fast, and the gap is what it is.
+    landmarks : array of shape (n_landmarks, n_features), optional
+        Given rows, such as the centres of clusters, of which the classifier is made. Objective, bound and gap are then
+        those of the functions of these rows (see the notes).
     radius : float or "auto", default="auto"
         Budget of the adversary: the average shift of a sample in the feature space. "auto" as in `WassersteinSVC`.
     flip_cost : float or dict, default=inf
@@ -66,14 +79,15 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         Proven gap between objective and optimum of the full problem at which to stop.
     max_iter, max_time, random_state, verbose, n_jobs
         As in `WassersteinSVC`.
-    engine : {"auto", "cpu", "gpu"}, default="auto"
+    engine : {"auto", "cpu", "gpu", "dask"}, default="auto"
         Where a fit is computed. With "gpu", or if X is on a graphics card, the rows are copied there (dense, in double
-        precision); kernels are then "rbf", "laplacian", "poly" or "linear". Predictions are made where X is.
+        precision); kernels are then "rbf", "laplacian", "poly" or "linear". Dask collections stay on their cluster, and
+        need `n_landmarks` or `landmarks` (see the notes). Predictions are made where X is.
 
     Attributes
     ----------
     landmarks_, landmark_indices_ : arrays of shape (n_landmarks, n_features), (n_landmarks,)
-        The rows of which the classifier is made, and where they are in X.
+        The rows of which the classifier is made, and where they are in X; -1 if they were given, or X is on a cluster.
     dual_coef_, intercept_ : arrays of shape (1 or n_classes, n_landmarks), (1 or n_classes,)
         The classifier: ``Σ_j dual_coef_j k(x, landmark_j) + intercept``.
     classes_ : array
@@ -84,6 +98,13 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         As in `WassersteinSVC`. The weights of `result_` are coefficients of the training rows of positive weight.
     n_features_in_, feature_names_in_
         Number and names of the features.
+
+    Notes
+    -----
+    With given `landmarks`, and on a Dask cluster, the classifier is the best one among the functions of the landmarks,
+    and this is what is proven: the status of `result_` is OPTIMAL_IN_SPAN, and its weights are those of an orthonormal
+    basis. How far it is from the best of the whole feature space is not known, since that takes all pairs of rows. On a
+    cluster, `n_landmarks` are chosen from a sample of the rows; γ, radius and ridge are chosen with a sample, too.
 
     Examples
     --------
@@ -103,6 +124,7 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         degree: int = 3,
         coef0: float = 0.0,
         n_landmarks: int | Literal["auto"] = "auto",
+        landmarks: Any = None,
         radius: float | Literal["auto"] = "auto",
         flip_cost: float | Mapping[Any, float] = math.inf,
         l2: float | Literal["auto"] = "auto",
@@ -119,13 +141,14 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         random_state: int | np.random.Generator | None = None,
         verbose: int = 0,
         n_jobs: int | None = None,
-        engine: Literal["auto", "cpu", "gpu"] = "auto",
+        engine: Literal["auto", "cpu", "gpu", "dask"] = "auto",
     ):
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
         self.n_landmarks = n_landmarks
+        self.landmarks = landmarks
         self.radius = radius
         self.flip_cost = flip_cost
         self.l2 = l2
@@ -147,15 +170,25 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
     # --- what is special about this fit -----------------------------------------------------------------------------
 
     def _data(self, X, y, sample_weight) -> FitData:
-        on_card = engine_of(on_engine(X, self.engine)) == "gpu"
-        data = KernelFit(self, *map(in_memory, (X, y, sample_weight)))
+        engine = engine_of(on_engine(X, self.engine))
+        if engine == "dask":
+            return ClusterKernelFit(self, X, y, sample_weight)
+        data = self._with_function(KernelFit(self, *map(in_memory, (X, y, sample_weight))))
         self._fitted_rows = data.X
+        data.points = ForCard(data.points) if engine == "gpu" else data.points
+        return data
+
+    def _with_function(self, data: KernelFit) -> KernelFit:
+        """Set the coefficient of the kernel; return the data with its function."""
         self.gamma_ = self._coefficient(data.X, data.sample_weight)
         data.points, data.function = self._points(data.X), self._function(data.X)
-        data.points = ForCard(data.points) if on_card else data.points
         return data
 
     def _problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
+        in_span = data.backend is not None or self.landmarks is not None
+        return (self._problems_in_span if in_span else self._kernel_problems)(data, flip_cost, time)
+
+    def _kernel_problems(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
         if self.gamma == "rule" and self.kernel in WITH_WIDTH:
             with stage("choosing the width"):
                 self.gamma_ = self._chosen_width(data, flip_cost, TimeLimit(time.left() / PILOT_PARTS, within=time))
@@ -178,38 +211,70 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
 
         return clearly_best([factor * self.gamma_ for factor in FACTORS], problems_of, counts, time, EVIDENCE)
 
+    # --- in the span of landmarks: linear problems --------------------------------------------------------------------
+
+    def _problems_in_span(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
+        """Return linear problems in the span of landmarks; radius and ridge are chosen on the way, with a sample."""
+        given = None if self.landmarks is None else checked_landmarks(self.landmarks, self.n_features_in_)
+        most = self._most_landmarks() if given is None else given.shape[0]
+        if most is None:
+            raise ValueError(NO_NUMBER)
+        if self.kernel == "precomputed" or engine_of(getattr(data, "points", None)) == "gpu":
+            raise ValueError(NOT_IN_SPAN.format(self.kernel, self.engine))
+        rows = data.linear_problems(self._ball(data.costs_by_class, flip_cost) | {"intercept_cost": math.inf})
+        few, flip_cost = data.sample(self, rows, flip_cost, WIDER * most)
+        problems = self._kernel_problems(few, flip_cost, time)
+        self._choose_ball(problems, Centred, few.counts, time)
+        if given is None:
+            given = few.X[np.sort(generator_of(self.random_state).permutation(few.X.shape[0])[: WIDER * most])]
+        self._basis = Basis.of(given, most, self._priced(given), problems[0].rows, prices.feature_costs(self))
+        return [self._basis.mapped(one).replace(intercept_cost=problems[0].intercept_cost) for one in rows]
+
+    def _choose_ball(self, problems: list[Problem], at_centre, counts, time: TimeLimit) -> list[Result | None]:
+        if problems[0].rows.is_kernel:
+            return super()._choose_ball(problems, at_centre, counts, time)
+        return [None for _ in problems]  # radius and ridge were chosen with the span
+
+    def _at_centre(self, problems: list[Problem]) -> Callable[[Problem], Centred]:
+        # Rows are relative to their centre already, except that in a span there is one centre for all classes.
+        return Centred if problems[0].rows.is_kernel or len(problems) == 1 else prices.at_mean
+
+    def _solve(self, index, centred, start, context, time) -> Result:
+        result = super()._solve(index, centred, start, context, time)
+        in_span = result.status.reached and not centred.problem.rows.is_kernel
+        return replace(result, status=Status.OPTIMAL_IN_SPAN) if in_span else result
+
+    # --- in the whole feature space ---------------------------------------------------------------------------------
+
     @property
     def _finished(self) -> tuple[Status, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """How a run may end without a warning: given landmarks prove what they can."""
         return FINISHED if self.n_landmarks == "auto" else (*FINISHED, Status.STALLED)
 
-    def _solver(self) -> Landmarks:
+    def _most_landmarks(self) -> int | None:
         if isinstance(self.n_landmarks, str) and self.n_landmarks != "auto":
             raise ValueError(f"n_landmarks must be an integer or 'auto', got n_landmarks={self.n_landmarks!r}.")
         given = isinstance(self.n_landmarks, numbers.Number)
-        return Landmarks(check_count(self.n_landmarks, "n_landmarks") if given else None)
+        return check_count(self.n_landmarks, "n_landmarks") if given else None
+
+    def _solver(self, problem: Problem) -> str | Landmarks:
+        return Landmarks(self._most_landmarks()) if problem.rows.is_kernel else "auto"
 
     def _starts(self, earlier, otherwise: list[Any]) -> list[Any]:
         # A rough solution is made of more rows than may be wanted, and would be kept if it is better.
         return otherwise if self.n_landmarks == "auto" else [None] * len(otherwise)
 
     def _store_classifier(self, problems: list[Problem], results: list[Result]) -> None:
-        X = self.__dict__.pop("_fitted_rows")
-        kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)
+        X, basis = (self.__dict__.pop(name, None) for name in ("_fitted_rows", "_basis"))
         weights = np.stack([result.weights for result in results])
+        if not problems[0].rows.is_kernel:
+            self.landmarks_, self.dual_coef_ = basis.landmarks, weights @ basis.coefficients.T
+            self.landmark_indices_ = np.full(len(basis.coefficients), -1)
+            self.intercept_ = self.intercept_ + weights @ basis.functions.intercept
+            return
+        kept = np.arange(X.shape[0]) if problems[0].kept is None else fetched(problems[0].kept)
         used = np.flatnonzero(weights.any(axis=0))
         self.dual_coef_, self.landmark_indices_ = weights[:, used], kept[used]
         self.landmarks_ = X[self.landmark_indices_]
         means = [problem.rows.mean_of(w) for problem, w in zip(problems, weights, strict=True)]
         self.intercept_ = self.intercept_ - np.array(means)
-
-
-class KernelFit(FitData):
-    """The data of a fit with a kernel."""
-
-    points: Any
-    function: KernelFunction
-
-    def problems(self, ball: dict[str, Any]) -> list[Problem]:
-        """Return one problem per class, or one for two classes."""
-        return kernel_problems(self.points, self.function, self.y, self.classes, self.weights, **ball)

@@ -109,6 +109,12 @@ def at_centre(problem: Problem) -> Centred:
     return Centred(problem) if centre is None else Centred(problem.shifted(centre.astype(problem.rows.dtype)), centre)
 
 
+def at_mean(problem: Problem) -> Centred:
+    """Return the problem with rows relative to their weighted mean, with or without an intercept."""
+    mean = problem.moments()[0]
+    return Centred(problem.shifted(mean), mean)
+
+
 def shared_centre(problem: Problem) -> Callable[[Problem], Centred]:
     """Return `at_centre` for problems that differ from this one in radius and ridge: one copy of the rows for all."""
     first = at_centre(problem)

@@ -54,10 +54,18 @@ class KernelClassifier(NamedTuple):
             return X
         return X.multiply(self.scales).tocsr() if sparse.issparse(X) else X * self.scales
 
+    def at(self, X) -> np.ndarray:
+        """Return the decision values of the rows, of shape (n, 1 or number of classes)."""
+        return KernelRows(self.landmarks, self.function).at(self.scaled(X), self.coef.T) + self.intercept
+
+    def decisions(self, X) -> np.ndarray:
+        """Return the decision values of the rows as classifiers do, of shape (n,) if there is one function."""
+        values = self.at(X)
+        return values.ravel() if len(self.coef) == 1 else values
+
     def values(self, X) -> np.ndarray:
         """Return the decision values of the rows, of shape (1 or number of classes, n)."""
-        rows, points = KernelRows(self.landmarks, self.function), self.scaled(X)
-        return np.array([rows.at(points, c) + b for c, b in zip(self.coef, self.intercept, strict=True)])
+        return self.at(X).T
 
 
 def kernel_classifier(model) -> KernelClassifier | None:

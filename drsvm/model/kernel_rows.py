@@ -82,7 +82,10 @@ class FunctionRows(ArrayRows):
 
     @abstractmethod
     def at(self, points, c) -> Any:
-        """Return f(x) = Σ_j c_j k(x, x_j) at given points; errors of the sum are those of `_rounding`."""
+        """Return f(x) = Σ_j c_j k(x, x_j) at given points; errors of the sum are those of `_rounding`.
+
+        In memory, c may have a column for each of several functions.
+        """
 
     @abstractmethod
     def _stored_product(self, c) -> Any:
@@ -279,7 +282,7 @@ class KernelRows(FunctionRows, HostRows):
         return values_in_blocks(self.function.values, some, others)
 
     def at(self, points, c):
-        used = np.flatnonzero(c)
+        used = np.flatnonzero(np.atleast_2d(c.T).any(axis=0))
         landmarks = self.points[used]
         return _added(points.shape[0], c[used], lambda part: self.function.values(points[part], landmarks))
 
@@ -314,7 +317,7 @@ def _added(n: int, c, values) -> np.ndarray:
         block = values(part)
         return np.sum([block[:, k : k + BLOCK] @ c[k : k + BLOCK] for k in range(0, len(c), BLOCK)], axis=0)
 
-    return np.concatenate(over(slices(n, BLOCK), add)) if len(c) else np.zeros(n)
+    return np.concatenate(over(slices(n, BLOCK), add)) if n and len(c) else np.zeros((n, *c.shape[1:]))
 
 
 def rows_of_functions(points, function: KernelFunction, values=None) -> FunctionRows:

@@ -116,6 +116,9 @@ class MemoryRows(HostRows):
 
     selectable = copyable
 
+    def mapped(self, problem, function):
+        return MemoryRows(changed(self.X, function))
+
     # --- products ---------------------------------------------------------------------------------------------------
 
     @property

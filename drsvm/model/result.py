@@ -27,6 +27,7 @@ class Status(Enum):
 
     OPTIMAL = "the proven gap is at most the tolerance"
     OPTIMAL_WITHIN_BOUNDS = "among classifiers with limited weights, the proven gap is at most the tolerance"
+    OPTIMAL_IN_SPAN = "among functions of the landmarks, the proven gap is at most the tolerance"
     STALLED = "no further progress is possible in floating point"
     ITERATION_LIMIT = "the iteration limit was reached"
     TIME_LIMIT = "the time limit was reached"
@@ -41,8 +42,8 @@ class Status(Enum):
 
     @property
     def reached(self) -> bool:
-        """Whether the tolerance was reached, possibly for limited weights only."""
-        return self in (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS)
+        """Whether the tolerance was reached, possibly for some classifiers only."""
+        return self in (Status.OPTIMAL, Status.OPTIMAL_WITHIN_BOUNDS, Status.OPTIMAL_IN_SPAN)
 
     def __str__(self) -> str:
         return self.name.lower().replace("_", " ")

@@ -68,6 +68,10 @@ class Rows(ABC):
     def on_features(self, features) -> "Rows":
         """Return the rows with some of the features (sorted indices)."""
 
+    def mapped(self, problem, function) -> "Rows":
+        """Return rows with other features for the same samples: a function of blocks of rows, which returns arrays."""
+        raise TypeError(f"Rows that are {self.place} are not mapped to other features.")
+
     @abstractmethod
     def some(self, size: int) -> Any:
         """Return about so many rows at regular distances, as a matrix of numpy or scipy."""

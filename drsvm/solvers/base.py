@@ -44,11 +44,16 @@ class Limits:
 
     def generator(self) -> np.random.Generator:
         """Return a random generator; without a seed, it is the same in every run."""
-        if isinstance(self.random_state, np.random.Generator):
-            return self.random_state
-        if isinstance(self.random_state, np.random.RandomState):
-            return np.random.default_rng(self.random_state.randint(2**31))
-        return np.random.default_rng(0 if self.random_state is None else self.random_state)
+        return generator_of(self.random_state)
+
+
+def generator_of(random_state: Any) -> np.random.Generator:
+    """Return a random generator for a seed, or the one that is given; without a seed, it is always the same."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(0 if random_state is None else random_state)
 
 
 def share_of_way(first: float, gap: float, tol: float) -> float:

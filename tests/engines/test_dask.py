@@ -148,6 +148,15 @@ def test_columns_far_from_0(client):
     check(Problem(*on_cluster(X, y), **BALL, fit_intercept=True), X, y, **BALL, fit_intercept=True)
 
 
+def test_other_features_for_the_same_samples(client):
+    X, y = samples()
+    columns = {"sample_weight": np.arange(N) % 3, "flip_cost": 0.5 + (np.arange(N) % 2)}
+    problem = Problem(*on_cluster(X, y), radius=0.05, **columns)
+    one, two = (problem.rows.mapped(problem, np.tanh) for _ in range(2))
+    check(problem.with_rows(one), np.tanh(X), y, radius=0.05, **columns)
+    assert [block.key for block in one.columns.X] == [block.key for block in two.columns.X]  # computed once
+
+
 @pytest.mark.thorough
 def test_paths_and_the_largest_radius(client):
     X, y = samples()
@@ -346,10 +355,14 @@ def kill(client, address):
     client.run(end_process, workers=[address], on_error="ignore")
 
 
-def test_a_killed_worker_costs_its_chunks_and_no_more(own_client):
+@pytest.mark.parametrize("mapped", [False, True])
+def test_a_killed_worker_costs_its_chunks_and_no_more(own_client, mapped):
     X, y = samples()
     rows = da.from_array(X, chunks=(200, D)), da.from_array(y, chunks=200)
-    expected, problem = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9), Problem(*rows, **BALL)
+    problem = Problem(*rows, **BALL)
+    if mapped:  # and what it had computed of them
+        problem, X = problem.with_rows(problem.rows.mapped(problem, np.tanh)), np.tanh(X)
+    expected = solve(Problem(X, y, **BALL), "interior-point", tol=1e-9)
     places = dict(problem.rows.coordinator.places)
     victim = places[0]
     killed = []

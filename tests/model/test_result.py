@@ -133,6 +133,7 @@ def test_every_status_has_a_name_and_a_sentence():
     assert [str(status) for status in Status] == [
         "optimal",
         "optimal within bounds",
+        "optimal in span",
         "stalled",
         "iteration limit",
         "time limit",

@@ -1,11 +1,12 @@
 """Data on a Dask cluster: rows for a problem, labels and predictions for an estimator."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from drsvm.engines.dask.blocks import delayed_blocks, lengths_of
+from drsvm.engines.dask.blocks import delayed_blocks, lengths_of, mapped_blocks
 from drsvm.engines.parts.rows import RemoteCounts
 from drsvm.extras import optional
 from drsvm.model.backends import Backend
@@ -73,15 +74,17 @@ class DaskBackend(Backend):
 
     def decision_values(self, X, coef, intercept):
         """Return a Dask array of shape (n,), or (n, K) for K classifiers, that is computed when it is needed."""
-        import dask.array as da
-        from dask.delayed import delayed
-
         coef = np.asarray(coef, dtype=np.float64)
-        blocks = delayed_blocks(X, "X")
+        return self.by_block(X, partial(_decision_values, coef=coef, intercept=intercept), coef.shape[:-1])
+
+    def by_block(self, X, function, shape: tuple[int, ...]):
+        """Return a Dask array of what a function returns for every block of rows, of this shape for each of them."""
+        import dask.array as da
+
+        blocks = mapped_blocks(function, delayed_blocks(X, "X"))
         lengths = lengths_of(X) or [math.nan] * len(blocks)
-        values = delayed(_decision_values, pure=True)
         arrays = [
-            da.from_delayed(values(block, coef, intercept), shape=(length, *coef.shape[:-1]), dtype=np.float64)
+            da.from_delayed(block, shape=(length, *shape), dtype=np.float64)
             for block, length in zip(blocks, lengths, strict=True)
         ]
         return da.concatenate(arrays, allow_unknown_chunksizes=True)
@@ -120,8 +123,7 @@ def _masses_of_block(classes, labels, weights=None) -> np.ndarray:
     return np.bincount(np.searchsorted(classes, np.asarray(labels)), weights, minlength=len(classes)).astype(np.float64)
 
 
-def _decision_values(block, coef, intercept) -> np.ndarray:
-    rows = block if hasattr(block, "tocsr") else np.asarray(block)
+def _decision_values(rows, coef, intercept) -> np.ndarray:
     return rows @ coef.T + intercept
 
 

@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drsvm.engines.threads import single_threaded_blas
+from drsvm.parallel import threads_limited
+
 
 class Columns(NamedTuple):
     """The blocks of the rows, and of the labels, weights and flip costs that go with them (None: all the same)."""
@@ -53,6 +56,22 @@ def delayed_blocks(values, name: str) -> list[Any]:
     if getattr(values, "ndim", 1) == 2 and len(getattr(values, "chunks", ())) == 2 and values.numblocks[1] > 1:
         values = values.rechunk({1: -1})
     return np.ravel(values.to_delayed()).tolist()
+
+
+def mapped_blocks(function, blocks: list[Any]) -> list[Any]:
+    """Return what a function returns for every block, to be computed where the block is.
+
+    The function is sent to each worker once, and is computed like the blocks: nothing is lost with a worker.
+    """
+    from dask.delayed import delayed
+
+    function = delayed(function, traverse=False, pure=True)  # the same blocks have the same values: computed once
+    return [delayed(_value, pure=True)(function, block) for block in blocks]
+
+
+def _value(function, block) -> np.ndarray:
+    with threads_limited(1), single_threaded_blas():
+        return function(block if hasattr(block, "tocsr") else np.asarray(block))
 
 
 def _aligned(values, name: str, lengths: list[int] | None, n_chunks: int) -> list[Any]:

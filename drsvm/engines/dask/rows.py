@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from drsvm.engines.dask.blocks import Columns, columns_of
+from drsvm.engines.dask.blocks import Columns, columns_of, mapped_blocks
 from drsvm.engines.dask.coordinator import DaskCoordinator
 from drsvm.engines.dask.worker import block_of
 from drsvm.engines.parts.part import Message
@@ -42,13 +42,20 @@ class DaskRows(PartedRows):
         return self._with(self.columns.y, self.columns.weights, flip_cost)
 
     def relabelled(self, problem, positive, sample_weight):
-        costs = self.columns.costs if np.ndim(problem.flip_cost) else problem.flip_cost
-        return self._with(positive, sample_weight, costs)
+        return self._with(positive, sample_weight, self._costs(problem))
 
-    def _with(self, y, weights, costs) -> dict[str, Any]:
-        """Return the attributes of a problem with other labels, weights or flip costs."""
-        X, lengths = self.columns.X, [length for _, length in sorted(self.survey.lengths.items())]
-        return dask_data(X[0].client, X, y, weights, costs, lengths, self.view)
+    def mapped(self, problem, function):
+        X = mapped_blocks(function, self.columns.X)
+        return self._with(self.columns.y, self.columns.weights, self._costs(problem), X)["rows"]
+
+    def _costs(self, problem) -> Any:
+        return self.columns.costs if np.ndim(problem.flip_cost) else problem.flip_cost
+
+    def _with(self, y, weights, costs, X=None) -> dict[str, Any]:
+        """Return the attributes of a problem with other labels, weights or flip costs, or with other features."""
+        lengths = [length for _, length in sorted(self.survey.lengths.items())]
+        rows, view = (self.columns.X, self.view) if X is None else (X, None)
+        return dask_data(self.columns.X[0].client, rows, y, weights, costs, lengths, view)
 
     def to_given_rows(self, problem, values: Vector) -> Any:
         """Return a Dask array whose blocks are fetched from the workers when it is computed."""

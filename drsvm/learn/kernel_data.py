@@ -1,0 +1,97 @@
+"""The data of a fit with a kernel: in memory or on a card, or on a cluster with the functions of given landmarks.
+
+In an orthonormal basis of the span of m landmarks, a function is a vector of m weights with the same norm, and a row
+becomes the values of the basis there. So workers map their rows to m features, once, and what is left is the problem of
+a linear classifier. Width, radius, ridge and the price of the intercept are chosen with a sample of the rows, in this
+process's memory. For radius and ridge each of them counts for many; the evidence for a width is that of so few rows.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsvm.learn.fit_data import FitData, RemoteFit
+from drsvm.learn.kernel_deciding import kernel_problems
+from drsvm.learn.radius_rule import ROWS_OF_KERNEL
+from drsvm.model.kernel_functions import KernelFunction
+from drsvm.model.kernel_model import KernelClassifier
+from drsvm.model.kernel_rows import FunctionRows, KernelRows
+from drsvm.model.problem import Problem
+from drsvm.model.validation import check_rows
+from drsvm.solvers.landmarks.span import Span
+
+
+class KernelFit(FitData):
+    """Rows in this process's memory, whose points may be on a card."""
+
+    points: Any
+    function: KernelFunction
+    stand_for: float = 1.0  # rows, each of these
+
+    def counts(self, index):
+        return None if self.sample_weight is None else self.stand_for * self.sample_weight
+
+    def problems(self, ball: dict[str, Any]) -> list[Problem]:
+        """Return one problem per class, or one for two classes."""
+        return kernel_problems(self.points, self.function, self.y, self.classes, self.weights, **ball)
+
+    def linear_problems(self, ball: dict[str, Any]) -> list[Problem]:
+        """Return the problems of the rows themselves."""
+        return super().problems(ball)
+
+    def sample(self, estimator, problems: list[Problem], flip_cost, size: int) -> "tuple[KernelFit, Any]":
+        """Return the data by which rules choose, and the flip costs of the rows if they are given."""
+        return self, flip_cost
+
+
+class ClusterKernelFit(RemoteFit):
+    """Rows on a cluster."""
+
+    def linear_problems(self, ball: dict[str, Any]) -> list[Problem]:
+        """Return the problems of the rows themselves."""
+        problems, self.first = super().problems(ball), None  # which would keep the rows on the workers
+        return problems
+
+    def sample(self, estimator, problems: list[Problem], flip_cost, size: int) -> tuple[KernelFit, Any]:
+        """Return at least so many rows, or all, which stand for all of them."""
+        few, labels, counts = self.drawn(problems, max(ROWS_OF_KERNEL, size))
+        stand_for = problems[0].n_rows / few.n_rows
+        data = KernelFit(estimator, few.X, self.classes[labels], counts / stand_for)
+        data.stand_for = stand_for
+        self.name_features(estimator)  # an array of numpy has no names
+        return estimator._with_function(data), None if flip_cost is None else few.flip_costs
+
+
+class Basis(NamedTuple):
+    """Landmarks z_j, and the functions Σ_j c_jl φ(z_j) of an orthonormal basis of their span, one for every l.
+
+    The functions are 0 at the centre of the rows.
+    """
+
+    landmarks: Any
+    coefficients: np.ndarray
+    functions: KernelClassifier
+
+    @classmethod
+    def of(cls, given, most: int, points, rows: FunctionRows, prices) -> "Basis":
+        """Choose at most so many of the given landmarks, farthest from the span of the others; `rows` have a centre."""
+        span = Span(KernelRows(points, rows.function))
+        span.add_landmarks(np.arange(points.shape[0]), most)
+        chosen, coefficients = span.landmarks, span.coefficients(np.eye(span.size))[span.landmarks]
+        centre, classes = np.asarray(rows.centre), np.zeros(0)
+        central = np.flatnonzero(centre)
+        means = centre[central] @ KernelRows(points[chosen], rows.function).at(rows.points[central], coefficients)
+        functions = KernelClassifier(rows.function, points[chosen], coefficients.T, -means, classes, prices)
+        return cls(given[chosen], coefficients, functions)
+
+    def mapped(self, problem: Problem) -> Problem:
+        """Return the problem of linear classifiers of the values of the functions at the rows."""
+        return problem.with_rows(problem.rows.mapped(problem, self.functions.at))
+
+
+def checked_landmarks(landmarks, n_features: int) -> Any:
+    """Return given landmarks as rows."""
+    rows = check_rows(landmarks)
+    if rows.shape[1] != n_features:
+        raise ValueError(f"landmarks must have the {n_features} features of X, got shape {rows.shape}.")
+    return rows
