@@ -17,6 +17,7 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from drsvm.model.backends import engine_of, fetched, is_remote
 from drsvm.model.result import Result, Results
 from drsvm.persistence.checks import our_classes
 from drsvm.persistence.names import CLASSES, FUNCTIONS, PLAIN_TYPES, SPARSE, named, public_name
@@ -82,7 +83,12 @@ class Writer:
         return _node("builtins", "dict", "PairsNode", pairs)
 
     def _named(self, value: Any) -> Any:
-        """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else."""
+        """Return a class, a function, a sparse matrix or an object of a class in the tables; note anything else.
+
+        An array on a card becomes one of numpy. Vectors on a cluster, with a value for every row, stay there.
+        """
+        if is_remote(value):
+            return self._array(np.empty(0) if engine_of(value) == "dask" else fetched(value))
         if name := public_name(value, PLAIN_TYPES):
             return _node(*name, "TypeNode")
         if name := public_name(value, FUNCTIONS):

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from thorough import unless_long
 
-from drsvm import WassersteinSVC, WassersteinSVCCV, worst_case_risk
+from drsvm import WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
 from drsvm.learn.probability import fitted_sigmoids
 from drsvm.learn.threshold import Judged
 
@@ -49,6 +49,14 @@ def test_it_is_the_same_classifier(data, parameters):
     assert there.intercept_cost_ == pytest.approx(here.intercept_cost_, rel=1e-9)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-3) and there.gap_ <= 1e-9
     np.testing.assert_allclose(there.coef_, here.coef_, atol=2e-3 * np.abs(here.coef_).max())
+
+
+def test_it_is_saved_without_what_belongs_to_the_rows(data, tmp_path):
+    there = WassersteinSVC(radius=0.05).fit(*on_cluster(*data))
+    save_model(there, tmp_path / "model.drsvm")
+    loaded = load_model(tmp_path / "model.drsvm")
+    np.testing.assert_array_equal(loaded.predict(data[0]), there.predict(data[0]))
+    assert loaded.gap_ == there.gap_ and loaded.result_.hinge_dual.shape == (0,)
 
 
 @pytest.mark.thorough
