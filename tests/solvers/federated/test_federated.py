@@ -161,7 +161,7 @@ def test_a_slow_group_does_not_set_the_pace(monkeypatch, norm):
     result, seconds = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450])
     waiting, longer = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450], patience=math.inf)
     assert max(result.gap, waiting.gap) <= TOL
-    assert seconds < 0.7 * longer
+    assert seconds < 0.5 * longer
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -175,23 +175,20 @@ def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
     assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
 
 
-def test_rows_at_a_bound_stay_exactly_there(monkeypatch):
+def test_rows_at_a_bound_stay_exactly_there():
     """Otherwise they would not count as firm, and be visited in every pass."""
     X, y = text(2000)
-    there = parted(Problem(X, y, radius=0.02, norm=math.inf), [1000])
-    visited = []
-    rows_to_visit = Block._rows_to_visit
-    monkeypatch.setattr(Block, "_rows_to_visit", lambda *args: visited.append(rows_to_visit(*args)) or visited[-1])
-    assert solve(there, "federated", tol=TOL).gap <= TOL
-    n_inside = min(map(len, visited))
-    [block, _] = [Block(part.problem(there.rows.ball(there))) for part in there.rows.coordinator.parts]
+    weights = 0.5 + np.random.default_rng(3).random(2000)
+    there = parted(Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000])
+    block = Block(there.rows.coordinator.parts[0].problem(there.rows.ball(there)))
     shared = shared_for(there, None, 2)
     for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
         block.propose(shared.work(number, {number - 1: share}, number == 0)._replace(factor=1.9 - 0.3 * number))
-    at_weight = block.hinge > 1.0 - 1e-9
-    assert at_weight.any()
-    assert (block.hinge[at_weight] == 1.0).all()
-    assert n_inside < at_weight.sum()
+    for name, bound in (("hinge", 1.0), ("flip", 0.0)):
+        values = getattr(block, name)
+        near = np.abs(values - bound) < 1e-9
+        assert near.sum() > 50
+        assert (values[near] == bound).all()
 
 
 def test_losses_of_multiples():
