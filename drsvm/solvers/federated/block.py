@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsvm.kernels.dual_ascent import Flips, Multipliers
+from drsvm.kernels.dual_ascent import Flips, Multipliers, losses_of_multiples
 from drsvm.kernels.dual_ascent_round import RoundTerms
 from drsvm.kernels.dual_ascent_separable import SeparableTerms
 from drsvm.model.problem import Problem
 from drsvm.model.risk import affordable_flips
-from drsvm.solvers.dual_coordinate.ascent import FIRM, WHOLE, epoch_kernel
+from drsvm.solvers.dual_coordinate.ascent import FIRM, epoch_kernel
 from drsvm.solvers.incremental.epochs import Samples
 
 
@@ -37,6 +37,9 @@ the optimum, many margins are 1, and the best multiple is 1. The first ones are 
 
 SENT = np.float32
 """Vectors travel in single precision: changes get smaller, and their errors with them. Certificates are in double."""
+
+WHOLE = 8
+"""Rows that are firmly at a bound are visited in every WHOLE-th pass only."""
 
 LEAST_NEWS = 0.05
 """Averages over the last rounds have at least this share of the latest one."""
@@ -83,7 +86,7 @@ class Proposal(NamedTuple):
 
 
 class Block:
-    """Rows with their multipliers α and β, which stay here."""
+    """Rows with their multipliers α and β, which stay here, as shares of their weights: a bound is exactly 1 or 0."""
 
     def __init__(self, problem: Problem, seed: int = 0):
         problem = problem.in_memory()  # a copy, of dense rows with shifted columns only
@@ -111,25 +114,28 @@ class Block:
         self.accept(work.accepted)
         factor, order = work.factor, self._rows_to_visit(work.share)
         times = factor * len(order) / self.in_pass
-        rows = self.samples.rows._replace(importance=factor * self.samples.weights)
-        u, hinge, flip = np.array(work.u, dtype=np.float64), factor * self.hinge, factor * self.flip
+        importance = factor * self.samples.weights
+        rows = self.samples.rows._replace(importance=importance)
+        u, hinge, flip = np.array(work.u, dtype=np.float64), importance * self.hinge, importance * self.flip
         multipliers = Multipliers(u, np.array(work.sums), hinge, flip, self.margins)
         kernel = epoch_kernel(work.terms, self.samples)
         active, gap, near, violation, _ = kernel(
             rows, order, len(order), self.firm, multipliers, self.flips, work.terms
         )
         self.active, self.firm = np.append(self.active, order[:active]), FIRM * violation
-        hinge, flip = hinge / factor, flip / factor
+        u -= work.u
+        u /= factor
+        hinge, flip = (np.minimum(one / importance, 1.0) for one in (hinge, flip))
         self.proposed = work.number, hinge, flip
-        change = hinge - self.hinge, flip - self.flip
+        change = [self.samples.weights * (new - old) for new, old in ((hinge, self.hinge), (flip, self.flip))]
         return Proposal(
-            v=((u - work.u) / factor).astype(SENT),
+            v=u.astype(SENT),
             cost=float(np.sum(self.flips.kappa * change[1])),
             imbalance=float(self.signs @ (change[0] - change[1])),
             mass=float(change[0].sum() + change[1].sum()),
             gap=gap / times,
             near=near / times,
-            losses=_losses(self.margins, self.samples.weights, self.problem.flip_costs, SCALES, work.prices),
+            losses=_losses(self.margins, self.samples.weights, self.problem.flip_cost, SCALES, work.prices),
             lost=int(self.lost),
         )
 
@@ -147,16 +153,19 @@ class Block:
         """Make a share of the change that was proposed last, if it is known; multipliers stay within their bounds."""
         if self.proposed is not None and self.proposed[0] in shares:
             number, *proposals = self.proposed
-            for now, proposed in zip((self.hinge, self.flip), proposals, strict=True):
-                now += shares[number] * (proposed - now)
+            share = shares[number]
+            self.hinge, self.flip = (
+                proposed if share == 1.0 else now + share * (proposed - now)  # bounds are reached without rounding
+                for now, proposed in zip((self.hinge, self.flip), proposals, strict=True)
+            )
             self.proposed, self.count = None, self.count + 1
             for mean, now in zip(self.means, (self.hinge, self.flip), strict=True):
                 mean += max(LEAST_NEWS, 1.0 / self.count) * (now - mean)
 
     def multipliers(self, averaged: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return copies of α and β, or of their averages over the last rounds."""
+        """Return α and β, or their averages over the last rounds."""
         hinge, flip = self.means if averaged else (self.hinge, self.flip)
-        return hinge.copy(), flip.copy()
+        return self.samples.weights * hinge, self.samples.weights * flip
 
 
 def go_on(arguments: tuple, reply) -> tuple:
@@ -167,17 +176,12 @@ def go_on(arguments: tuple, reply) -> tuple:
 
 def losses_along(problem, scales, classifiers) -> np.ndarray:
     """Return the expected losses of multiples of classifiers (w, b, λ): a line for each of them."""
-    weights, costs = problem.sample_weight, problem.flip_costs
+    weights, costs = problem.sample_weight, problem.flip_cost
     return np.array([_losses(problem.margins(w, b), weights, costs, scales, lam * scales) for w, b, lam in classifiers])
 
 
 def _losses(margins, weights, costs, scales, prices) -> np.ndarray:
-    """Return Σ π max(1 − sm, 1 + sm − κλ, 0) for several (s, λ)."""
-    possible = np.isfinite(costs)
-    costs = np.where(possible, costs, 0.0)
-
-    def loss(scale, price):
-        flipped = np.where(possible, 1.0 + scale * margins - price * costs, 0.0)
-        return float(weights @ np.maximum(np.maximum(1.0 - scale * margins, flipped), 0.0))
-
-    return np.array([loss(*pair) for pair in zip(scales, prices, strict=True)])
+    """Return the expected losses of multiples of a classifier, for several λ."""
+    losses = np.empty(len(scales))
+    losses_of_multiples(margins, weights, costs, scales, prices, losses)
+    return losses

@@ -21,8 +21,9 @@ FIRST_PROOF = 32
 """Maximum number of rounds before the first certificate, regardless of the estimate."""
 
 
-HASTE, LEAST_VISITED = 6.0, 0.5
-"""Groups that take longer than this multiple of the typical time visit fewer rows, but at least this share of them."""
+SLOW, HASTE, LEAST_VISITED = 3.0, 1.5, 0.4
+"""Groups that take longer than SLOW times the typical time visit fewer rows, so that they take about HASTE times as
+long as is typical, but at least the last share of their rows."""
 
 Group = tuple[int, ...]
 
@@ -36,9 +37,10 @@ class Federated(Solver):
     Attributes
     ----------
     patience : float
-        Machines that are slower than most visit fewer of their rows at a time. A round ends without those that have not
-        replied after this multiple of the time in which most of them have (never for norm=1); what they reply later
-        counts then. inf: all visit all of their rows, and every round waits for all.
+        Machines that are much slower than most visit fewer of their rows at a time, and no round waits for them: what
+        they reply counts when it comes. A round also ends without others that have not replied after this multiple of
+        the time in which most of them have. For norm=1, every round waits for all. inf: so it does, and all visit all
+        of their rows.
 
     Examples
     --------
@@ -53,7 +55,7 @@ class Federated(Solver):
     prices = Price.FLIPS | Price.INTERCEPT
     uses_sums_only = True
 
-    patience: float = 4.0
+    patience: float = 2.0
 
     def refusal(self, problem: Problem) -> str | None:
         """Reject rows that are not in parts, some prices, and norms without an ascent."""
@@ -98,37 +100,45 @@ class Rounds(StateWithEstimates):
             if group not in self.talk.waiting:
                 self._ask(group)
         proposals = self._in_time()
-        share = self.ascent.absorb(total(proposals.values()))
-        for group, proposal in proposals.items():
-            self._credit(group, proposal, share)
+        if proposals:
+            share = self.ascent.absorb(total(proposals.values()))
+            for group, proposal in proposals.items():
+                self._credit(group, proposal, share)
         if self.paced:
             self._pace()
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
 
     def _pace(self) -> None:
-        """Let slow groups visit fewer rows at a time, so that they keep up with most of the others."""
+        """Let slow groups visit fewer rows at a time, so that what they propose is for sums that are not too old."""
         typical = statistics.median_low(self.took.values())
         for group, took in self.took.items():
-            share = self.visited.get(group, 1.0) * HASTE * (typical / took if took > 0.0 else 1.0)
-            self.visited[group] = min(max(share, LEAST_VISITED), 1.0)
+            now = self.visited.get(group, 1.0)
+            if now < 1.0 or took > SLOW * typical:
+                self.visited[group] = min(max(now * HASTE * typical / max(took, 1e-9), LEAST_VISITED), 1.0)
 
     def _in_time(self) -> dict[Group, Proposal]:
         """Return the proposals of this round, once those of most groups are there and others have had some time."""
         proposals: dict[Group, Proposal] = {}
-        watch, deadline = self.talk.stopwatch(), math.inf
-        while any(self.asked.get(group, self.first) >= self.first for group in self.talk.waiting):
+        watch, deadline, any_news = self.talk.stopwatch(), math.inf, False
+        while not any_news or any(self._expected(group) for group in self.talk.waiting):
             group, proposal = self._heard(deadline - watch.elapsed())
+            any_news = True
             if proposal is None:
                 break
-            if self.asked[group] >= self.first:
+            if self._expected(group):
                 proposals[group] = proposal
-            else:  # too late for its round, but still useful: the step along it is as long as it is good for
+            else:  # not of this round, but as useful: the step along it is as long as it is good for
                 share = self.ascent.absorb(proposal, 1.0 / len(self.talk.groups))
                 self._credit(group, proposal, share)
                 self._ask(group)
             if 2 * len(proposals) > len(self.talk.groups):
                 deadline = min(deadline, self.patience * watch.elapsed())
         return {group: proposals[group] for group in sorted(proposals)}
+
+    def _expected(self, group: Group) -> bool:
+        """Return whether this round waits for the proposal of a group: not if it was asked before, or is slow."""
+        waits = math.isinf(self.patience) or self.visited.get(group, 1.0) == 1.0
+        return waits and self.asked.get(group, self.first) >= self.first
 
     def _ask(self, group: Group) -> None:
         anew = group not in self.credits
@@ -152,7 +162,7 @@ class Rounds(StateWithEstimates):
             self.n_lost += 1
             for gone in [group, *set(self.credits).difference(self.talk.groups)]:
                 self.ascent.lose(self.credits.pop(gone, NOTHING))
-                for known in (self.seen, self.shares, self.took):
+                for known in (self.seen, self.shares, self.took, self.visited):
                     known.pop(gone, None)
             self._ask(group)
 

@@ -1,6 +1,7 @@
 """Dual ascent on rows in parts, in this process: proven bounds, whoever is late or lost."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from scipy import sparse
 from thorough import examples
 
 from drsvm import Problem, certify, solve
+from drsvm.solvers.federated.block import Block, Work, losses_along
+from drsvm.solvers.federated.shared import shared_for
 from drsvm.solvers.registry import choose
 
 TOL = 1e-3
@@ -94,6 +97,111 @@ def test_groups_that_are_late_or_lost(monkeypatch, norm, kind):
     assert result.gap <= TOL
     assert result.lower_bound <= solve(problem, "interior-point", tol=1e-8).objective <= result.objective + 1e-8
     assert talks[0].calls > 20
+
+
+class Clocked(TalkHere):
+    """A pass over the rows takes a second."""
+
+    now = 0.0
+
+    def __init__(self, coordinator):
+        super().__init__(coordinator)
+        self.due = {}
+
+    def send(self, group, message):
+        super().send(group, message)
+        [share] = [one.share for one in message.arguments if isinstance(one, Work)]
+        self.due[group] = self.now + 0.1 + share * self.seconds(group)
+
+    def receive(self, seconds=math.inf):
+        group = min(self.waiting, key=self.due.__getitem__)
+        if self.due[group] > self.now + seconds:
+            self.now += max(seconds, 0.0)
+            return (), None
+        self.now = max(self.now, self.due[group])
+        self.waiting = {group: self.waiting[group]} | self.waiting
+        return super().receive()
+
+    def seconds(self, group):
+        return 1.0
+
+    def stopwatch(self):
+        return SimpleNamespace(elapsed=lambda began=self.now: self.now - began)
+
+
+class OneSlow(Clocked):
+    """The first group takes ten times as long as others."""
+
+    def seconds(self, group):
+        return 10.0 if group == self.groups[0] else 1.0
+
+
+class Unsteady(Clocked):
+    """Every group is slow now and then, and sometimes all are."""
+
+    def __init__(self, coordinator):
+        super().__init__(coordinator)
+        self.rng = np.random.default_rng(0)
+
+    def seconds(self, group):
+        return float(self.rng.choice([1.0, 1.0, 30.0]))
+
+
+def on_clock(monkeypatch, kind, problem, cuts, **settings):
+    """Solve a problem in parts; return the result, and how long it took by the clock of the groups."""
+    talks = []
+    monkeypatch.setattr(PartsHere, "talk", lambda self: talks.append(kind(self)) or talks[-1])
+    return solve(parted(problem, cuts), "federated", tol=TOL, **settings), talks[0].now
+
+
+@pytest.mark.parametrize("norm", [2, math.inf])
+def test_a_slow_group_does_not_set_the_pace(monkeypatch, norm):
+    X, y = text()
+    problem = Problem(X, y, radius=0.02, norm=norm, fit_intercept=True)
+    result, seconds = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450])
+    waiting, longer = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450], patience=math.inf)
+    assert max(result.gap, waiting.gap) <= TOL
+    assert seconds < 0.5 * longer
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("cuts", [[300], [150, 300, 450]])
+def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
+    X, y = text()
+    problem = Problem(X, y, radius=0.02, norm=norm, fit_intercept=True)
+    result, _ = on_clock(monkeypatch, Unsteady, problem, cuts, max_iter=200)
+    optimum = solve(problem, "interior-point", tol=1e-8).objective
+    assert result.gap <= (TOL if norm != 1 else 0.1)
+    assert result.lower_bound - 1e-8 <= optimum <= result.objective + 1e-8
+
+
+def test_rows_at_a_bound_stay_exactly_there():
+    """Otherwise they would not count as firm, and be visited in every pass."""
+    X, y = text(2000)
+    weights = 0.5 + np.random.default_rng(3).random(2000)
+    there = parted(Problem(X, y, radius=0.02, norm=math.inf, sample_weight=weights), [1000])
+    block = Block(there.rows.coordinator.parts[0].problem(there.rows.ball(there)))
+    shared = shared_for(there, None, 2)
+    for number, share in enumerate([1.0, 0.7, 1.0, 1.0]):
+        block.propose(shared.work(number, {number - 1: share}, number == 0)._replace(factor=1.9 - 0.3 * number))
+    for name, bound in (("hinge", 1.0), ("flip", 0.0)):
+        values = getattr(block, name)
+        near = np.abs(values - bound) < 1e-9
+        assert near.sum() > 50
+        assert (values[near] == bound).all()
+
+
+def test_losses_of_multiples():
+    X, y = text()
+    costs = np.where(np.arange(600) % 3, 0.5, math.inf)
+    problem = Problem(X, y, radius=0.02, norm=2, flip_cost=costs)
+    w, scales = np.random.default_rng(2).normal(size=300), np.array([0.5, 1.0, 2.0])
+    for lam in (0.0, 3.0):
+        [losses] = losses_along(problem, scales, [(w, 0.1, lam)])
+        for loss, scale in zip(losses, scales, strict=True):
+            margins = problem.margins(scale * w, scale * 0.1)
+            flipped = np.where(costs < math.inf, 1.0 + margins - 0.5 * lam * scale, 0.0)
+            assert loss == pytest.approx(np.maximum.reduce([1.0 - margins, flipped, 0.0 * margins]).mean(), rel=1e-12)
 
 
 def test_a_bound_is_that_of_the_multipliers_that_are_left():
