@@ -177,7 +177,7 @@ class FittingMixin:
         limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
         limits["n_threads"] = None if len(self.classes_) == 2 else 1
         start, report = centred.to_centred(start), self._reporter(index, task)
-        result = solve(centred.problem, self._solver(), start=start, callback=report, **limits)
+        result = solve(centred.problem, self._solver(), start=start, callback=report, settle=True, **limits)
         task.call_on_fit_task_end(estimator=self)
         return centred.from_centred(result)
 
