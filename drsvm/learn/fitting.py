@@ -79,7 +79,7 @@ class FittingMixin:
             problems = self._problems(data, flip_cost, time)
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = self._at_centre(problems)
-            solutions = self._choose_ball(problems, at_centre, data.counts, time)
+            solutions = data.rough = self._choose_ball(problems, at_centre, data.counts, time)
         except ValueError:
             if data.backend is None:  # an entry may be too large; not before, which would be another pass over the rows
                 check_entries(data.X)

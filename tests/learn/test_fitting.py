@@ -13,14 +13,14 @@ LIMITS = {1e-5: 1e-2, 1e-6: 1e-3, 1e-8: 1e-4}
 """How far decisions may be from those of the optimum, relative to their standard deviation."""
 
 TIE = 1e-4  # decisions that differ by less at the optimum may be in either order
-MOST_BEYOND = 0.005  # a threshold between two neighbours may jump: some fits in the long test are beyond the limits
+MOST_BEYOND = 0.02  # of the fits in the long test: what is proven bounds the error of the weights only as a root
 DATASETS = ("german.numer", "splice", "spambase", "w1a", "a1a", "a2a", "a3a", "a4a", "a5a", "a6a", "a7a", "a8a", "a9a")
 
 pytestmark = [pytest.mark.filterwarnings("ignore:The fitted classifier is constant")]
 
 
 def random_rows(seed):
-    """Return rows with overlapping classes: normal ones, rounded ones, 0/1 columns or heavy tails, and some wrong labels."""
+    """Return rows of classes that overlap: normal, rounded or 0/1 columns, or heavy tails; some labels are wrong."""
     rng = np.random.default_rng(seed)
     n, d = (int(np.exp(rng.uniform(*np.log(sizes)))) for sizes in ((30, 3000), (2, 150)))
     y = np.append([0, 1, 0, 1, 0, 1], rng.random(n - 6) < rng.uniform(0.1, 0.5)).astype(int)
