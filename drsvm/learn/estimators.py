@@ -76,8 +76,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     solver : str or Solver, default="auto"
         See `drsvm.solve`.
     tol : float, optional
-        Proven gap between objective and optimum at which to stop; by default 1e-6 for solver="auto", otherwise the
-        solver's own default.
+        Proven gap between objective and optimum that is small enough; by default 1e-6 for solver="auto", otherwise the
+        solver's own default. Where little is missing, a run goes on to a smaller one, so that decisions hardly depend
+        on the solver or on the order of the rows (see `settle` of `drsvm.solve`).
     max_iter : int, optional
         Iteration limit per class.
     max_time : float, optional

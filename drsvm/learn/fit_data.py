@@ -1,6 +1,7 @@
 """The data of a fit, checked: its classes, weights and binary problems, with rows in memory or in a backend."""
 
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,7 @@ class FitData:
     """X, y and the weights of the rows, in arrays of numpy or scipy."""
 
     backend: Any = None
+    rough: Sequence[Any] = ()  # solutions of the problems, where the rule for the radius has found them
 
     def __init__(self, estimator, X, y, sample_weight):
         self.X, self.y = one_vs_rest.checked_rows(estimator, X, y)
@@ -41,7 +43,7 @@ class FitData:
 
     def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, in_folds: bool) -> Judged:
         """Return decisions of rows, with the numbers of rows that they count for without class weights."""
-        return judged_rows(problems, results, at_centre, self._counted, cv, time, in_folds)
+        return judged_rows(problems, results, at_centre, self._counted, cv, time, in_folds, self.rough)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight

@@ -79,7 +79,7 @@ class FittingMixin:
             problems = self._problems(data, flip_cost, time)
             self.intercept_cost_ = problems[0].intercept_cost
             at_centre = self._at_centre(problems)
-            solutions = self._choose_ball(problems, at_centre, data.counts, time)
+            solutions = data.rough = self._choose_ball(problems, at_centre, data.counts, time)
         except ValueError:
             if data.backend is None:  # an entry may be too large; not before, which would be another pass over the rows
                 check_entries(data.X)
@@ -176,7 +176,7 @@ class FittingMixin:
         task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
         limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
-        limits["n_threads"] = None if len(self.classes_) == 2 else 1
+        limits |= {"n_threads": None if len(self.classes_) == 2 else 1, "settle": True}
         start, report = centred.to_centred(start), self._reporter(index, task)
         result = solve(centred.problem, self._solver(centred.problem), start=start, callback=report, **limits)
         task.call_on_fit_task_end(estimator=self)

@@ -9,6 +9,7 @@ chosen: with wrong labels the scores of the folds are wrong as well.
 
 import math
 import numbers
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,11 +53,19 @@ def check_goal(threshold) -> str:
 
 
 def judged_rows(
-    problems: list[Problem], results: list[Result], at_centre, counts, cv: Any, time: TimeLimit, in_folds: bool
+    problems: list[Problem],
+    results: list[Result],
+    at_centre,
+    counts,
+    cv: Any,
+    time: TimeLimit,
+    in_folds: bool,
+    rough: Sequence[Any] = (),
 ) -> Judged:
     """Return decisions of the rows of problems: in folds by classifiers that have not seen them, if rows are few.
 
-    `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing.
+    `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing. They
+    start at rough solutions, if there are any: unlike the results, these do not depend on the solver.
     """
     centred = at_centre(problems[0])
     first = centred.problem
@@ -73,10 +82,18 @@ def judged_rows(
         if folds is None:
             columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
-            values, seen = out_of_fold(here, folds, own, time)
+            values, seen = out_of_fold(here, folds, _start(here, centred, rough[index : index + 1]) or own, time)
             columns.append(_about_as_high(values, fetched(here.decision_values(own.weights, own.intercept)), seen))
             judged &= seen
     return Judged(np.column_stack(columns)[judged], labels[judged], counted[judged])
+
+
+def _start(problem: Problem, centred, rough: Sequence[Any]) -> Candidate | None:
+    """Return a rough solution; folds of a kernel need one with multipliers, and get none."""
+    if problem.rows.is_kernel or not rough or rough[0] is None:
+        return None
+    found = centred.to_centred(rough[0])
+    return Candidate(*found) if isinstance(found, tuple) else Candidate(found.weights, found.intercept)
 
 
 def _about_as_high(values: np.ndarray, own: np.ndarray, seen: np.ndarray) -> np.ndarray:

@@ -56,6 +56,7 @@ def solve(
     callback=None,
     random_state=None,
     n_threads: int | None = None,
+    settle: bool = False,
     **settings,
 ) -> Result:
     """Solve a problem and prove how good the answer is.
@@ -86,6 +87,10 @@ def solve(
         Seed for randomised solvers.
     n_threads : int, optional
         Threads for the work over the rows; by default all cores.
+    settle : bool
+        Whether "interior-point" and "dual-coordinate" go on to 0.003 times `tol`, as far as limits and rounding allow.
+        The gap bounds the error of the objective; that of the weights is larger, and this makes it small too, for a
+        few more iterations. The estimators do so.
     **settings
         Settings of the named solver.
 
@@ -109,7 +114,7 @@ def solve(
     centred = Centred.of(problem)
     chosen, time = make_solver(solver, centred.problem, **settings), TimeLimit.of(max_time)
     options = {"callback": callback, "random_state": random_state, "n_threads": n_threads}
-    options["tol"] = default_tol(solver, tol)
+    options |= {"tol": default_tol(solver, tol), "settle": settle}
     start = centred.to_centred(start)
     result = run(centred.problem, chosen, start=start, max_iter=max_iter, max_time=time, **options)
     if is_auto(solver) and max_iter is None:

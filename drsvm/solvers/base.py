@@ -19,6 +19,10 @@ from drsvm.model.result import Result
 from drsvm.model.risk import by_row
 from drsvm.model.validation import check_weight_vector
 
+SETTLED, FINEST_AIM = 0.003, 1e-10
+"""A run that is to settle goes on to this share of the tolerance, but no further than to this gap, which rounding
+usually allows. The error of the weights shrinks more slowly than the gap, at worst as its square root."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -41,6 +45,12 @@ class Limits:
     random_state: Any
     start: Candidate | None
     watched: bool = False  # a callback follows the progress of every iteration
+    enough: float = 0.0  # a gap that counts as optimal, if the run cannot reach tol
+
+    @property
+    def accepted(self) -> float:
+        """The largest gap that counts as optimal."""
+        return max(self.tol, self.enough)
 
     def generator(self) -> np.random.Generator:
         """Return a random generator; without a seed, it is the same in every run."""
@@ -187,6 +197,9 @@ class Solver(ABC):
     uses_sums_only: bool = False
     """Whether the method can work on rows that are on a cluster or on a graphics card (see `model/rows.py`)."""
 
+    settles_quickly: bool = False
+    """Whether a hundredth of the gap takes few further iterations."""
+
     def refusal(self, problem: Problem) -> str | None:
         """Return the reason to reject a problem, with the value and the remedy, or None to accept it.
 
@@ -214,6 +227,7 @@ def check_limits(
     random_state=None,
     n_threads: int | None = None,
     watched: bool = False,
+    settle: bool = False,
 ) -> Limits:
     """Return the limits of a run; those that are not given are the solver's defaults."""
     tol = solver.default_tol if tol is None else tol
@@ -222,7 +236,8 @@ def check_limits(
     steps = check_count(solver.default_max_iter if max_iter is None else max_iter, "max_iter")
     threads = None if n_threads is None else check_count(n_threads, "n_threads")
     first = _check_start(problem, start)
-    return Limits(float(tol), steps, TimeLimit.of(max_time), threads, random_state, first, watched)
+    aim = max(SETTLED * tol, min(tol, FINEST_AIM)) if settle and solver.settles_quickly else tol
+    return Limits(float(aim), steps, TimeLimit.of(max_time), threads, random_state, first, watched, float(tol))
 
 
 def check_count(value, name: str, allowed: str = "an integer ≥ 1") -> int:

@@ -26,6 +26,9 @@ from drsvm.solvers.transforms.tiny_weights import without_rounding
 RECENT = 3
 """Number of steps and certificates used to predict how long the next ones will take."""
 
+FAR_ENOUGH = (Status.STALLED, Status.ITERATION_LIMIT, Status.TIME_LIMIT)
+"""How a run may end between the gap that it is to reach and the one it aims at."""
+
 
 def run(problem: Problem, solver: Solver, *, callback=None, **limits) -> Result:
     """Run a solver to completion; the limits are those of `drsvm.solve`."""
@@ -119,7 +122,8 @@ class _Run:
                 return self.best.status(self.limits.tol)
             status = Status.TIME_LIMIT if self.limits.time.spent else self._solve()
             self.interrupts.check()
-            return status
+            near_enough = status in FAR_ENOUGH and self.best.proven.gap <= self.limits.accepted
+            return self.best.status(self.limits.accepted) if near_enough else status
         except KeyboardInterrupt:
             return Status.INTERRUPTED
         except RowsLost as error:
@@ -196,7 +200,8 @@ class _Run:
             best.dual = DualPoint(zeros(), zeros(), 0.0)  # this bound holds for all classifiers
         if status.reached:
             with suppress(RowsLost):  # what has been proven stays so
-                best.primal = without_rounding(self.problem, best.primal, best.proven.lower_bound, self.limits.tol)
+                allowed = self.limits.accepted
+                best.primal = without_rounding(self.problem, best.primal, best.proven.lower_bound, allowed)
         primal, dual = best.primal, best.dual
         return Result(
             weights=primal.weights,
@@ -210,7 +215,7 @@ class _Run:
             solver=self.solver.name,
             n_iter=self.iteration,
             time=self.watch.elapsed(),
-            tol=self.limits.tol,
+            tol=self.limits.accepted,
             history=self.history,
             weight_bound=dual.weight_bound,
             contribution_bound=dual.contribution_bound,

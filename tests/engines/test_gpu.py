@@ -153,6 +153,19 @@ def test_three_classes_of_weight():
     assert (model.predict(on_card(X)).get() == expected.predict(X)).mean() > 0.999
 
 
+@pytest.mark.parametrize("labels", [np.arange(3), np.array(["a", "b", "c"])], ids=str)
+def test_three_classes_of_rows_in_main_memory(labels):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, size=N)
+    X, y = rng.normal(size=(N, 5)) + np.eye(3, 5)[y], labels[y]
+    expected, model = (WassersteinSVC(radius=0.05, l2=0.005, engine=engine).fit(X, y) for engine in ("cpu", "gpu"))
+    assert isinstance(model.coef_, np.ndarray) and model.coef_.shape == (3, 5) and len(model.result_) == 3
+    assert model.classes_.tolist() == labels.tolist() and model.gap_.max() <= 1e-6
+    np.testing.assert_allclose(model.objective_, expected.objective_, atol=2e-6)
+    exact = expected.decision_function(X)
+    np.testing.assert_allclose(model.decision_function(X), exact, atol=1e-3 * exact.std())
+
+
 def test_tensors_of_torch():
     torch = pytest.importorskip("torch")
     X, y = samples()

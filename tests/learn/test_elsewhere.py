@@ -9,6 +9,7 @@ from scipy import sparse
 from thorough import unless_long
 
 from drsvm import WassersteinSVC, WassersteinSVCCV, load_model, save_model, worst_case_risk
+from drsvm.learn.fit_data import fit_data
 from drsvm.learn.probability import fitted_sigmoids
 from drsvm.learn.threshold import Judged
 
@@ -73,6 +74,41 @@ def test_predictions_are_computed_when_they_are_asked_for(data):
     assert (labels.compute() == model.predict(data[0])).all()
     risks = [worst_case_risk(model, *rows) for rows in ((X, y), data)]
     np.testing.assert_allclose(*risks, rtol=1e-9)
+
+
+@pytest.mark.parametrize("parameters", unless_long([{}], [{}, {"norm": math.inf}, {"flip_cost": 1.0, "n_jobs": 3}]))
+def test_three_classes_are_three_problems(three_classes, parameters):
+    X, y = three_classes
+    here = WassersteinSVC(**parameters).fit(X, y)
+    there = WassersteinSVC(**parameters).fit(da.from_array(X, chunks=(60, -1)), da.from_array(y, chunks=60))
+    assert there.classes_.tolist() == here.classes_.tolist() and len(there.result_) == 3
+    assert (there.radius_, there.l2_) == pytest.approx((here.radius_, here.l2_), rel=1e-9)
+    for name in ("coef_", "intercept_", "objective_", "lower_bound_", "gap_", "radius_price_"):
+        assert getattr(there, name).shape == getattr(here, name).shape
+    assert there.gap_.max() <= 1e-6 and there.threshold_ == here.threshold_ == 0.0 and there.n_iter_ > 0
+    exact, decided = here.decision_function(X), there.decision_function(da.from_array(X, chunks=(60, -1))).compute()
+    np.testing.assert_allclose(decided, exact, atol=1e-3 * exact.std())
+
+
+def places_of_rows():
+    """Return where the parts of this worker have their rows, by chunk."""
+    from drsvm.engines.dask import worker
+
+    places = {}
+    for parts in worker._parts.values():
+        for number, part in parts.items():
+            places.setdefault((number, part.X.shape), []).append(id(part.X))
+    return places
+
+
+def test_problems_of_classes_share_their_rows(three_classes, client):
+    X, y = three_classes
+    rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)  # must be converted, which is a copy
+    data = fit_data(WassersteinSVC(), rows, da.from_array(y, chunks=73), None)
+    problems = data.problems({"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True})
+    shared = [places for of_worker in client.run(places_of_rows).values() for places in of_worker.values()]
+    assert len(problems) == 3 and any(len(places) >= 4 for places in shared)  # one more has the weights of all rows
+    assert all(len(set(places)) == 1 for places in shared)
 
 
 @pytest.mark.thorough

@@ -106,6 +106,14 @@ def test_order_copies_and_storage_change_nothing(rare):
     np.testing.assert_array_equal(folds_by_content(problem.on_rows(sparse.csr_array(X)), y, np.ones(len(y))), folds)
 
 
+@pytest.mark.parametrize("parameters", [{}, {"radius": 0.05}], ids=str)
+def test_neither_solver_nor_tolerance_moves_it(rare, parameters):
+    first = WassersteinSVC(**parameters).fit(*rare).threshold_
+    for solver, tol in (("dual-coordinate", 1e-6), ("auto", 1e-4), ("interior-point", 1e-8)):
+        other = WassersteinSVC(**parameters, solver=solver, tol=tol).fit(*rare)
+        assert other.threshold_ == pytest.approx(first, abs=1e-12) and first != 0.0
+
+
 def test_many_rows_are_judged_in_one_fold_or_as_they_are(monkeypatch):
     from drsvm.learn import threshold
 

@@ -225,7 +225,8 @@ def test_models_of_version_0_1_0(file, name, n_classes, note, steps):
     assert load_metadata(file) == {"note": note, "drsvm": "0.1.0"}
     parameters = trained_with(loaded[-1] if steps else loaded)
     fitted = make_pipeline(*steps, plain_svc(**parameters)).fit(X, y)
-    np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), atol=2e-3)
+    # Runs of that version ended as soon as the gap was small.
+    np.testing.assert_allclose(loaded.decision_function(X), fitted.decision_function(X), rtol=2e-3, atol=2e-3)
     np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
     save_model(loaded, file)  # in the current format
     np.testing.assert_array_equal(load_model(file).predict(X), fitted.predict(X))

@@ -15,7 +15,7 @@ from drsvm.clock import TimeLimit
 from drsvm.engines import threads
 from drsvm.model.certificate import DualPoint
 from drsvm.progress import stage
-from drsvm.solvers.base import Candidate
+from drsvm.solvers.base import SETTLED, Candidate
 
 
 @pytest.fixture
@@ -38,6 +38,26 @@ def test_a_proven_gap_ends_the_run(problem, optimum):
     assert result.n_iter == 3 and result.info == {"steps": 3}
     assert 0 <= result.gap <= result.tol == 1e-6
     assert (result.weights == optimum.weights).all()
+
+
+@dataclass(frozen=True)
+class Settling(Scripted):
+    settles_quickly = True
+
+
+@pytest.mark.parametrize("limit", ["steps", "progress"])
+def test_a_run_that_is_to_settle_goes_on_as_far_as_it_can(problem, optimum, limit):
+    proof = Candidate(optimum.weights, 0.0, optimum.hinge_dual, optimum.flip_dual)
+    near = Candidate((1.0 + 1e-5) * optimum.weights, 0.0, optimum.hinge_dual, optimum.flip_dual)
+    quick = Settling((GOOD, near, proof))
+    tol = 2.0 * solve(problem, scripted(near), max_iter=1).gap
+    assert solve(problem, quick, tol=tol).n_iter == 2
+    settled = solve(problem, quick, tol=tol, settle=True)
+    assert settled.n_iter == 3 and settled.gap <= SETTLED * tol and settled.tol == tol
+    cut = Settling((GOOD, near), finish=True) if limit == "progress" else quick
+    near_enough = solve(problem, cut, tol=tol, settle=True, max_iter=2)
+    assert near_enough.status is Status.OPTIMAL and SETTLED * tol < near_enough.gap <= near_enough.tol == tol
+    assert solve(problem, scripted(GOOD, near, proof), tol=tol, settle=True).n_iter == 2  # others are too slow for it
 
 
 def test_the_tolerance_of_the_solver_is_the_default(problem):

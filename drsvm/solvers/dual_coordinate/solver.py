@@ -58,6 +58,7 @@ class DualCoordinate(Solver):
     default_tol = 1e-6
     default_max_iter = 2000
     prices = AS_COLUMNS
+    settles_quickly = True
 
     shrinking: bool = True
     hand_over: bool = True

@@ -56,6 +56,7 @@ class InteriorPoint(Solver):
     prices = EVERY_PRICE
     reads_views = True
     uses_sums_only = True
+    settles_quickly = True
 
     step_fraction: float = 0.98
     correctors: int = 1

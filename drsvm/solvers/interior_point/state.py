@@ -326,7 +326,7 @@ class InteriorPointState(State):
             self.futile_proofs = self.futile_proofs + 1 if gap > 0.7 * self.last_gap else 0
             self.finished |= self.futile_proofs > FUTILE_PROOFS
             self.last_gap = min(gap, self.last_gap)
-        if self.finished and gap > max(self.limits.tol, 0.0 if self.small else LOST):
+        if self.finished and gap > max(self.limits.accepted, 0.0 if self.small else LOST):
             for start in self.cold_starts:
                 self.damping = LEAST_DAMPING
                 self.begin(*start)

@@ -20,7 +20,7 @@ def without_rounding(problem: Problem, point: PrimalPoint, lower_bound: float, t
     if largest == 0.0:
         return point
     allowed = lower_bound + tol
-    if problem.radius * point.radius_price <= max(1e-5, 10.0 * tol):  # all weights together hardly cost anything
+    if problem.radius * problem.norm_of(point.weights) <= max(1e-5, 10.0 * tol):  # all together hardly cost anything
         for intercept in (0.0, float(np.sign(point.intercept)), point.intercept):  # a free one is −1, 0 or 1
             zero = primal_point(problem, np.zeros_like(point.weights), intercept)
             if zero.objective <= min(allowed, point.objective + ROUNDING):

@@ -76,6 +76,17 @@ def test_beyond_the_largest_useful_radius_all_weights_are_0(few_of_many, norm, p
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
+def test_weights_are_0_too_where_a_priced_intercept_is_not(norm):
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(40, 3))
+    X, y = np.vstack([half, -half] * 2), np.repeat([-1, 1], 80)  # the same rows in both classes
+    ball = {"flip_cost": np.inf, "norm": norm, "fit_intercept": True, "intercept_cost": 1.0}
+    problem = Problem(X, y, radius=0.05, sample_weight=np.where(y > 0, 1.0, 2.0), **ball)
+    result = solve(problem, "interior-point", tol=1e-5)
+    assert not result.weights.any() and result.intercept == -1.0 and result.gap <= 1e-5
+
+
+@pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_below_it_weights_stay(few_of_many, norm):
     problem = Problem(*few_of_many, flip_cost=np.inf, norm=norm, fit_intercept=True, intercept_cost=1.0)
     result = solve(problem.replace(radius=0.99 * radius_max(problem)), tol=1e-6)
