@@ -98,7 +98,8 @@ class SmallState(InteriorPointState):
         d = self.problem.n_features
         return self.point[:d], float(self.point[d:].sum())
 
-    _few_rows = None  # there are few
+    def _few_rows(self) -> None:
+        return None  # there are few
 
     def begin(self, point, lam: float, mu: float) -> None:
         super().begin(np.array(point), lam, mu)  # a copy: steps change it

@@ -100,7 +100,7 @@ class InteriorPointState(State):
         self.cold_starts, self.damping = cold_starts(self.problem), DAMPING
         if start is None and self.limits.start is not None:
             start = start_at(self.problem, self.limits.start)
-        elif start is None and (size := self._few_rows) is not None:
+        elif start is None and (size := self._few_rows()) is not None:
             self.begin(*self._from_few_rows(size))
             objective = self.problem.radius * self.lam + self.engine.total_slack()
             # A few large rows that were not drawn may turn a good classifier into one that is worse than none.
@@ -108,14 +108,13 @@ class InteriorPointState(State):
                 return
         self.begin(*(start or next(self.cold_starts)))
 
-    @property
     def _few_rows(self) -> int | None:
-        """Number of rows on which a start is computed, if that pays."""
+        """Return the number of rows on which a start is computed, if that pays."""
         return rows_to_begin_with(self.problem)
 
     def _from_few_rows(self, size: int) -> Start:
-        self.drawn = self.problem.drawn(size)
-        few = InteriorPointState(self.drawn, self.settings, self.limits)
+        drawn = self.drawn = self.problem.drawn(size)
+        few = InteriorPointState(drawn, self.settings, self.limits)
         few.easy = 0  # the full problem is not small
         while few.mu > 0.1 and not few.finished:
             few.step()
