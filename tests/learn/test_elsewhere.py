@@ -107,7 +107,7 @@ def test_problems_of_classes_share_their_rows(three_classes, client):
     data = fit_data(WassersteinSVC(), rows, da.from_array(y, chunks=73), None)
     problems = data.problems({"radius": 0.1, "intercept_cost": 1.0, "fit_intercept": True})
     shared = [places for of_worker in client.run(places_of_rows).values() for places in of_worker.values()]
-    assert len(problems) == 3 and any(len(places) >= 4 for places in shared)  # one more has the weights of all rows
+    assert len(problems) == 3 and max(map(len, shared)) > 1  # a block may be on both workers
     assert all(len(set(places)) == 1 for places in shared)
 
 
