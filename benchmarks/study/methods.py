@@ -77,7 +77,7 @@ def tuned_logistic(X, y) -> dict:
     if find_spec("cleanlab") is not None:
         from cleanlab.classification import CleanLearning
 
-        models["cleanlab around it"] = CleanLearning(clone(chosen)).fit(X, y)
+        models["cleanlab around it"] = CleanLearning(clone(chosen), find_label_issues_kwargs={"n_jobs": 1}).fit(X, y)
     return models
 
 
