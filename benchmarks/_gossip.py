@@ -54,6 +54,12 @@ def random_graph(n: int, degree: int = 4, seed: int = 0) -> np.ndarray:
 GRAPHS = {"ring": ring, "grid": grid, "random": random_graph}
 
 
+def averages_to_shrink(weights: np.ndarray, shrinkage: float) -> int:
+    """Return how many averages make differences between machines smaller by this factor."""
+    rate = np.sort(np.abs(np.linalg.eigvalsh(weights)))[-2]
+    return math.ceil(math.log(shrinkage) / math.log(max(rate, 1e-9)))
+
+
 def metropolis(linked: np.ndarray) -> np.ndarray:
     """Return the weights of averages with neighbours: 1 / (1 + the larger degree)."""
     degrees = linked.sum(axis=1)
@@ -116,8 +122,7 @@ class GossipRounds(Rounds):
         super().__init__(problem, limits, math.inf)
         self.cluster = self.coordinator
         self.weights = metropolis(self.cluster.linked)
-        rate = np.sort(np.abs(np.linalg.eigvalsh(self.weights)))[-2]
-        self.n_averages = math.ceil(math.log(shrinkage) / math.log(max(rate, 1e-9)))
+        self.n_averages = averages_to_shrink(self.weights, shrinkage)
         self.machines: list[Any] = [self.ascent, *(copy.copy(self.ascent) for _ in self.cluster.parts[1:])]
         self.estimates = np.zeros((len(self.machines), problem.n_features + N_CHANGES + N_SEEN))
         self.last_seen = np.zeros((len(self.machines), N_SEEN))
@@ -132,7 +137,7 @@ class GossipRounds(Rounds):
             values = self.cluster.average(values, self.weights)
         self.estimates, centres = np.hsplit(values, [self.estimates.shape[1]])
         for machine, estimate, centre in zip(self.machines, len(self.machines) * self.estimates, centres, strict=True):
-            _settle(machine, _unflat(estimate), centre)
+            settle(machine, estimate, centre)
 
     def _change(self, number: int, machine) -> np.ndarray:
         """Return by how much the sums of a machine change in an epoch."""
@@ -140,16 +145,22 @@ class GossipRounds(Rounds):
         work = machine.work(self.number, self.shares.get(group, {}), group not in self.shares)
         proposal = Proposal(*part.reply(self.run.message(queries.of_engine, "propose", work)))
         self.cluster.ready[number] = self.cluster.network.work_of(part, self.cluster.ready[number])
-        step = machine.best_step(_unflat(len(self.machines) * _flat(proposal)))
+        step, change, self.last_seen[number] = change_of(machine, proposal, len(self.machines), self.last_seen[number])
         self.shares[group] = {self.number: step}
         self.number += 1
-        changes, seen = np.split(_flat(proposal), [-N_SEEN])
-        seen, self.last_seen[number] = seen - self.last_seen[number], seen
-        return np.append(step * changes, seen)
+        return change
 
 
-def _settle(machine, sums: Proposal, centre: np.ndarray) -> None:
+def change_of(machine, proposal: Proposal, n_machines: int, last_seen) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return how far a machine goes along its proposal, the change of its sums, and what it has seen."""
+    step = machine.best_step(_unflat(n_machines * _flat(proposal)))
+    changes, seen = np.split(_flat(proposal), [-N_SEEN])
+    return step, np.append(step * changes, seen - last_seen), seen
+
+
+def settle(machine, estimate: np.ndarray, centre: np.ndarray) -> None:
     """Move a machine to the classifier of estimated sums, from the average of centres."""
+    sums = _unflat(estimate)
     machine.w, machine.b, machine.lam = centre[:-2], *map(float, centre[-2:])
     machine.v, machine.cost, machine.all_mass = sums.v, max(sums.cost, 0.0), sums.mass
     machine.imbalance = sums.imbalance if machine.unit > 0.0 else 0.0
