@@ -260,6 +260,7 @@ def test_workers_forget_what_nobody_needs(client):
         time.sleep(0.05)
 
 
+@pytest.mark.thorough
 def test_workers_forget_the_parts_of_a_client_that_is_gone(client):
     rows = on_cluster(*samples())
     with distributed.Client(client.scheduler.address, set_as_default=False) as other, other.as_current():

@@ -101,6 +101,7 @@ def places_of_rows():
     return places
 
 
+@pytest.mark.thorough
 def test_problems_of_classes_share_their_rows(three_classes, client):
     X, y = three_classes
     rows = da.from_array(X[:, ::-1], chunks=(73, -1)).astype(np.int64)  # must be converted, which is a copy

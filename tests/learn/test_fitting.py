@@ -66,7 +66,7 @@ def beyond_the_limits(X, y, exact, tol, solver):
 @pytest.mark.parametrize("tol", LIMITS)
 def test_decisions_on_random_rows(solver, tol, monkeypatch):
     found = []
-    for seed in range(unless_long(8, 200)):
+    for seed in range(unless_long(4, 200)):
         X, y = random_rows(seed)
         found += beyond_the_limits(X, y, of_the_optimum(X, y, monkeypatch), tol, solver)
     assert np.mean(found) <= MOST_BEYOND

@@ -111,6 +111,7 @@ def test_several_classes_sparse_blocks_and_weights(three_classes, client):
     assert (there.predict(blocks[0]).compute() == here.predict(X)).mean() > 0.98
 
 
+@pytest.mark.thorough
 def test_frames_have_names_prices_and_costs_of_flips(moons):
     costs = np.random.default_rng(0).choice([0.5, math.inf], size=300)
     frame = pd.DataFrame(moons[0], columns=["a", "b"]).assign(y=moons[1], cost=costs)
@@ -125,6 +126,7 @@ def test_frames_have_names_prices_and_costs_of_flips(moons):
         there.predict(parts[["b", "a"]])
 
 
+@pytest.mark.thorough
 def test_of_many_rows_a_sample_chooses(moons, monkeypatch):
     monkeypatch.setattr("drsvm.learn.kernel_data.ROWS_OF_KERNEL", 150)
     samples = []
