@@ -25,7 +25,7 @@ TOLERANCE = 1e-6
 def main() -> None:
     options = parse_options()
     use_threads(options.threads)
-    problem = Problem(*data(options.data), flip_cost=1.0, norm=NORM_OF_Q[options.q])
+    problem = Problem(*data(options.data), flip_cost=1.0, norm=NORM_OF_Q[options.q], fit_intercept=options.intercept)
     radii = radius_max(problem) * np.logspace(0.0, -3.0, options.radii)
     limits = {"tol": TOLERANCE, "n_threads": options.threads}
     calls: dict[tuple[str, float], Timed] = {("path", 0.0): Timed(lambda: radius_path(problem, radii, **limits))}
@@ -45,6 +45,7 @@ def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="data set (default: a9a), or ROWSxFEATURES for Gaussian rows with noisy labels")
     parser.add_argument("--q", type=float, default=2, choices=list(NORM_OF_Q), help="norm of the weights")
+    parser.add_argument("--intercept", action="store_true", help="with a free intercept")
     parser.add_argument("--radii", type=int, default=30, help="number of radii")
     parser.add_argument("--every", type=int, default=1, help="solve every k-th radius from scratch")
     parser.add_argument("--repeats", type=int, default=5, help="runs; the median counts")
