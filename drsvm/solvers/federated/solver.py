@@ -39,7 +39,7 @@ class Federated(Solver):
     patience : float
         Machines that are much slower than most visit fewer of their rows at a time, and no round waits for them: what
         they reply counts when it comes. A round also ends without others that have not replied after this multiple of
-        the time in which most of them have. For norm=1, every round waits for all. inf: so it does, and all visit all
+        the time in which most of them have. inf, and always for norm=1: every round waits for all, and all visit all
         of their rows.
 
     Examples
@@ -81,7 +81,7 @@ class Rounds(StateWithEstimates):
         self.run.tell("begin", Block)
         self.talk = self.coordinator.talk()
         self.ascent = shared_for(problem, limits.start, len(self.talk.groups))
-        self.paced, self.patience = math.isfinite(patience), math.inf if self.ascent.waits_for_all else patience
+        self.patience = math.inf if self.ascent.waits_for_all else patience
         self.number = self.first = 0
         self.n_lost, self.n_known_lost = 0, len(self.coordinator.restored)
         self.asked: dict[Group, int] = {}  # the number of the last work
@@ -104,7 +104,7 @@ class Rounds(StateWithEstimates):
             share = self.ascent.absorb(total(proposals.values()))
             for group, proposal in proposals.items():
                 self._credit(group, proposal, share)
-        if self.paced:
+        if math.isfinite(self.patience):
             self._pace()
         self.ascent.move(total(self.seen[group] for group in sorted(self.seen)))
 

@@ -164,6 +164,14 @@ def test_a_slow_group_does_not_set_the_pace(monkeypatch, norm):
     assert seconds < 0.5 * longer
 
 
+def test_with_late_proposals_that_do_harm_every_round_waits_for_all(monkeypatch):
+    X, y = text()
+    problem = Problem(X, y, radius=0.02, norm=1, fit_intercept=True)
+    result, seconds = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450])
+    waiting, longer = on_clock(monkeypatch, OneSlow, problem, [150, 300, 450], patience=math.inf)
+    assert result.n_iter == waiting.n_iter and seconds == pytest.approx(longer)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("cuts", [[300], [150, 300, 450]])
 def test_no_bound_is_false_if_speeds_change(monkeypatch, norm, cuts):
