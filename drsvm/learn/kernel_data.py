@@ -91,7 +91,10 @@ class Basis(NamedTuple):
 
 def checked_landmarks(landmarks, n_features: int) -> Any:
     """Return given landmarks as rows."""
-    rows = check_rows(landmarks)
+    try:
+        rows = check_rows(landmarks)
+    except ValueError as error:
+        raise ValueError(f"landmarks must be rows like those of X: {error}") from None
     if rows.shape[1] != n_features:
         raise ValueError(f"landmarks must have the {n_features} features of X, got shape {rows.shape}.")
     return rows

@@ -215,12 +215,12 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
 
     def _problems_in_span(self, data: Any, flip_cost, time: TimeLimit) -> list[Problem]:
         """Return linear problems in the span of landmarks; radius and ridge are chosen on the way, with a sample."""
+        if self.kernel == "precomputed" or engine_of(getattr(data, "points", None)) == "gpu":
+            raise ValueError(NOT_IN_SPAN.format(self.kernel, self.engine))
         given = None if self.landmarks is None else checked_landmarks(self.landmarks, self.n_features_in_)
         most = self._most_landmarks() if given is None else given.shape[0]
         if most is None:
             raise ValueError(NO_NUMBER)
-        if self.kernel == "precomputed" or engine_of(getattr(data, "points", None)) == "gpu":
-            raise ValueError(NOT_IN_SPAN.format(self.kernel, self.engine))
         rows = data.linear_problems(self._ball(data.costs_by_class, flip_cost) | {"intercept_cost": math.inf})
         few, flip_cost = data.sample(self, rows, flip_cost, WIDER * most)
         problems = self._kernel_problems(few, flip_cost, time)

@@ -150,6 +150,10 @@ def test_errors_say_what_to_do(moons):
         WassersteinKernelSVC(kernel="precomputed", n_landmarks=5).fit(X, y)
     with pytest.raises(ValueError, match="landmarks must have the 2 features"):
         WassersteinKernelSVC(landmarks=np.zeros((3, 4))).fit(X, y)
+    with pytest.raises(ValueError, match="landmarks must be rows like those of X: X has nan at row 0"):
+        WassersteinKernelSVC(landmarks=np.full((3, 2), np.nan)).fit(*moons)
+    with pytest.raises(ValueError, match="kernel that is a function"):
+        WassersteinKernelSVC(kernel="precomputed", landmarks=moons[0]).fit(moons[0] @ moons[0].T, moons[1])
     with pytest.raises(ValueError, match="In chunk 2: X has nan at row 0, column 1"):
         WassersteinKernelSVC(n_landmarks=5).fit(da.where(moons[0][101, 1] == X, np.nan, X), y)
     with pytest.raises(ValueError, match="1 features"):
