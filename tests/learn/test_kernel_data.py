@@ -74,6 +74,11 @@ def test_the_best_function_of_few_landmarks(moons, tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "few.drsvm").predict(moons[0]), again.predict(moons[0]))
 
 
+def test_a_claim_about_limited_weights_stays_one(moons):
+    model = WassersteinKernelSVC(landmarks=moons[0][:20], gamma=1.0, radius=0.0, l2=0.0).fit(*moons)
+    assert model.result_.status is Status.OPTIMAL_WITHIN_BOUNDS and np.isfinite(model.result_.weight_bound)
+
+
 def test_landmarks_need_not_be_rows_and_may_repeat(moons):
     centres = np.random.default_rng(0).uniform(-1, 2, size=(15, 2))
     model = WassersteinKernelSVC(landmarks=np.vstack([centres, centres])).fit(*moons)
