@@ -69,8 +69,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         scikit-learn's ``TunedThresholdClassifierCV`` around this classifier.
     cv : int, splitter or iterable, optional
         Folds for threshold and calibration, as in scikit-learn; a classifier of all other rows judges each. By default
-        up to 5,000 rows are judged in five folds that depend on the contents of the rows, not on their order; of more
-        rows, those of one fold, or if there are many per feature, the training rows themselves.
+        up to 5,000 rows are judged by what the classifier would decide without them (a formula), or where that does not
+        apply in five folds that depend on the contents of the rows, not on their order; of more rows, those of one
+        fold, or if there are many per feature, the training rows themselves.
     calibration : "sigmoid" or None, default=None
         With "sigmoid", `predict_proba` and `predict_log_proba` are available; see the notes.
     solver : str or Solver, default="auto"

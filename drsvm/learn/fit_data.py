@@ -41,9 +41,9 @@ class FitData:
         """The weights of the classes."""
         return one_vs_rest.factors_of_classes(self.class_weight, self.classes, self.y, self.sample_weight)
 
-    def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, in_folds: bool) -> Judged:
+    def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, unseen: bool) -> Judged:
         """Return decisions of rows, with the numbers of rows that they count for without class weights."""
-        return judged_rows(problems, results, at_centre, self._counted, cv, time, in_folds, self.rough)
+        return judged_rows(problems, results, at_centre, self._counted, cv, time, unseen, self.rough)
 
     def _counted(self, problem: Problem) -> np.ndarray:
         counts = np.ones(problem.n_given) if self.sample_weight is None else self.sample_weight
@@ -90,9 +90,9 @@ class RemoteFit(FitData):
         _check_feature_names(estimator, self.backend.named(self.X), reset=True)
         estimator.n_features_in_ = self.backend.n_features(self.X)
 
-    def judged(self, problems, results, at_centre, cv, time, in_folds):
+    def judged(self, problems, results, at_centre, cv, time, unseen):
         if len(problems) == 1:
-            return super().judged(problems, results, at_centre, cv, time, in_folds)
+            return super().judged(problems, results, at_centre, cv, time, unseen)
         # A sample of every class, judged by the classifiers themselves: the problems keep their labels apart.
         few, labels, counts = self.drawn(problems, MOST_FETCHED)
         decisions = np.column_stack([few.decision_values(each.weights, each.intercept) for each in results])

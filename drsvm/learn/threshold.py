@@ -2,9 +2,9 @@
 
 The direction comes from a problem in which the classes weigh more equally than they are. Its own intercept is
 where the worst case of that problem wants it, not where most rows are decided correctly. The threshold is therefore
-placed by decisions of rows that the classifier has not seen, and moved only where the evidence is clear: it is the one
-nearest to the problem's own whose score is within SLACK standard errors of the best. A constant classifier is never
-chosen: with wrong labels the scores of the folds are wrong as well.
+placed by decisions about rows that the classifier has not seen (of few rows: what it would decide without them), and
+moved only where the evidence is clear: it is the one nearest to the problem's own whose score is within SLACK standard
+errors of the best. A constant classifier is never chosen: with wrong labels the scores are wrong as well.
 """
 
 import math
@@ -21,6 +21,7 @@ from drsvm.model.problem import Problem
 from drsvm.model.result import Result
 from drsvm.solvers.base import Candidate
 from drsvm.solvers.landmarks.rough import linear_problems
+from drsvm.solvers.leave_one_out import can_leave_out, decisions_without
 from drsvm.solvers.many import rough_classifiers
 
 GOALS = ("accuracy", "balanced_accuracy", "optimum")
@@ -59,11 +60,12 @@ def judged_rows(
     counts,
     cv: Any,
     time: TimeLimit,
-    in_folds: bool,
+    unseen: bool,
     rough: Sequence[Any] = (),
 ) -> Judged:
-    """Return decisions of the rows of problems: in folds by classifiers that have not seen them, if rows are few.
+    """Return decisions of the rows of problems: if rows are few and `unseen`, by classifiers that have not seen them.
 
+    These are trained without one row each, by a formula, where it holds and no folds are given; otherwise in folds.
     `counts` is a function of the first problem, or of one with some of its rows. Folds cut short judge nothing. They
     start at rough solutions, if there are any: unlike the results, these do not depend on the solver.
     """
@@ -74,12 +76,16 @@ def judged_rows(
     signs = [fetched(problem.signs) for problem in (problems if len(problems) > 1 else [first])]
     labels = np.argmax(signs, axis=0) if len(signs) > 1 else (signs[0] > 0).astype(np.intp)
     counted = fetched(counts(first))
-    folds = _folds(first, labels, counted, cv) if in_folds else None
+    in_folds = unseen and (cv is not None or _are_few(first))
+    groups = equal_rows(first) if in_folds and cv is None and can_leave_out(first) else None
+    folds = _folds(first, labels, counted, cv) if in_folds and groups is None else None
     columns, judged = [], np.ones(len(labels), dtype=bool)
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
         here, own = centred.problem if index else first, centred.to_centred(result)
-        if folds is None:
+        if groups is not None:
+            columns.append(decisions_without(here, own.weights, own.intercept, groups))
+        elif folds is None:
             columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
             values, seen = out_of_fold(here, folds, _start(here, centred, rough[index : index + 1]) or own, time)
@@ -133,11 +139,15 @@ def _can_judge(signs, mask) -> bool:
     return len(trained) < len(signs) and len(trained) > 0 and trained.min() < 0.0 < trained.max()
 
 
-def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
-    """Return the fold that judges each row, -1: none; or None if there are enough rows to judge themselves."""
+def _are_few(problem: Problem) -> bool:
+    """Return False if there are enough rows to judge themselves."""
+    most = max(FEW_ROWS, ROWS_PER_FEATURE * problem.n_features - 1)
+    return problem.rows.copyable and problem.n_rows <= most
+
+
+def _folds(problem: Problem, labels, counts, cv) -> np.ndarray:
+    """Return the fold that judges each row, -1: none."""
     few, n_folds = problem.n_rows <= FEW_ROWS, N_FOLDS if cv is None else cv
-    if cv is None and not (problem.rows.copyable and (few or problem.n_rows < ROWS_PER_FEATURE * problem.n_features)):
-        return None
     if isinstance(n_folds, numbers.Integral):
         if n_folds < 2:
             raise ValueError(f"cv must be at least 2 folds, or a splitter, got cv={cv}.")
@@ -151,14 +161,19 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray | None:
     return folds[given]
 
 
-def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
-    """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
+def equal_rows(problem: Problem) -> np.ndarray:
+    """Return a number for every row that equal rows share; the numbers have the order of the contents."""
     keys = fetched(problem.rows.content_keys())
     rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
-    contents, member = np.unique(rounded, return_inverse=True)
-    masses = np.zeros((len(contents), labels.max() + 1))
+    return np.unique(rounded, return_inverse=True)[1]
+
+
+def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
+    """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
+    member = equal_rows(problem)
+    masses = np.zeros((member.max() + 1, labels.max() + 1))
     np.add.at(masses, (member, labels), counts)
-    mostly, folds = masses.argmax(axis=1), np.empty(len(contents), dtype=int)
+    mostly, folds = masses.argmax(axis=1), np.empty(len(masses), dtype=int)
     for label in range(masses.shape[1]):  # each class in all folds; the order is that of the contents
         folds[mostly == label] = np.arange((mostly == label).sum()) % n_folds
     return folds[member]

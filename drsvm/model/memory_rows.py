@@ -241,11 +241,26 @@ class MemoryRows(HostRows):
         """Return the covariance of the columns, given weights that sum to 1."""
         mean = weights @ self.X
         if self.is_sparse:
-            X = self.X
-            weighed = type(X)((X.data * np.repeat(weights, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
-            return (X.T @ weighed).toarray() - np.outer(mean, mean)
-        centred = np.asarray(self.X, dtype=np.float64) - mean
-        return (centred * weights[:, None]).T @ centred
+            return self.squares(weights) - np.outer(mean, mean)
+        return MemoryRows(np.asarray(self.X, dtype=np.float64) - mean).squares(weights)
+
+    def squares(self, c) -> np.ndarray:
+        """Return Σ c_i x_i x_iᵀ, given c ≥ 0."""
+        root = np.sqrt(c)
+        if not self.is_sparse:
+            scaled = self.X * root[:, None]
+            return scaled.T @ scaled  # a product of a matrix with itself takes half the time
+        X = self.X
+        scaled = type(X)((X.data * np.repeat(root, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+        return (scaled.T @ scaled).toarray()
+
+    def quadratic_forms(self, matrix: np.ndarray) -> np.ndarray:
+        """Return x_iᵀ M x_i for every row."""
+        images = self.X @ matrix
+        if not self.is_sparse:
+            return np.einsum("ij,ij->i", self.X, images)
+        places = np.repeat(np.arange(len(images)), np.diff(self.X.indptr)), self.X.indices
+        return np.bincount(places[0], weights=self.X.data * images[places], minlength=len(images))
 
     def products_of_rows(self) -> np.ndarray:
         """Return x_i·x_j for all pairs of rows."""
