@@ -41,10 +41,8 @@ def can_leave_out(problem: Problem) -> bool:
 
 def decisions_without(problem: Problem, weights, intercept: float, groups: np.ndarray) -> np.ndarray:
     """Return the decision about every row without it, and without the equal rows of its group."""
-    decisions, point = (
-        problem.decision_values(weights, intercept),
-        np.append(weights, [intercept] * problem.fit_intercept),
-    )
+    decisions = problem.decision_values(weights, intercept)
+    point = np.append(weights, [intercept] * problem.fit_intercept)
     alpha, h = _smoothed(1.0 - problem.signs * decisions, problem.sample_weight)
     leverage = _leverage(problem, inverse(_second_derivative(problem, h, point)))
     pulls, h = (np.bincount(groups, weights=of)[groups] for of in (problem.signs * alpha, h))

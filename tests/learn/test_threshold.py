@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from thorough import examples
 
 from drsvm import Problem, Status, WassersteinSVC, WassersteinSVCCV, worst_case_risk
-from drsvm.learn.threshold import LEAST_PREDICTED, NEARLY_NONE, SLACK, Judged, folds_by_content, nearest_good
+from drsvm.learn.threshold import LEAST_PREDICTED, NEARLY_NONE, SILVERMAN, SLACK, Judged, folds_by_content, nearest_good
 
 SCORES = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}
 
@@ -24,35 +24,39 @@ def rare():
     return make_classification(500, 8, n_informative=4, weights=[0.92], class_sep=0.7, flip_y=0.02, random_state=3)
 
 
-def standard_error(goal, signs, decided):
-    correct = [decided[side] == signs[side] for side in (signs > 0, signs < 0)]
-    if goal == "accuracy":
-        return np.concatenate(correct).std() / np.sqrt(len(signs))
-    return 0.5 * np.sqrt(sum(one.var() / len(one) for one in correct))
+def correct_on_average(thresholds, values, sign, least):
+    """Return the shares of a class that are decided correctly at thresholds, averaged over those around each."""
+    width = max(3**0.5 * SILVERMAN * values.std() / len(values) ** 0.2, least)
+    above = np.clip((values - thresholds[:, None] + width) / (2 * width), 0.0, 1.0).mean(axis=1)
+    return above if sign > 0 else 1.0 - above
 
 
 @examples(60, 500)
 @given(st.integers(0, 10_000), st.sampled_from(list(SCORES)))
 def test_it_is_the_nearest_that_is_nearly_best(seed, goal):
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 40))
-    signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n))
-    decisions = np.round(rng.normal(size=n + 2) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
-    found = nearest_good(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n + 2)), goal)
+    n = int(rng.integers(5, 42))
+    signs = np.append([1.0, -1.0], rng.choice([-1.0, 1.0], n - 2))
+    decisions = np.round(rng.normal(size=n) + 0.5 * signs + rng.normal(), int(rng.integers(0, 3)))
+    found = nearest_good(Judged(decisions[:, None], (signs > 0).astype(int), np.ones(n)), goal)
     values = np.unique(decisions)
     if len(values) < 2:
         assert found == 0.0
         return
     middles = 0.5 * (values[:-1] + values[1:])
-    candidates = [0.0 if low < 0 < high else m for low, high, m in zip(values, values[1:], middles, strict=False)]
-    decided = [np.where(decisions > t, 1.0, -1.0) for t in candidates]
-    scores = np.array([SCORES[goal](signs, one) for one in decided])
+    candidates = np.where((values[:-1] < 0) & (values[1:] > 0), 0.0, middles)
+    sides = [(sign, decisions[signs == sign]) for sign in (1.0, -1.0)]
+    correct = [correct_on_average(candidates, side, sign, 1e-9 * np.ptp(values)) for sign, side in sides]
+    shares = [len(side) / n if goal == "accuracy" else 0.5 for _, side in sides]
+    scores = shares[0] * correct[0] + shares[1] * correct[1]
     rarer = 1.0 if signs.sum() <= 0 else -1.0  # predicted for enough rows, or for none at any threshold
-    least = min(LEAST_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * len(signs))
-    enough = np.array([(one == rarer).sum() >= least for one in decided])
-    scores = np.where(enough, scores, -1.0) if enough.any() else scores
-    slack = SLACK * standard_error(goal, signs, decided[scores.argmax()])
-    good = np.array(candidates)[scores >= scores.max() - slack - 1e-12]
+    enough = np.array([(rarer * (decisions - middle) > 0).sum() for middle in middles])
+    enough = enough >= min(LEAST_PREDICTED * (signs == rarer).sum(), NEARLY_NONE * n)
+    allowed = np.where(enough, scores, -1.0) if enough.any() else scores
+    best = allowed.argmax()
+    errors = [one[best] * (1 - one[best]) / len(side) for one, (_, side) in zip(correct, sides, strict=True)]
+    variance = scores[best] * (1 - scores[best]) / n if goal == "accuracy" else 0.25 * sum(errors)
+    good = candidates[allowed >= allowed.max() - SLACK * variance**0.5 - 1e-9]
     assert abs(found) == pytest.approx(np.abs(good).min()) and values[0] < found < values[-1]
 
 
