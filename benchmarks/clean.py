@@ -31,7 +31,7 @@ RARE, LEAST_RARE = 0.02, 8
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=10, help="splits")
+    parser.add_argument("--seeds", type=int, default=20, help="splits")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     options = parser.parse_args()
     use_threads(1)

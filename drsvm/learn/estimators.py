@@ -69,9 +69,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         scikit-learn's ``TunedThresholdClassifierCV`` around this classifier.
     cv : int, splitter or iterable, optional
         Folds for threshold and calibration, as in scikit-learn; a classifier of all other rows judges each. By default
-        up to 5,000 rows are judged by what the classifier would decide without them (a formula), or where that does not
-        apply in five folds that depend on the contents of the rows, not on their order; of more rows, those of one
-        fold, or if there are many per feature, the training rows themselves.
+        up to 5,000 rows of two classes are judged by what the classifier would decide without them (a formula), or
+        where that does not apply in five folds that depend on the contents of the rows, not on their order; of more
+        rows, those of one fold, or if there are many per feature, the training rows themselves.
     calibration : "sigmoid" or None, default=None
         With "sigmoid", `predict_proba` and `predict_log_proba` are available; see the notes.
     solver : str or Solver, default="auto"
@@ -129,8 +129,9 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
     -----
     What is proven is the direction: `objective_`, `lower_bound_` and `gap_` are those of `result_`, with the intercept
     of the problem. What is chosen is the threshold: decision values of rows that a classifier has not seen are compared
-    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy is within half
-    a standard error of the best; the rarer class is predicted for at least 0.4 of its share, or for 2 % of the rows.
+    with their labels, and the threshold is the one nearest to the problem's own at which the accuracy, averaged over
+    thresholds around it, is within 0.4 standard errors of the best; the rarer class is predicted for at least half of
+    its share, or for 2 % of the rows.
     Class weights that you give count in this accuracy, those of "auto" do not.
     `drsvm.worst_case_risk` evaluates the classifier as it stands.
 
