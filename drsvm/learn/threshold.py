@@ -80,14 +80,13 @@ def judged_rows(
     counted = fetched(counts(first))
     in_folds = unseen and (cv is not None or _are_few(first))
     one_by_one = in_folds and cv is None and len(problems) == 1 and can_leave_out(first)
-    groups = equal_rows(first) if one_by_one else None
-    folds = _folds(first, labels, counted, cv) if in_folds and groups is None else None
+    folds = _folds(first, labels, counted, cv) if in_folds and not one_by_one else None
     columns, judged = [], np.ones(len(labels), dtype=bool)
     for index, (problem, result) in enumerate(zip(problems, results, strict=True)):
         centred = at_centre(problem) if index else centred  # a copy of the rows for each class, one at a time
         here, own = centred.problem if index else first, centred.to_centred(result)
-        if groups is not None:
-            columns.append(decisions_without(here, own.weights, own.intercept, groups))
+        if one_by_one:
+            columns.append(decisions_without(here, own.weights, own.intercept, counted))
         elif folds is None:
             columns.append(fetched(here.decision_values(own.weights, own.intercept)))
         else:
@@ -164,16 +163,11 @@ def _folds(problem: Problem, labels, counts, cv) -> np.ndarray:
     return folds[given]
 
 
-def equal_rows(problem: Problem) -> np.ndarray:
-    """Return a number for every row that equal rows share; the numbers have the order of the contents."""
-    keys = fetched(problem.rows.content_keys())
-    rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
-    return np.unique(rounded, return_inverse=True)[1]
-
-
 def folds_by_content(problem: Problem, labels, counts, n_folds: int = N_FOLDS) -> np.ndarray:
     """Return a fold for every row that depends on what it contains, not on its place; equal rows share a fold."""
-    member = equal_rows(problem)
+    keys = fetched(problem.rows.content_keys())
+    rounded = np.round(keys / (np.abs(keys).max() or 1.0) * 1e10)  # products of equal rows may differ in the last digit
+    member = np.unique(rounded, return_inverse=True)[1]
     masses = np.zeros((member.max() + 1, labels.max() + 1))
     np.add.at(masses, (member, labels), counts)
     mostly, folds = masses.argmax(axis=1), np.empty(len(masses), dtype=int)

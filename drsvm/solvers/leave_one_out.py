@@ -39,14 +39,14 @@ def can_leave_out(problem: Problem) -> bool:
     return regularised and not problem.flips_possible and problem.monotonic_cst is None
 
 
-def decisions_without(problem: Problem, weights, intercept: float, groups: np.ndarray) -> np.ndarray:
-    """Return the decision about every row without it, and without the equal rows of its group."""
+def decisions_without(problem: Problem, weights, intercept: float, counts: np.ndarray) -> np.ndarray:
+    """Return the decision about every row without it; of a row that counts for several, without one of them."""
     decisions = problem.decision_values(weights, intercept)
     point = np.append(weights, [intercept] * problem.fit_intercept)
     alpha, h = _smoothed(1.0 - problem.signs * decisions, problem.sample_weight)
     leverage = _leverage(problem, inverse(_second_derivative(problem, h, point)))
-    pulls, h = (np.bincount(groups, weights=of)[groups] for of in (problem.signs * alpha, h))
-    return decisions - pulls * leverage / np.maximum(1.0 - h * leverage, LEAST_LEFT)
+    leverage /= np.maximum(counts, 1.0)
+    return decisions - problem.signs * alpha * leverage / np.maximum(1.0 - h * leverage, LEAST_LEFT)
 
 
 def _leverage(problem: Problem, inverse: np.ndarray) -> np.ndarray:

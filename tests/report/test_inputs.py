@@ -26,7 +26,7 @@ def test_rows_have_the_given_names(noisy):
     assert f"patient {rows[0]}<" in named.html
     assert "Named by &lt;patient&gt;." in named.html and "numbered from 0" not in named.html
     assert "Rows are numbered from 0." in numbered.html
-    assert "Rows are named by the index of the data frame." in make_report(None, pd.DataFrame(X[:50]), y[:50]).html
+    assert "Rows are named by the index of the data frame." in make_report(None, pd.DataFrame(X[:100]), y[:100]).html
 
 
 @pytest.mark.usefixtures("no_plots")
