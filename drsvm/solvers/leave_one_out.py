@@ -27,7 +27,7 @@ MOST_FEATURES = 500
 LEAST_LEFT = 1e-9
 """Smallest 1 − h_i ℓ_i; it is positive except for rounding."""
 
-ROUNDS = 6
+ROUNDS = 3
 """Steps to the λ of the central path."""
 
 
