@@ -1,4 +1,4 @@
-"""The simulator of the benchmarks: the solver's own rounds on another clock, and gossip that proves as much."""
+"""Machines of the benchmarks: the rounds of the solver on another clock; gossip, simulated and on a real cluster."""
 
 import math
 import sys
@@ -67,6 +67,18 @@ def test_gossip_proves_the_same(problem, optimum, graph):
     result = solve(there, Gossip(), tol=TOL, max_iter=300)
     assert result.gap <= TOL
     assert result.lower_bound <= optimum + 1e-8 <= result.objective + 2e-8
+
+
+@pytest.mark.thorough
+def test_so_do_workers_of_a_cluster_that_talk_to_their_neighbours(problem, optimum):
+    distributed = pytest.importorskip("distributed")
+    from _ring import solve_on_ring
+    from cluster import new_cluster
+
+    with new_cluster(n_workers=3) as cluster, distributed.Client(cluster) as client:
+        proof, rounds, _ = solve_on_ring(client, problem, GRAPHS["ring"], tol=TOL, n_workers=3)
+    assert proof.gap <= TOL and rounds < 400
+    assert proof.lower_bound <= optimum + 1e-8 <= proof.objective + 2e-8
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
