@@ -62,7 +62,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         decrease, 0 where both are allowed; or a dict by name. For two classes only.
     class_weight : "auto", "balanced", dict or None, default="auto"
         Weights of the classes. "balanced": inversely proportional to their frequencies; "auto": half-way there, the
-        roots of these weights (the rarer of two classes has at least 0.3 of the weight); None: equal.
+        roots of these weights (the rarer of two classes has at least 0.3 of the weight), or as much closer as it takes
+        for a classifier of two classes not to be constant; None: equal.
     threshold : {"accuracy", "balanced_accuracy", "optimum"}, default="accuracy"
         What the threshold of a classifier for two classes is placed for, once its direction is known; see the notes.
         "optimum": where the problem's own intercept puts it, to which the certificate refers. For costs of errors use
@@ -113,6 +114,8 @@ class WassersteinSVC(PartialFitMixin, FittingMixin, DecidingMixin, RobustClassif
         no warning, because another setting would be another problem.
     radius_, l2_, intercept_cost_ : float
         The radius, the ridge and the price of the intercept that were used.
+    class_factors_ : array of shape (n_classes,)
+        By what the weights of the rows of each class were multiplied.
     threshold_ : float
         By how much the threshold was moved: `intercept_` is that of `result_` minus this, and the certificate refers
         to that of `result_`. 0 after `partial_fit`, and with more than two classes.

@@ -33,13 +33,25 @@ class FitData:
             sample_weight = _check_sample_weight(sample_weight, self.X, dtype=np.float64, ensure_non_negative=True)
         self.sample_weight, self.class_weight = sample_weight, estimator.class_weight
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, sample_weight)
-        self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, self.class_weight, sample_weight)
+        self._weigh(self.class_weight)
         one_vs_rest.check_that_every_class_counts(self.y, self.classes, self.weights)
 
     @cached_property
     def class_factors(self) -> np.ndarray:
         """The weights of the classes."""
-        return one_vs_rest.factors_of_classes(self.class_weight, self.classes, self.y, self.sample_weight)
+        return self._factors_for(self.class_weight)
+
+    def equalise(self, share: float) -> None:
+        """Weigh the classes by a share of the way from class_weight="auto" to "balanced"."""
+        self.class_factors = self._factors_for("auto") ** (1.0 - share) * self._factors_for("balanced") ** share
+        self._weigh(dict(zip(self.classes.tolist(), self.class_factors.tolist(), strict=True)))
+
+    def _factors_for(self, class_weight) -> np.ndarray:
+        return one_vs_rest.factors_of_classes(class_weight, self.classes, self.y, self.sample_weight)
+
+    def _weigh(self, class_weight) -> None:
+        """Set the weights of the rows."""
+        self.weights = one_vs_rest.weights_of_rows(self.X, self.y, self.classes, class_weight, self.sample_weight)
 
     def judged(self, problems: list[Problem], results: list[Result], at_centre, cv, time, unseen: bool) -> Judged:
         """Return decisions of rows, with the numbers of rows that they count for without class weights."""
@@ -80,10 +92,15 @@ class RemoteFit(FitData):
         self.sample_weight, self.class_weight = sample_weight, estimator.class_weight
         self.class_factors = np.ones(len(self.classes))
         if estimator.class_weight is not None:
-            masses = self.backend.masses_of_classes(self.y, self.classes, sample_weight)
-            given = estimator.class_weight, self.classes, self.classes, masses
-            self.class_factors = one_vs_rest.factors_of_classes(*given)
+            self.class_factors = self._factors_for(estimator.class_weight)
         self.first: Any = None  # of the problems
+
+    def _factors_for(self, class_weight):
+        masses = self.backend.masses_of_classes(self.y, self.classes, self.sample_weight)
+        return one_vs_rest.factors_of_classes(class_weight, self.classes, self.classes, masses)
+
+    def _weigh(self, class_weight):
+        pass  # problems are weighed by the factors
 
     def name_features(self, estimator) -> None:
         """Store number and names of the features."""

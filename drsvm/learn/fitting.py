@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -35,8 +36,41 @@ from drsvm.solvers.base import Solver
 from drsvm.solvers.registry import accepts
 from drsvm.solvers.transforms.centring import Centred
 
+SHARES_OF_WAY = (0.2, 0.4, 0.6, 0.8, 1.0)  # from automatic class weights to balanced ones
 PILOT_PARTS = 4  # the pilot solutions of radius="auto" may take one in this many parts of the time
 FINISHED = (*filter(lambda status: status.reached, Status), Status.STOPPED, Status.INTERRUPTED)  # need no warning
+
+
+class Solved(NamedTuple):
+    """The problems of a fit, how they are put relative to the centre of the data, and their results."""
+
+    problems: list[Problem]
+    at_centre: Callable[[Problem], Centred]
+    results: list[Result]
+
+
+def _is_constant(found: Solved) -> bool:
+    """Return whether two classes have a constant optimum."""
+    return len(found.results) == 1 and found.results[0].status.reached and not np.any(found.results[0].weights)
+
+
+def _least_equalised(data: Any, found: Solved, solve_with: Callable[[], Solved]) -> Solved:
+    """Solve again with class weights that are closer to balanced, but no closer than needed; if none helps, as before.
+
+    Wrong labels make the rarer class larger, and each of its rows less certain: half-way weights may then no longer
+    outweigh the other class anywhere, so that the optimum is constant whatever the radius.
+    """
+    automatic = data.class_factors
+    data.equalise(1.0)
+    if np.allclose(automatic, data.class_factors):
+        return found
+    helps = not _is_constant(solve_with())
+    for share in SHARES_OF_WAY if helps else (0.0,):
+        data.equalise(share)
+        found = solve_with()
+        if not _is_constant(found):  # nor if it was interrupted
+            break
+    return found
 
 
 class FittingMixin:
@@ -75,6 +109,28 @@ class FittingMixin:
         earlier = self._earlier_classifier() if getattr(self, "warm_start", False) else None
         data = self._data(X, y, sample_weight)
         self.classes_ = data.classes
+        automatic = isinstance(self.class_weight, str) and self.class_weight == "auto"
+        n_classes = len(data.classes)
+        tasks = n_classes if n_classes > 2 else None if automatic else 1  # two classes may be solved again
+        context = self._init_callback_context(max_subtasks=tasks, sequential_subtasks=n_classes == 2)
+        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
+        solve_with = partial(self._solved, data, flip_cost, earlier, context, time)
+        problems, at_centre, results = found = solve_with()
+        if automatic and _is_constant(found) and not time.over:
+            problems, at_centre, results = _least_equalised(data, found, solve_with)
+        one_vs_rest.warn_of_large_budgets(problems, self.classes_)
+        self.class_factors_ = data.class_factors
+        self._store(problems, results)
+        self._decide(data, problems, results, at_centre, time)
+        if data.backend is not None:
+            for name in {"coef_", "intercept_"} & vars(self).keys():  # with a kernel there are no weights
+                setattr(self, name, data.backend.like(data.X, getattr(self, name)))
+        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        self._report_outcome(problems, results)
+        return self
+
+    def _solved(self: Any, data: Any, flip_cost, earlier, context, time: TimeLimit) -> Solved:
+        """Set up the problems, choose radius and ridge, and solve."""
         try:
             problems = self._problems(data, flip_cost, time)
             self.intercept_cost_ = problems[0].intercept_cost
@@ -85,20 +141,9 @@ class FittingMixin:
                 check_entries(data.X)
             raise
         problems = [problem.replace(radius=self.radius_, l2=self.l2_) for problem in problems]
-        one_vs_rest.warn_of_large_budgets(problems, self.classes_)
         starts = self._starts(earlier, solutions)
-        context = self._init_callback_context(max_subtasks=len(problems), sequential_subtasks=False)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with stage("solving"):
-            results = self._solve_all(problems, at_centre, starts, context, time)
-        self._store(problems, results)
-        self._decide(data, problems, results, at_centre, time)
-        if data.backend is not None:
-            for name in {"coef_", "intercept_"} & vars(self).keys():  # with a kernel there are no weights
-                setattr(self, name, data.backend.like(data.X, getattr(self, name)))
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
-        self._report_outcome(problems, results)
-        return self
+            return Solved(problems, at_centre, self._solve_all(problems, at_centre, starts, context, time))
 
     def _ball(self: Any, costs_by_class: Callable[[np.ndarray], Any], flip_cost) -> dict[str, Any]:
         """Return the parameters of the problems except the radius; `costs_by_class` maps costs of classes to rows."""
@@ -173,7 +218,8 @@ class FittingMixin:
                 raise
 
     def _solve(self: Any, index: int, centred: Centred, start, context, time: TimeLimit) -> Result:
-        task = context.subcontext(task_name="binary problem", task_id=index, max_subtasks=None)
+        number = index if len(self.classes_) > 2 else None
+        task = context.subcontext(task_name="binary problem", task_id=number, max_subtasks=None)
         task.call_on_fit_task_begin(estimator=self)
         limits = {"tol": self.tol, "max_iter": self.max_iter, "max_time": time, "random_state": self.random_state}
         limits |= {"n_threads": None if len(self.classes_) == 2 else 1, "settle": True}

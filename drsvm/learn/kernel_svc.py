@@ -94,7 +94,9 @@ class WassersteinKernelSVC(FittingMixin, KernelDecidingMixin, CommonMixin, Class
         The labels.
     gamma_ : float
         The coefficient that was used.
-    objective_, lower_bound_, gap_, radius_price_, radius_, l2_, intercept_cost_, threshold_, n_iter_, result_
+    objective_, lower_bound_, gap_, radius_price_, radius_, l2_, intercept_cost_, class_factors_
+        As in `WassersteinSVC`.
+    threshold_, n_iter_, result_
         As in `WassersteinSVC`. The weights of `result_` are coefficients of the training rows of positive weight.
     n_features_in_, feature_names_in_
         Number and names of the features.

@@ -187,7 +187,7 @@ def nearest_good(judged: Judged, goal: str) -> float:
     values, positive, counts = judged.decisions[order, 0], judged.labels[order] > 0, judged.counts[order]
     masses = [float(counts[side].sum()) for side in (positive, ~positive)]
     n, rarer = sum(masses), min(masses)
-    last = np.append(np.diff(values) > 0, True)  # equal values are decided alike
+    last: np.ndarray = np.append(np.diff(values) > 0, True)  # equal values are decided alike
     if rarer <= 0.0 or len(values[last]) < 2:
         return 0.0
     # Thresholds between two neighbours; everything up to the lower one is decided negative.
@@ -202,9 +202,9 @@ def nearest_good(judged: Judged, goal: str) -> float:
         variances = scores * (1.0 - scores) / n
     else:
         scores = 0.5 * (shares[0] + shares[1])
-        variances = 0.25 * sum(share * (1.0 - share) / mass for share, mass in zip(shares, masses, strict=True))
+        variances = 0.25 * (shares[0] * below[0] / masses[0] + shares[1] * (1.0 - below[1]) / masses[1])
     # Where one class is rare, to predict it for hardly any row may be best by chance, and is nearly constant.
-    negative = np.cumsum(counts)[between]
+    negative = np.take(np.cumsum(counts), between)
     predicted = n - negative if masses[0] <= masses[1] else negative
     allowed = predicted >= min(LEAST_PREDICTED * rarer, NEARLY_NONE * n)
     scores = np.where(allowed, scores, -1.0) if allowed.any() else scores
