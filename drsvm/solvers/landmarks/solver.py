@@ -146,9 +146,12 @@ class LandmarkState(State):
     def candidate(self) -> Candidate:
         """Return the function as coefficients of the rows, and the multipliers."""
         weights, rows = self.span.coefficients(self.result.weights), self.problem.rows
-        if rows.values is None:  # what the span knows saves another pass over all values
+        alpha, beta = self._multipliers() if self.settings.proves else (None, None)
+        if alpha is None or rows.values is None:  # what the span knows saves another pass over all values
             rows.remember(weights, self.span.features @ rows.vector(self.result.weights))
-        return Candidate(weights, self.result.intercept, *(self._multipliers() if self.settings.proves else ()))
+        else:
+            rows.prepare(weights, (alpha - beta) * self.problem.signs)
+        return Candidate(weights, self.result.intercept, alpha, beta)
 
     def _multipliers(self) -> tuple[Any, Any]:
         alpha, beta = (self.problem.multipliers_from(of) for of in (self.result.hinge_dual, self.result.flip_dual))
