@@ -325,13 +325,18 @@ class KernelRows(FunctionRows, HostRows):
 
 
 def values_in_blocks(function, some, others) -> np.ndarray:
-    """Return the values of a function for all pairs of two sets of points, computed by threads."""
+    """Return the values of a symmetric function for all pairs of two sets of points, computed by threads."""
     out = np.empty((some.shape[0], others.shape[0]))
 
     def fill(part):
         out[part] = function(some[part], others)
 
-    over(slices(some.shape[0], BLOCK), fill)
+    def fill_both_sides(part):
+        block = function(some[part], some[part.start :])
+        out[part, part.start :] = block
+        out[part.stop :, part] = block[:, part.stop - part.start :].T
+
+    over(slices(some.shape[0], BLOCK), fill_both_sides if some is others else fill)
     return out
 
 

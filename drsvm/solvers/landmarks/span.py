@@ -76,7 +76,8 @@ class Span:
         """
         basis = solve_triangular(lower, np.eye(len(lower)), lower=True).T
         self._mixed = inside @ basis
-        new = (values - self.features @ self.rows.vector(inside)) @ self.rows.vector(basis)
+        outside = values - self.features @ self.rows.vector(inside) if self.size else values
+        new = outside @ self.rows.vector(basis)
         self.features = np.concatenate([self.features, new], axis=1)
         return basis
 

@@ -214,3 +214,9 @@ def test_a_function_and_multipliers_take_one_pass_over_the_values(monkeypatch):
     for c, coefficients in zip((weights, signed), rows.weighted_sums([weights, signed]), strict=True):
         assert coefficients == pytest.approx(c - c.sum() * centre, abs=1e-14)
         assert rows.product(coefficients) == pytest.approx(K @ c - c.sum() * means, abs=1e-12)
+
+
+def test_values_of_all_pairs_are_those_of_the_function():
+    X, _, _ = data(0, n=600)  # more than two blocks
+    function = Rbf(0.3)
+    assert np.abs(KernelRows(X, function).values - function.values(X, X)).max() <= 1e-14
